@@ -1,0 +1,284 @@
+"""The one object every bound is made of: a decomposition of a randomizer's outputs.
+
+A decomposition (Su, Cheng, Wang, arXiv 2504.07414, Definition 7) lists components j with
+
+* ``a[j]``: mass of the victim's report on j when the input is x₁⁰,
+* ``b[j]``: the same for x₁¹,
+* ``c[j]``: mass that every other user is sure to put on j.
+
+The hockey-stick divergence of the histogram pair it induces is what `divergence` computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shufflebounds import validation
+
+FloatArray = NDArray[np.float64]
+
+_U = 2.0**-53
+_SUM_TOLERANCE = 1e-9
+_EXCESS_TOLERANCE = 1e-12
+# Ratios a:b:c closer than this are taken for one ratio that rounding has split.
+_MERGE_GAP = 64 * _U
+# Smaller products would lose relative precision as subnormal floats.
+_SMALLEST_MASS = 2.0**-1022
+_LARGEST_JOINT = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Three aligned arrays of component masses, and how far they are from what they stand for.
+
+    Parameters
+    ----------
+    a, b, c
+        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1.
+    rel_err
+        Every entry lies within this relative distance of the real number it stands for. 0 (the
+        default) says that the floats themselves are meant. Enclosures are widened by it.
+    inner, outer
+        For a continuous randomizer that no finite list of components describes: decompositions
+        whose divergence is never above (``inner``) or never below (``outer``) that of the
+        randomizer. Where one is absent, the arrays themselves serve as that end.
+
+    Raises
+    ------
+    ValueError
+        For arrays that are no probability masses, naming the array.
+
+    """
+
+    a: FloatArray
+    b: FloatArray
+    c: FloatArray
+    rel_err: float = 0.0
+    inner: Decomposition | None = field(default=None, repr=False)
+    outer: Decomposition | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in "abc":
+            object.__setattr__(self, name, _masses(name, getattr(self, name)))
+        if not self.a.shape == self.b.shape == self.c.shape:
+            raise ValueError(
+                "a, b and c must have one entry per component, got "
+                f"{self.a.size}, {self.b.size} and {self.c.size} entries"
+            )
+        for name, total in (("a", math.fsum(self.a)), ("b", math.fsum(self.b))):
+            if abs(total - 1.0) > _SUM_TOLERANCE:
+                raise ValueError(f"{name} must sum to 1, got {total!r}")
+        excess = math.fsum([-1.0, *self.c.tolist()])
+        if excess > _EXCESS_TOLERANCE:
+            raise ValueError(f"c must sum to at most 1, got {1.0 + excess!r}")
+        # A sum above 1 can only be rounding; own up to it as uncertainty of the entries.
+        rel_err = max(validation.finite("rel_err", self.rel_err), 2.0 * max(excess, 0.0))
+        if not 0.0 <= rel_err < 1e-3:
+            raise ValueError(f"rel_err must be a number in [0, 0.001), got {self.rel_err!r}")
+        object.__setattr__(self, "rel_err", rel_err)
+
+    def __len__(self) -> int:
+        return self.a.size
+
+    @property
+    def residual(self) -> float:
+        """Mass of another user's report that no component is sure of, 1 − Σc."""
+        return max(0.0, math.fsum([1.0, *(-self.c).tolist()]))
+
+    def bounds(self) -> tuple[Decomposition, Decomposition]:
+        """The decompositions whose divergences bound the truth from below and from above."""
+        return self.inner or self, self.outer or self
+
+    def gparv(self, eps: float) -> tuple[FloatArray, FloatArray]:
+        """Values and masses of the generalized privacy amplification random variable at `eps`.
+
+        Definition 9 of the paper: (a − e^ε b)/c with probability c on components with c > 0, and 0
+        with the residual probability. Both arrays have shape (J,) or, where there is a residual,
+        (J + 1,).
+        """
+        eps = validation.eps(eps)
+        positive = self.c > 0.0
+        a, b, c = self.a[positive], self.b[positive], self.c[positive]
+        # a − e^ε b would cancel at small ε₀.
+        values = ((a - b) - math.expm1(eps) * b) / c
+        if self.residual == 0.0:
+            return values, c
+        return np.append(values, 0.0), np.append(c, self.residual)
+
+    def swap(self) -> Decomposition:
+        """The same components with the roles of x₁⁰ and x₁¹ exchanged."""
+        return Decomposition(
+            self.b,
+            self.a,
+            self.c,
+            self.rel_err,
+            self.inner and self.inner.swap(),
+            self.outer and self.outer.swap(),
+        )
+
+    def asymmetry(self) -> float:
+        """Largest relative difference between a merged component and its mirror image under `swap`.
+
+        0 for an exactly symmetric decomposition, some roundings for one that is symmetric in
+        exact arithmetic, inf where a component has no counterpart at all.
+        """
+        merged = self.merge()
+        here = np.stack([merged.a, merged.b, merged.c])
+        there = here[[1, 0, 2]]
+        label = _ratio_labels(*np.concatenate([here, there], axis=1))
+        mine, mirrored = label[: len(merged)], label[len(merged) :]
+        if not np.array_equal(np.sort(mine), np.sort(mirrored)):
+            return math.inf
+        here, there = here[:, np.argsort(mine)], there[:, np.argsort(mirrored)]
+        largest = np.maximum(here, there)
+        gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
+        ends = [end.asymmetry() for end in (self.inner, self.outer) if end is not None]
+        return max(float(gap.max()), *ends) if ends else float(gap.max())
+
+    def merge(self) -> Decomposition:
+        """Unite components with equal a : b : c, which leaves the divergence as it is (Theorem 7).
+
+        Ratios that differ only by rounding count as equal; by how much they differed goes into
+        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual.
+        """
+        merged = _merge_arrays(self.a, self.b, self.c)
+        return Decomposition(
+            *merged[:3],
+            (1.0 + self.rel_err) * (1.0 + merged[3]) - 1.0,
+            self.inner and self.inner.merge(),
+            self.outer and self.outer.merge(),
+        )
+
+    def joint(self, other: Decomposition) -> Decomposition:
+        """Joint composition: the user sends both reports together (Theorem 9).
+
+        Products over all pairs of components, merged. Raises ValueError where a product of masses
+        would be too small for a float or the pairs too many for memory.
+        """
+        if len(self) * len(other) > _LARGEST_JOINT:
+            raise ValueError(
+                f"a joint of {len(self)} by {len(other)} components is too large; "
+                f"at most {_LARGEST_JOINT} pairs are allowed"
+            )
+        arrays = [
+            _outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"
+        ]
+        rel_err = (1.0 + self.rel_err) * (1.0 + other.rel_err) - 1.0 + 4.0 * _U
+        product = Decomposition(*arrays, rel_err).merge()
+        return replace(
+            product,
+            inner=_bound_product(self, other, "inner"),
+            outer=_bound_product(self, other, "outer"),
+        )
+
+
+def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
+    """Parallel composition: each user runs one randomizer, drawn with the given weights (Theorem 11).
+
+    `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
+    Raises ValueError where they do not.
+    """
+    parts = [(validation.probability("weight", weight), part) for weight, part in parts]
+    total = math.fsum(weight for weight, _ in parts)
+    if abs(total - 1.0) > _EXCESS_TOLERANCE:
+        raise ValueError(f"weights must sum to 1, got {total!r}")
+    parts = [(weight, part) for weight, part in parts if weight > 0.0]
+
+    def mixed(end: str | None) -> Decomposition:
+        chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
+        arrays = (
+            np.concatenate([weight * getattr(part, name) for weight, part in chosen])
+            for name in "abc"
+        )
+        rel_err = max(part.rel_err for _, part in chosen) + 4.0 * _U + abs(total - 1.0)
+        return Decomposition(*arrays, rel_err).merge()
+
+    ends = {
+        end: mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
+        for end in ("inner", "outer")
+    }
+    return replace(mixed(None), **ends)
+
+
+def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
+    """Poisson subsampling: each user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
+    rate = validation.probability("rate", rate)
+    absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
+    return parallel([(rate, decomposition), (1.0 - rate, absent)])
+
+
+def _masses(name: str, values: ArrayLike) -> FloatArray:
+    """A read-only float64 copy of a mass array; ValueError where it is none."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {values!r}") from None
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"{name} must be a one-dimensional, non-empty array, got shape {array.shape}"
+        )
+    wrong = array[~(np.isfinite(array) & (array >= 0.0))]
+    if wrong.size:
+        raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
+    array.flags.writeable = False
+    return array
+
+
+def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
+    first, second = getattr(one, end), getattr(two, end)
+    if first is None and second is None:
+        return None
+    return (first or one).joint(second or two)
+
+
+def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
+    with np.errstate(under="ignore"):
+        product = np.multiply.outer(x, y)
+    lost = (product < _SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
+    if lost.any():
+        raise ValueError(
+            f"{name} of the joint would hold a mass below {_SMALLEST_MASS:.3g}, "
+            "which floating point cannot represent"
+        )
+    return product.ravel()
+
+
+def _ratio_labels(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
+    """Number the distinct ratios a : b : c; ratios that rounding has split share a number."""
+    scale = np.maximum(np.maximum(a, b), c)
+    label = np.zeros(a.size, dtype=np.int64)
+    for key in (a / scale, b / scale, c / scale):
+        order = np.lexsort((key, label))
+        key, group = key[order], label[order]
+        starts = (np.diff(key) > _MERGE_GAP * key[1:]) | (np.diff(group) != 0)
+        label[order] = np.concatenate([[0], np.cumsum(starts)])
+    return label
+
+
+def _merge_arrays(
+    a: FloatArray, b: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Merged masses, and the largest relative distance of an entry from its merged ratio."""
+    used = (a > 0.0) | (b > 0.0)
+    a, b, c = a[used], b[used], c[used]
+    label = _ratio_labels(a, b, c)
+    count = int(label.max()) + 1
+    if count == a.size:
+        return a, b, c, 0.0
+    sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
+    # A component stands in its group as a share of the group's c (of its a + b where c is 0).
+    weight = np.where(sums[2][label] > 0.0, c, a + b)
+    share = weight / np.bincount(label, weights=weight, minlength=count)[label]
+    spread = 0.0
+    for x, total in zip((a, b, c), sums, strict=True):
+        present = x > 0.0
+        ideal = share[present] * total[label][present]
+        spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
+    # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
+    rounding = (6.0 + float(np.bincount(label).max())) * _U
+    return sums[0], sums[1], sums[2], spread + rounding

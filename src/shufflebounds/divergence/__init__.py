@@ -1,0 +1,1 @@
+"""Engines: the hockey-stick divergence of a decomposition at ε and n."""

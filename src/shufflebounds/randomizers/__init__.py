@@ -1,0 +1,29 @@
+"""Local randomizers, one mechanism a module; the module's name is the mechanism's name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+from shufflebounds import validation
+from shufflebounds.randomizers.base import Randomizer
+
+
+def mechanism_names() -> list[str]:
+    """Names of the mechanisms of this package, such as ``krr``, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+
+
+def mechanism(name: str) -> type[Randomizer]:
+    """The class of a mechanism by its module's name; ValueError for an unknown one."""
+    validation.choice("mechanism", name, mechanism_names())
+    module = importlib.import_module(f"{__name__}.{name}")
+    (found,) = (
+        member
+        for member in vars(module).values()
+        if inspect.isclass(member)
+        and issubclass(member, Randomizer)
+        and member.__module__ == module.__name__
+    )
+    return found

@@ -1,0 +1,45 @@
+"""k-ary randomized response (Warner 1965)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.randomizers.base import Randomizer, five_point, from_channel
+
+
+@dataclass(frozen=True)
+class KRR(Randomizer):
+    """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
+
+    k: int
+    eps0: float
+
+    def __post_init__(self) -> None:
+        validation.whole("k", self.k, minimum=2)
+        validation.eps0(self.eps0)
+
+    def blanket(self) -> Decomposition:
+        """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
+        p = 1.0 / (math.exp(self.eps0) + self.k - 1)
+        return five_point(self.eps0, p, 0.0, (self.k - 2) * p)
+
+    def dataset_pair(self) -> Decomposition:
+        """Three distinct inputs; for k = 2 the others hold x₁¹."""
+        p = 1.0 / (math.exp(self.eps0) + self.k - 1)
+        inputs = min(self.k, 3)
+        outputs = np.full((inputs, inputs), p)
+        np.fill_diagonal(outputs, math.exp(self.eps0) * p)
+        others = np.full((inputs, 1), (self.k - inputs) * p)
+        rows = np.hstack([outputs, others])
+        return from_channel(rows[[0, 1, inputs - 1]])
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs."""
+        e = math.exp(self.eps0)
+        return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)
