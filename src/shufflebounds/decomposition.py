@@ -165,9 +165,7 @@ class Decomposition:
                 f"a joint of {len(self)} by {len(other)} components is too large; "
                 f"at most {_LARGEST_JOINT} pairs are allowed"
             )
-        arrays = [
-            _outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"
-        ]
+        arrays = [_outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"]
         rel_err = (1.0 + self.rel_err) * (1.0 + other.rel_err) - 1.0 + 4.0 * _U
         product = Decomposition(*arrays, rel_err).merge()
         return replace(
@@ -178,7 +176,7 @@ class Decomposition:
 
 
 def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
-    """Parallel composition: each user runs one randomizer, drawn with the given weights (Theorem 11).
+    """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
 
     `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
     Raises ValueError where they do not.
@@ -206,7 +204,7 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
-    """Poisson subsampling: each user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
+    """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
     rate = validation.probability("rate", rate)
     absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
     return parallel([(rate, decomposition), (1.0 - rate, absent)])

@@ -1,4 +1,4 @@
-"""Checks of arguments at the border: one sentence that names the argument, its value and what is allowed.
+"""Checks of arguments at the border: one sentence with the name, the value and what is allowed.
 
 Everything behind the border may then assume finite floats and honest integers.
 """

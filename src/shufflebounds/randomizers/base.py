@@ -16,8 +16,8 @@ CLOSED_FORM_ERR = 2.0**-49
 class Randomizer(ABC):
     """A local randomizer: an ε₀-LDP channel from one user's value to one report.
 
-    A mechanism is a frozen dataclass with ``eps0`` (natural log) and its own parameters, in a module
-    of this package that bears the mechanism's name. Its arguments are checked on construction
+    A mechanism is a frozen dataclass with ``eps0`` (natural log) and its own parameters, in a
+    module of this package that bears the mechanism's name. Arguments are checked on construction
     (ValueError).
     """
 
@@ -25,11 +25,11 @@ class Randomizer(ABC):
 
     @abstractmethod
     def blanket(self) -> Decomposition:
-        """Decomposition of the optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
+        """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
 
     @abstractmethod
     def dataset_pair(self) -> Decomposition:
-        """Decomposition of the lower bound: R(x₁⁰), R(x₁¹), R(x₂), all others at x₂ (Theorem 14)."""
+        """A lower bound, all others at x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14)."""
 
 
 def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
