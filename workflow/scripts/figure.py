@@ -1,0 +1,15 @@
+"""Draw one figure from the tables of its curves."""
+
+import sys
+from pathlib import Path
+
+sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
+sys.path.insert(0, str(Path(snakemake.scriptdir).parents[1] / "src"))
+
+import pandas as pd
+
+from shufflebounds import curves, figures
+
+frame = pd.concat([curves.read(path) for path in snakemake.input.curves], ignore_index=True)
+paths = [Path(path) for path in snakemake.output]
+figures.draw(frame, snakemake.params.layout, snakemake.params.style, paths)
