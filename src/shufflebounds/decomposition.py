@@ -27,8 +27,8 @@ _SUM_TOLERANCE = 1e-9
 _EXCESS_TOLERANCE = 1e-12
 # Ratios a:b:c closer than this are taken for one ratio that rounding has split.
 _MERGE_GAP = 64 * _U
-# Smaller products would lose relative precision as subnormal floats.
-_SMALLEST_MASS = 2.0**-1022
+# Below this, quotients of masses overflow and products lose precision as subnormal floats.
+_SMALLEST_MASS = 1e-300
 _LARGEST_JOINT = 50_000_000
 
 
@@ -93,6 +93,10 @@ class Decomposition:
     def bounds(self) -> tuple[Decomposition, Decomposition]:
         """The decompositions whose divergences bound the truth from below and from above."""
         return self.inner or self, self.outer or self
+
+    def is_finite(self) -> bool:
+        """Whether the arrays are the whole truth, with no ``inner`` or ``outer`` beside them."""
+        return self.inner is None and self.outer is None
 
     def gparv(self, eps: float) -> tuple[FloatArray, FloatArray]:
         """Values and masses of the generalized privacy amplification random variable at `eps`.
@@ -223,6 +227,9 @@ def _masses(name: str, values: ArrayLike) -> FloatArray:
     wrong = array[~(np.isfinite(array) & (array >= 0.0))]
     if wrong.size:
         raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
+    tiny = array[(array > 0.0) & (array < _SMALLEST_MASS)]
+    if tiny.size:
+        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
     array.flags.writeable = False
     return array
 
@@ -240,8 +247,8 @@ def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
     lost = (product < _SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
     if lost.any():
         raise ValueError(
-            f"{name} of the joint would hold a mass below {_SMALLEST_MASS:.3g}, "
-            "which floating point cannot represent"
+            f"{name} of the joint would hold a mass below {_SMALLEST_MASS:g}, "
+            "too small for floating point"
         )
     return product.ravel()
 

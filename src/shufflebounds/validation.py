@@ -11,6 +11,9 @@ from numbers import Integral, Real
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
+# Where the engine was tested: beyond, its own rounding takes over.
+MAX_USERS = 10**15
+MIN_DELTA = 1e-300
 
 
 def finite(name: str, value: object) -> float:
@@ -31,8 +34,20 @@ def eps(value: object) -> float:
 
 
 def delta(value: object) -> float:
-    """A target δ, strictly between 0 and 1."""
-    return _within("delta", value, 0.0 < _number(value) < 1.0, "0 < delta < 1")
+    """A target δ, 10⁻³⁰⁰ ≤ δ < 1."""
+    return _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+
+
+def rtol(value: object) -> float:
+    """A relative width, 10⁻⁹ to 0.1."""
+    return _within("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+
+
+def users(value: object) -> int:
+    """A number of users, 1 to 10¹⁵."""
+    if whole("n", value, minimum=1) > MAX_USERS:
+        raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
+    return int(value)
 
 
 def probability(name: str, value: object) -> float:

@@ -1,0 +1,143 @@
+"""The certified engine: D(ε) of a decomposition from a smoothed Fourier series at a saddlepoint.
+
+With S the sum of n copies of G, Q the law tilted by θ, X = S + θη² + ηZ for an independent standard
+normal Z, and f(x) = x e^{−θx} 1{x > 0},
+
+    E[(S + ηZ)₊] = e^{nK(θ) + θ²η²/2} E_Q f(X)  ≥  E[S₊],
+
+and E_Q f(X) is read off the characteristic function of X at the points t_m = mh, as a Fourier
+series of f repeated with period P = 2π/h. Every step that is not exact has a bound, and both ends
+of the result carry all of them:
+
+* repeating f only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
+* leaving out modes: `Window` and `series`, from |φ_X(t)| ≤ |φ(t)|ⁿ e^{−η²t²/2};
+* smoothing: at most e^{nK + θ²η²/2} η² p_X(0), p_X the density of X, a sum over the same modes;
+* round-off of the data and of every operation: `law` and `series`.
+
+The cost depends on the precision, not on n.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.series import sum_series
+from shufflebounds.divergence.window import choose_window
+from shufflebounds.enclosure import Enclosure
+
+# Work limits of one pass: modes times components, and modes alone, of which large n needs few.
+_LARGEST_PASS = 2**22
+_ALWAYS_ALLOWED = 2**14
+_PASSES = 12
+
+
+def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+    """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
+
+    Aims at a relative width of `rtol`; where that is out of reach (few users with few components,
+    or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
+    holds. Raises ValueError for eps < 0 or n < 1.
+    """
+    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    surely, at_most_surely = _unmatched(decomposition, eps)
+    g = law(decomposition, eps)
+    low, high = _trivial(g, n)
+    if high > 0.0 and low < high:
+        log_low, log_high = _log_mean_positive_part(g, n, rtol)
+        low = max(low, exp_down(log_low - math.log(n)))
+        high = max(low, min(high, _exp_up(log_high - math.log(n))))
+    return Enclosure((surely + low) * (1.0 - 4.0 * U), (at_most_surely + high) * (1.0 + 4.0 * U))
+
+
+def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
+    """Saddlepoint estimates of log D(ε) and of its derivative in ε; no bounds, but cheap.
+
+    (−inf, −inf) where D(ε) vanishes or nearly so.
+    """
+    g = law(decomposition, eps)
+    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
+        return -math.inf, -math.inf
+    tilted = tilt(g, tilting_point(g, n))
+    theta = tilted.theta
+    spread = n * tilted.variance + 2.0 / theta**2
+    value = n * tilted.log_mgf - math.log(n * theta**2) - 0.5 * math.log(2.0 * math.pi * spread)
+    positive = decomposition.c > 0.0
+    sensitivity = decomposition.b[positive] / decomposition.c[positive]
+    with np.errstate(over="ignore"):
+        slope = math.exp(eps) * float(np.ldexp(tilted.weights @ sensitivity, -g.exponent))
+    return value + g.exponent * math.log(2.0), -n * theta * slope
+
+
+def _unmatched(decomposition: Decomposition, eps: float) -> tuple[float, float]:
+    """Bounds of the part of D that no other user can hide, Σ (a − e^ε b)₊ over c = 0."""
+    alone = decomposition.c == 0.0
+    a, b = decomposition.a[alone], decomposition.b[alone]
+    growth = math.expm1(eps)
+    value = (a - b) - growth * b
+    slip = 2.0 * decomposition.rel_err + (a.size + 6.0) * U
+    err = slip * (a + (1.0 + growth) * b)
+    return (
+        float(np.sum(np.maximum(value - err, 0.0))),
+        float(np.sum(np.maximum(value + err, 0.0))),
+    )
+
+
+def _trivial(g: Law, n: int) -> tuple[float, float]:
+    """D₁ = E[G₊] is D at n = 1 and never below D; above (mass of 0)^(n−1) D₁ it always is."""
+    slip = g.sum_err + 1.01 * g.mass_err + 4.0 * U
+    low, high = (
+        math.ldexp(float(g.masses @ np.maximum(g.values + err, 0.0)) * factor, g.exponent)
+        for err, factor in ((-g.value_err, 1.0 - slip), (g.value_err, 1.0 + slip))
+    )
+    if n == 1:
+        return low, high
+    alone = (n - 1) * math.log(g.rest_low) * (1.0 + 8.0 * U) if g.rest_low > 0.0 else -math.inf
+    return low * exp_down(alone), high
+
+
+def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing."""
+    nothing = (-math.inf, math.inf)
+    if not g.values.max() > 0.0:
+        return nothing
+    tilted = tilt(g, tilting_point(g, n))
+    if not (math.isfinite(tilted.log_mgf_err) and n * tilted.log_mgf_err < 1.0):
+        return nothing
+    # Finer than round-off allows would only cost time.
+    rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
+    best_low, best_high = nothing
+    eta = math.sqrt(0.7 * rtol) / tilted.theta
+    for _ in range(_PASSES):
+        window = choose_window(g, tilted, n, eta, rtol)
+        if window is None:
+            break
+        excess = window.modes / max(_LARGEST_PASS / g.values.size, _ALWAYS_ALLOWED)
+        if excess > 1.0:  # the number of modes goes like 1/η
+            window = choose_window(g, tilted, n, 1.1 * excess * eta, rtol)
+        low, high, smoothing = sum_series(g, tilted, n, window)
+        shift = n * tilted.log_mgf + 0.5 * (tilted.theta * window.eta) ** 2
+        slip = n * tilted.log_mgf_err + 8.0 * U * (1.0 + abs(n * tilted.log_mgf))
+        slip += 4.0 * U * abs(_log(high))
+        best_low = max(best_low, _log(low) + shift - slip)
+        best_high = min(best_high, _log(high) + shift + slip)
+        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or excess > 1.0:
+            break
+        # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
+        eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
+    scale = g.exponent * math.log(2.0)
+    rounding = 4.0 * U * (1.0 + abs(scale))
+    return best_low + scale - rounding, best_high + scale + rounding
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0.0 else -math.inf
+
+
+def _exp_up(x: float) -> float:
+    """e^x rounded up; never 0, so that an upper bound stays one."""
+    return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324

@@ -1,0 +1,168 @@
+"""The Fourier series of the certified engine, summed over the modes that can matter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.law import Law, Tilted, U, characteristic, exp_down
+from shufflebounds.divergence.window import Window
+
+# Modes times components held in memory at once.
+_BLOCK = 2**19
+
+
+def sum_series(g: Law, tilted: Tilted, n: int, window: Window) -> tuple[float, float, float]:
+    """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
+    theta, eta, step = tilted.theta, window.eta, window.step
+    modes, skipped_value, skipped_density = _needed_modes(g, tilted, n, window)
+    value = value_err = density = density_err = 0.0
+    block = max(1, _BLOCK // g.values.size)
+    for start in range(0, modes.size, block):
+        t = modes[start : start + block] * step
+        phi = _Modes.at(g, tilted, n, eta, t)
+        twice = np.where(t == 0.0, 1.0, 2.0)
+        weight = twice / (theta**2 + t**2)
+        rotated = phi.real * (theta**2 - t**2) + 2.0 * theta * t * phi.imag
+        value += float(np.sum(rotated * weight / (theta**2 + t**2)))
+        value_err += float(np.sum(weight * phi.err))
+        density += float(np.sum(twice * phi.real))
+        density_err += float(np.sum(twice * phi.err))
+    # The step is exact; 1/P = h/2π is not quite.
+    unit = step / (2.0 * math.pi)
+    value_err = (value_err + skipped_value) * unit * (1.0 + 1e-9) + window.cut_value
+    density_err = (density_err + skipped_density) * unit * (1.0 + 1e-9) + window.cut_density
+    value, density = value * unit, density * unit
+    value_err += 8.0 * U * value
+
+    smoothing = eta**2 * (density * (1.0 + 8.0 * U) + density_err) * (1.0 + 8.0 * U)
+    upper = value + value_err
+    # Draws that are all 0 add nothing to E[S₊], but smoothing gives them a share.
+    idle = -math.inf
+    if g.rest_low > 0.0:
+        logs = math.log(g.rest_low), tilted.log_mgf
+        idle = n * (logs[0] - logs[1] - tilted.log_mgf_err)
+        idle -= 8.0 * U * n * (abs(logs[0]) + abs(logs[1]))
+    peeled = exp_down(idle - 0.5 * (theta * eta) ** 2) * eta / math.sqrt(2.0 * math.pi)
+    upper = max(0.0, upper - peeled * (1.0 - 1e-12)) * (1.0 + 4.0 * U)
+    lower = (value - value_err - window.wrap - smoothing) * (1.0 - 4.0 * U)
+    return lower, upper, max(0.0, smoothing - peeled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Modes:
+    """Real and imaginary part of φ_X at some frequencies, and a bound of the error of φ_X."""
+
+    real: FloatArray
+    imag: FloatArray
+    err: FloatArray
+
+    @staticmethod
+    def at(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> _Modes:
+        away, away_err = characteristic(g, tilted, t)
+        real, imag = away.real, away.imag
+        square = 2.0 * real + real * real + imag * imag  # |φ|² − 1
+        modulus = np.sqrt(np.maximum(1.0 + square, 0.0))
+        solid = modulus > 2.0 * away_err + 1e-8
+        safe = np.where(solid, modulus, 1.0)
+        log_square = np.log1p(np.where(solid, square, 0.0))
+        angle = np.arctan2(imag, 1.0 + real)
+        damping = -0.5 * (eta * t) ** 2
+        log_size = 0.5 * n * log_square + damping
+        drift = t * tilted.theta * eta**2
+        turn = n * angle + drift
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            squares = (2.0 * np.abs(real) + real * real + imag * imag) / safe**2
+            slip = n * (
+                away_err / safe
+                + U * (2.0 * np.abs(log_square) + 4.0 * squares + 6.0 * np.abs(angle))
+            ) + U * (64.0 + 4.0 * (n * np.abs(angle) + drift + np.abs(log_size)))
+            size = np.exp(log_size)
+            # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1), unless φ̃ is all error.
+            err = size * np.expm1(slip)
+            lost = 2.0 * np.exp(n * np.log(modulus + away_err) + damping)
+        size = np.where(solid, size, 0.0)
+        err = np.where(solid & np.isfinite(err), err, np.minimum(lost, 2.0))
+        return _Modes(size * np.cos(turn), size * np.sin(turn), err)
+
+
+def _needed_modes(
+    g: Law, tilted: Tilted, n: int, window: Window
+) -> tuple[FloatArray, float, float]:
+    """Indices of the modes to evaluate, and bounds for the sums over those left out.
+
+    The bounds are of Σ 2|φ_X|/|z|² and Σ 2|φ_X|. Modes are left out where |φ_X| is negligible:
+    first while |φ|² ≤ 1 − t²σ² + t⁴(2μ₄ + 6σ⁴)/24 ≤ 1 − t²σ²/2, then wherever |φ|² at both ends
+    of a stretch of width H says so: between them it is higher by at most σ²H²/4.
+    """
+    theta, eta, step = tilted.theta, window.eta, window.step
+    last = window.modes * step
+    everything = np.arange(window.modes + 1, dtype=np.float64)
+    low, high, fourth = _tilted_moments(g, tilted)
+    depth = -math.log(window.negligible)
+    rate = 0.25 * n * low + 0.5 * eta**2
+    near = math.sqrt(depth / rate) if low > 0.0 else math.inf
+    if not near < 0.5 * last or not low > 0.0:
+        return everything, 0.0, 0.0
+    flat = min(last, math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2)))
+    value = density = 0.0
+    evaluated = [np.arange(0.0, math.floor(near / step) + 1.0)]
+    start = evaluated[0].size
+    if flat > near:
+        first = start * step
+        size = math.exp(-rate * first**2)
+        density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
+        value = density / (theta**2 + first**2)
+        start = max(start, math.floor(flat / step) + 1)
+    if start > window.modes:
+        return evaluated[0], value, density
+
+    stride = max(1, math.floor(0.5 / (math.sqrt(high) * step)))
+    if stride < 4:
+        evaluated.append(everything[start:])
+        return np.concatenate(evaluated), value, density
+    edges = np.append(np.arange(start, window.modes, stride, dtype=np.float64), window.modes + 1.0)
+    t = edges * step
+    square = np.empty(edges.size)
+    block = max(1, _BLOCK // g.values.size)
+    for i in range(0, edges.size, block):
+        away, err = characteristic(g, tilted, t[i : i + block])
+        square[i : i + block] = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
+    width = float(np.diff(edges).max()) * step
+    ceiling = np.maximum(square[:-1], square[1:]) + 0.25 * high * width**2
+    log_bound = 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[:-1]) ** 2
+    skip = log_bound < -depth
+    count = np.diff(edges)[skip]
+    with np.errstate(under="ignore"):
+        each = 2.0 * count * np.exp(log_bound[skip])
+    density += float(each.sum()) * (1.0 + 1e-9)
+    value += float(np.sum(each / (theta**2 + t[:-1][skip] ** 2))) * (1.0 + 1e-9)
+    for i in np.flatnonzero(~skip):
+        evaluated.append(np.arange(edges[i], edges[i + 1]))
+    return np.concatenate(evaluated), value, density
+
+
+def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
+    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
+
+    Central moments about the computed mean; about the true one the variance is at most lower by the
+    square of their distance, which the slack covers.
+    """
+    used = tilted.weights > 1e-290
+    w, err = tilted.weights[used], tilted.weight_err[used]
+    h = g.values[used] - tilted.mean
+    off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
+    at_zero = max(0.0, 1.0 - float(w.sum()))
+    zero_err = float(w @ err) + 8.0 * U
+    mean = tilted.mean
+    distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
+    variance = float(w @ h**2) + at_zero * mean**2
+    slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
+    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance
+    reach = np.abs(h) + off + distance
+    fourth = float(((1.0 + err) * w) @ reach**4)
+    fourth += (at_zero + zero_err) * (abs(mean) + distance) ** 4
+    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)

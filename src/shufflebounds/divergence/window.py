@@ -1,0 +1,131 @@
+"""How much of the frequency axis the certified engine samples, and what the rest can amount to.
+
+Notation as in `saddle`: X = S + θη² + ηZ under the tilted law, f(x) = x e^{−θx} 1{x > 0}, f^P its
+repetition with period P.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.law import Law, Tilted, U, log_mgf
+
+# Multiples of u = √(−2 log tail)/σ to try: the neighbourhood, then everything.
+_CHERNOFF_FACTORS = (10.0 ** np.linspace(-1.0, 1.0, 17), 10.0 ** np.linspace(-14.0, 14.0, 113))
+
+
+@dataclass(frozen=True)
+class Window:
+    """The grid of frequencies mh, 0 ≤ m ≤ modes, and what it costs to stop there.
+
+    ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value`` and ``cut_density`` the modes beyond the grid in
+    the sums for E f and for the density at 0. ``negligible`` is a size of |φ_X| that matters to
+    neither.
+    """
+
+    eta: float
+    step: float
+    modes: int
+    wrap: float
+    cut_value: float
+    cut_density: float
+    negligible: float
+
+
+def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Window | None:
+    """Choose period and cut so that both cost some hundredths of rtol; None where none will do."""
+    theta = tilted.theta
+    sigma = math.sqrt(n * tilted.variance + eta**2 + 1.0 / theta**2)
+    # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
+    allowed = 0.04 * rtol / (2.5 * theta**2 * sigma)
+    log_tail = math.log(allowed * math.e * theta)
+    above, below = (_chernoff(g, tilted, n, eta, log_tail, sigma, side) for side in (1.0, -1.0))
+    if above is None or below is None:
+        return None
+    decay = 4.0 - math.log(allowed * theta)
+    right_end = max(above.reach(log_tail), (decay + math.log(decay)) / theta)
+    left_end = max(below.reach(log_tail), 0.0)
+    # A step of few digits makes every frequency mh exact; rounding it down widens the window.
+    step = _round_down(2.0 * math.pi / (right_end + left_end))
+    period = 2.0 * math.pi / step
+    right_end = (period - left_end) * (1.0 - 8.0 * U)
+    wrap = _wrap(theta, period, right_end, min(1.0, above.tail(right_end) + below.tail(left_end)))
+
+    # E f loses less than the density does, whose share is η² of it.
+    cut = math.sqrt(2.0 * max(1.0, math.log(eta / (3.0 * allowed))))
+    modes = max(1, math.ceil(cut / (eta * step)))
+    last = modes * step
+    beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last) * (1.0 + 1e-9)
+    share = 0.5 / theta + eta * cut / math.pi
+    return Window(eta, step, modes, wrap, beyond / last**2, beyond, allowed / share)
+
+
+@dataclass(frozen=True)
+class _Chernoff:
+    """Pr[Y ≥ end] ≤ e^{log_moment − u·end} for Y = X or Y = −X and one u > 0."""
+
+    u: float
+    log_moment: float
+
+    def reach(self, log_tail: float) -> float:
+        """The end beyond which the probability is at most e^{log_tail}."""
+        return (self.log_moment - log_tail) / self.u
+
+    def tail(self, end: float) -> float:
+        """Bound of the probability beyond `end`, rounded up."""
+        rounding = 8.0 * U * (abs(self.log_moment) + self.u * abs(end))
+        return math.exp(min(0.0, self.log_moment - self.u * end + rounding))
+
+
+def _chernoff(
+    g: Law, tilted: Tilted, n: int, eta: float, log_tail: float, sigma: float, side: float
+) -> _Chernoff | None:
+    """The bound that reaches least far for a tail of e^{log_tail}, on the side of sign `side`.
+
+    u may lie many decades from its normal value, hence the logarithmic scale.
+    """
+    centre = math.sqrt(max(1.0, -2.0 * log_tail)) / sigma
+    best = None
+    for factors in _CHERNOFF_FACTORS:
+        u = centre * factors
+        log_moment = _log_moment(g, tilted, n, eta, side * u)
+        reach = np.where(np.isfinite(log_moment), (log_moment - log_tail) / u, np.inf)
+        where = int(np.argmin(reach))
+        if math.isfinite(reach[where]):
+            best = _Chernoff(float(u[where]), float(log_moment[where]))
+            if 0 < where < u.size - 1:
+                break
+    return best
+
+
+def _log_moment(g: Law, tilted: Tilted, n: int, eta: float, u: FloatArray) -> FloatArray:
+    """Upper bounds of log E_Q e^{uX} for u of either sign."""
+    k, err = log_mgf(g, tilted.theta + u)
+    with np.errstate(over="ignore", invalid="ignore"):
+        normal = u * tilted.theta * eta**2 + 0.5 * (u * eta) ** 2
+        rounding = n * (np.abs(k) + abs(tilted.log_mgf)) + np.abs(normal)
+        # θ + u was rounded; K moves by at most |K′| of that, and |K′| stays within the values.
+        rounding += n * np.abs(tilted.theta + u) * np.abs(g.values).max()
+        return (
+            n * (k - tilted.log_mgf) + normal + n * (err + tilted.log_mgf_err) + 8.0 * U * rounding
+        )
+
+
+def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
+    """Bound of E f^P(X) − E f(X) when X is in [right_end − period, right_end) but for `outside`."""
+    q = math.exp(-theta * period)
+    copies = period * q / (1.0 - q) ** 2
+    inside = math.exp(-theta * right_end) * (
+        right_end / (1.0 - q) + copies
+    )  # f falls beyond 1/θ, and right_end lies there
+    return (inside + outside * (1.0 / (math.e * theta) + copies)) * (1.0 + 1e-9)
+
+
+def _round_down(x: float) -> float:
+    """The largest float of 20 significant bits that is not above x > 0."""
+    mantissa, exponent = math.frexp(x)
+    return math.ldexp(math.floor(mantissa * 2**20), exponent - 20)
