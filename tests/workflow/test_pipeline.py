@@ -1,0 +1,223 @@
+"""The workflow end to end, by real Snakemake on a copy of this checkout with a small matrix."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "environment.yml", "profiles", "src", "workflow")
+
+KRR = {f"results/curves/krr10/low/{curve}.csv" for curve in ("upper", "lower", "joint2")}
+BLH = {"results/curves/blh/low/upper.csv"}
+CLONES = {f"results/curves/{experiment}/low/clone.csv" for experiment in ("krr10", "blh")}
+BENNETT = {f"results/curves/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
+FIGURES = {"figures/fig.pdf", "figures/fig.png"}
+EVERYTHING = KRR | BLH | CLONES | BENNETT | FIGURES
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of the checkout to run Snakemake in, and edit."""
+
+    path: Path
+
+    @staticmethod
+    def make(path: Path) -> "Checkout":
+        path.mkdir()
+        for part in PARTS:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, path / part)
+        shutil.copy(ROOT / "tests" / "tiny_config.yaml", path / "config.yaml")
+        return Checkout(path)
+
+    def snakemake(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=self.path,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def pending(self) -> set[str]:
+        """Outputs that Snakemake would make anew."""
+        done = self.snakemake("--summary")
+        assert done.returncode == 0, done.stderr
+        header, *rows = (line.split("\t") for line in done.stdout.splitlines())
+        table = [dict(zip(header, row, strict=True)) for row in rows]
+        return {row["output_file"] for row in table if row["plan"] == "update pending"}
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        file = self.path / name
+        text = file.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A checkout after one complete run, in an environment with a wrong library installed."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    wrong = folder / "elsewhere" / "shufflebounds"
+    wrong.mkdir(parents=True)
+    (wrong / "__init__.py").write_text("raise ImportError('the wrong library')", encoding="utf-8")
+    checkout = Checkout.make(folder / "checkout")
+    run = checkout.snakemake("--cores", "2", PYTHONPATH=str(wrong.parent))
+    assert run.returncode == 0, run.stderr
+    return checkout
+
+
+@pytest.fixture
+def checkout(finished):
+    """The finished checkout; what a test edits is put back afterwards."""
+    kept = {
+        path: path.read_bytes()
+        for part in (*PARTS, "config.yaml")
+        for path in (finished.path / part, *(finished.path / part).rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    yield finished
+    for path, content in kept.items():
+        if path.read_bytes() != content:
+            path.write_bytes(content)
+
+
+def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):
+    for output in EVERYTHING:
+        assert (finished.path / output).stat().st_size > 0
+    assert (finished.path / "figures/fig.pdf").read_bytes().startswith(b"%PDF")
+    assert (finished.path / "figures/fig.png").read_bytes().startswith(b"\x89PNG")
+    for folder, suffix in (("logs", ".log"), ("benchmarks", ".tsv")):
+        files = {path.name for path in (finished.path / "results" / folder).rglob(f"*{suffix}")}
+        assert {f"upper{suffix}", f"fig{suffix}"} <= files
+
+
+def test_curves_are_tidy_and_in_order(finished):
+    frame = pd.concat([pd.read_csv(finished.path / path) for path in EVERYTHING - FIGURES])
+    assert len(frame) == 3 * len(EVERYTHING - FIGURES)
+    assert set(frame["n"]) == {100, 316, 1000}
+    assert set(frame["delta"]) == {1e-6}
+    assert set(frame["eps0"]) == {0.5}
+    assert (frame["epsilon_lower"] <= frame["epsilon_upper"]).all()
+    plotted = frame["epsilon_upper"].where(frame["bound"] != "lower", frame["epsilon_lower"])
+    assert plotted.between(0.0, 0.5).all()
+    curve = frame.assign(epsilon=plotted).pivot(
+        index=["experiment", "n"], columns="curve", values="epsilon"
+    )
+    assert (curve["upper"] < curve["clone"]).all()
+    assert (curve["upper"] < curve["bennett"]).all()
+    assert (curve.loc["krr10", "lower"] < curve.loc["krr10", "upper"]).all()
+    assert (curve.groupby("experiment").diff().dropna(how="all").max() <= 0.0).all()
+
+
+def test_a_second_run_does_nothing(finished):
+    run = finished.snakemake("--cores", "2")
+    assert run.returncode == 0
+    assert "Nothing to be done" in run.stderr
+
+
+def test_a_figure_drawn_again_is_the_same_bytes(finished):
+    figures = {path: (finished.path / path).read_bytes() for path in FIGURES}
+    for path in FIGURES:
+        (finished.path / path).unlink()
+    run = finished.snakemake("--cores", "2", "figures/fig.pdf")
+    assert run.returncode == 0, run.stderr
+    assert {path: (finished.path / path).read_bytes() for path in FIGURES} == figures
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"),
+    [
+        ("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5", EVERYTHING),
+        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT),
+        (
+            "config.yaml",
+            "{type: krr, k: 10}",
+            "{type: krr, k: 9}",
+            {path for path in EVERYTHING if "krr10" in path} | FIGURES,
+        ),
+        ("config.yaml", "label: clone", "label: the clone", FIGURES),
+        ("config.yaml", "caption: Two mechanisms.", "caption: Both mechanisms.", set()),
+        (
+            "config.yaml",
+            "experiments:\n  krr10: {",
+            "experiments:\n  new: {mechanism: blh, regimes: [large], curves: [upper]}\n  krr10: {",
+            {"results/curves/new/large/upper.csv"},
+        ),
+    ],
+    ids=["delta", "tolerance", "mechanism", "style", "caption", "new experiment"],
+)
+def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, name, old, new, expected):
+    checkout.edit(name, old, new)
+    assert checkout.pending() == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("divergence/saddle.py", (EVERYTHING - BENNETT)),
+        ("randomizers/krr.py", KRR | {"results/curves/krr10/low/bennett.csv"} | FIGURES),
+        ("baselines/blanket_bennett.py", BENNETT | FIGURES),
+        ("baselines/closed_forms.py", set()),
+        ("clone.py", CLONES | FIGURES),
+        ("figures.py", FIGURES),
+    ],
+)
+def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expected):
+    with (checkout.path / "src" / "shufflebounds" / module).open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    assert checkout.pending() == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "eps0: 0.5",
+            "eps0: -1",
+            "config.yaml: regimes.low.eps0 is -1; it must be a number > 0 and <= 300",
+        ),
+        (
+            "delta: 1.0e-6",
+            "delta: 1e-6",
+            "config.yaml: delta is '1e-6'; it must be a number >= 1e-300 and < 1 "
+            "(YAML reads this as text: write 1.0e-06)",
+        ),
+        (
+            "type: krr, k: 10",
+            "type: krr, k: 1",
+            "config.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
+        ),
+    ],
+)
+def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
+    checkout.edit("config.yaml", old, new)
+    before = {path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")}
+    run = checkout.snakemake("--cores", "2")
+    assert run.returncode != 0
+    assert run.stderr.splitlines()[-1] == sentence
+    assert "Traceback" not in run.stdout + run.stderr
+    assert "rule curve" not in run.stdout + run.stderr
+    assert before == {
+        path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")
+    }
+
+
+def test_a_failing_curve_says_why_in_its_log_and_on_the_screen(checkout):
+    checkout.edit("config.yaml", "engine: saddle", "engine: exact")
+    run = checkout.snakemake("--cores", "2", "results/curves/krr10/low/joint2.csv")
+    assert run.returncode != 0
+    log = (checkout.path / "results/logs/curves/krr10/low/joint2.log").read_text(encoding="utf-8")
+    *_, error, note = log.splitlines()
+    assert error.startswith("ValueError: n must be small enough for enumeration, got n = 100 ")
+    assert note == "in curve krr10/low/joint2 at n = 100"
+    assert error in run.stderr
+    assert note in run.stderr
