@@ -1,0 +1,57 @@
+# Everything is installed into .venv; nothing needs to be activated.
+# PYTHON=/path/to/python chooses the interpreter .venv is made with.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DELETE_ON_ERROR:
+.PHONY: env reproduce test lint bench clean
+
+env: $(VENV)/.installed
+
+reproduce: $(VENV)/.installed
+	$(BIN)/snakemake
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/bench.py
+
+clean:
+	rm -rf results figures .snakemake
+
+# Stamps: the environment is brought up to date when what it was made from changes.
+$(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip
+	$(PIP) install --requirement requirements.txt
+	$(PIP) install --no-deps --editable .
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	$(PIP) install --requirement requirements-dev.txt
+	touch $@
+
+$(BIN)/pip:
+	@for python in $(PYTHONS); do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	    recent=$$python; \
+	    "$$python" -c 'import ensurepip, venv' 2>/dev/null || continue; \
+	    echo "making $(VENV) with $$("$$python" --version)"; \
+	    exec "$$python" -m venv --clear $(VENV); \
+	done; \
+	if [ -n "$$recent" ]; then \
+	    echo "$$recent cannot make virtual environments; on Debian or Ubuntu:" \
+	        "sudo apt install python3-venv (or the -venv package of $$recent)"; \
+	else \
+	    echo "Python 3.11 or newer is needed, and none of these is: $(PYTHONS);" \
+	        "name one with make PYTHON=/path/to/python"; \
+	fi >&2; \
+	exit 1
