@@ -4,12 +4,22 @@ from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.hadamard import HadamardResponse
 from shufflebounds.randomizers.krr import KRR
+from shufflebounds.randomizers.laplace import Laplace
+from shufflebounds.randomizers.oue import OUE
+from shufflebounds.randomizers.rappor import RAPPOR
 
 __all__ = [
+    "BLH",
     "KRR",
+    "OUE",
+    "RAPPOR",
     "Decomposition",
     "Enclosure",
+    "HadamardResponse",
+    "Laplace",
     "PrecisionError",
     "__version__",
     "parallel",

@@ -1,16 +1,21 @@
-"""What every local randomizer offers, and the form that most of them share."""
+"""What every local randomizer offers, and the forms that most of them share."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
+_SMALLEST_NORMAL = 2.0**-1022
 
 
 class Randomizer(ABC):
@@ -30,6 +35,96 @@ class Randomizer(ABC):
     @abstractmethod
     def dataset_pair(self) -> Decomposition:
         """A lower bound, all others at x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14)."""
+
+
+@dataclass(frozen=True)
+class DomainRandomizer(Randomizer):
+    """A randomizer of the values 0, …, ``domain_size`` − 1; None is the limit of large domains.
+
+    ``eps0`` is the local privacy parameter ε₀ (natural log). Raises ValueError unless
+    0 < ε₀ ≤ 300 and ``domain_size`` is None or an integer of at least 2.
+    """
+
+    LARGEST_MATRIX: ClassVar[int]
+
+    eps0: float
+    domain_size: int | None = None
+
+    def __post_init__(self) -> None:
+        validation.eps0(self.eps0)
+        if self.domain_size is not None:
+            validation.whole("domain_size", self.domain_size, minimum=2)
+
+    @abstractmethod
+    def _channel(self, size: int) -> NDArray[np.float64]:
+        """Probabilities R(x)(y) over a domain of `size` values, shape (size, outputs)."""
+
+    def dataset_pair(self) -> Decomposition:
+        """The inputs 0, 1 and, for all others, 2; over a domain of two the others hold x₁¹.
+
+        What a report says of these three does not depend on how many other values there are.
+        """
+        size = min(self.domain_size or 3, 3)
+        return from_channel(self._channel(size)[[0, 1, size - 1]])
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (domain_size, outputs): rows are inputs, columns outputs.
+
+        Raises ValueError where the domain is infinite or too large to enumerate its outputs, and
+        where a probability is too small for a float.
+        """
+        if self.domain_size is None or self.domain_size > self.LARGEST_MATRIX:
+            raise ValueError(
+                "domain_size must be an integer from 2 to "
+                f"{self.LARGEST_MATRIX} to enumerate the outputs, got {self.domain_size!r}"
+            )
+        probabilities = self._channel(self.domain_size)
+        if probabilities.min() < _SMALLEST_NORMAL:
+            raise ValueError(
+                f"eps0 must be smaller to enumerate the outputs over {self.domain_size} values, "
+                f"got {self.eps0!r}: probabilities would fall below {_SMALLEST_NORMAL:.3g}, "
+                "which floating point cannot represent"
+            )
+        return probabilities
+
+
+class BitVectorRandomizer(DomainRandomizer):
+    """One bit for every value of the domain, independent of each other given the input.
+
+    With e = e^{ε₀}, a bit is 1 with probability 1/(1 + odds), the bit of the input with
+    e/(odds + e). Whether the bit of x is 1 or 0 changes the likelihood of x by the factor e, so
+    that every choice of ``odds`` > 0 is ε₀-LDP.
+    """
+
+    # Beyond this the 2^D outputs no longer count as small.
+    LARGEST_MATRIX = 12
+
+    @property
+    @abstractmethod
+    def odds(self) -> float:
+        """The odds that the bit of another value is 0."""
+
+    def blanket(self) -> Decomposition:
+        """Table 2 of the paper, as multiples of p.
+
+        The least likelihood of a report is that of an input whose bit is 0, unless all bits are 1.
+        ``all_ones`` is the probability of that for the bits other than those of x₁⁰ and x₁¹.
+        """
+        e, odds = math.exp(self.eps0), self.odds
+        all_ones = 0.0 if self.domain_size is None else (1.0 + odds) ** (2 - self.domain_size)
+        p = odds / ((1.0 + odds) * (odds + e))
+        q = p * (1.0 - all_ones) / odds
+        r = p * (odds + all_ones * e / odds)
+        return five_point(self.eps0, p, q, r)
+
+    def _channel(self, size: int) -> NDArray[np.float64]:
+        """Column y belongs to the bits of the integer y, the lowest that of input 0."""
+        e, odds = math.exp(self.eps0), self.odds
+        ones = (np.arange(2**size) >> np.arange(size)[:, np.newaxis]) & 1 == 1
+        own = np.where(ones, e, odds) / (odds + e)
+        other = np.where(ones, 1.0, odds) / (1.0 + odds)
+        is_own = np.eye(size, dtype=bool)[:, :, np.newaxis]
+        return np.where(is_own, own, other).prod(axis=1)
 
 
 def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:

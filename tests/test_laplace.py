@@ -1,0 +1,283 @@
+"""The Laplace mechanism's two decompositions against its densities."""
+
+import itertools
+import math
+
+import hypothesis.strategies as st
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from mpmath import mpf
+from scipy.integrate import quad
+
+import shufflebounds as sb
+
+EPS0 = [0.1, 1.0, 4.0]
+
+
+def density(eps0, x):
+    return lambda y: eps0 / 2.0 * math.exp(-eps0 * abs(y - x))
+
+
+def cell_borders(eps0, cells):
+    """The reports y where log R(0)/R(1) = ε₀(1 − 2y) is a multiple of ε₀/cells, descending."""
+    return [(1 - mpf(i) / cells) / 2 for i in range(-cells, cells + 1)]
+
+
+def exact_bins(eps0, cells):
+    """Masses of the atoms y ≥ 1, y ≤ 0 and the cells between under R(0), R(1) and their minimum.
+
+    From the distribution functions at the working precision. Either density is the smaller one on
+    the other's half.
+    """
+    e0 = mpf(eps0)
+
+    def below(y, x):
+        return mpmath.exp(e0 * (y - x)) / 2 if y <= x else 1 - mpmath.exp(-e0 * (y - x)) / 2
+
+    borders = [mpf("inf"), *cell_borders(eps0, cells), mpf("-inf")]
+    bins = []
+    for right, left in itertools.pairwise(borders):
+        zero, one = (below(right, x) - below(left, x) for x in (0, 1))
+        bins.append((zero, one, one if right <= 0.5 else zero))
+    return bins
+
+
+def exact_spread(eps0, cells):
+    """Every bin (but the atoms) split between the ratios at its ends, sums of a and b kept."""
+    first, *bins, last = exact_bins(eps0, cells)
+    ends = [list(first), *([mpf(0)] * 3 for _ in range(2 * cells - 1)), list(last)]
+    ratios = [mpmath.exp(mpf(eps0) * i / cells) for i in range(-cells, cells + 1)]
+    for i, (a, b, _) in enumerate(bins):
+        lower, upper = ratios[i], ratios[i + 1]
+        at_upper = (a - lower * b) / (upper - lower)
+        for end, ratio, share in ((i, lower, b - at_upper), (i + 1, upper, at_upper)):
+            for k, mass in enumerate((ratio * share, share, min(ratio, 1) * share)):
+                ends[end][k] += mass
+    return ends
+
+
+def assert_accurate(decomposition, exact):
+    assert len(decomposition) == len(exact)
+    entries = zip(decomposition.a, decomposition.b, decomposition.c, strict=True)
+    worst = max(
+        abs(mpf(float(got)) / want - 1)
+        for component, expected in zip(entries, exact, strict=True)
+        for got, want in zip(component, expected, strict=True)
+    )
+    assert worst <= decomposition.rel_err
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_bins_hold_what_the_densities_put_there(eps0):
+    def mass(function, left, right):
+        return quad(function, left, right, epsabs=0.0, epsrel=1e-12)[0]
+
+    zero, one = density(eps0, 0), density(eps0, 1)
+    borders = [math.inf, *map(float, cell_borders(eps0, 5)), -math.inf]
+    expected = [
+        (mass(zero, left, right), mass(one, left, right), mass(least, left, right))
+        for right, left in itertools.pairwise(borders)
+        for least in [lambda y: min(zero(y), one(y))]
+    ]
+    inner = sb.Laplace(eps0, cells=5).blanket().inner
+    np.testing.assert_allclose(np.transpose([inner.a, inner.b, inner.c]), expected, rtol=1e-10)
+
+
+def hat_mass(eps0, vertex, neighbour):
+    """∫ c(y) λ(y) dy between two reports: λ falls from 1 to 0, linear in the report's ratios."""
+    over, under = density(eps0, 0), density(eps0, 1)
+    if vertex + neighbour > 1.0:
+        # The other half, where R(0) is the smaller density.
+        over, under = under, over
+    here, there = over(vertex) / under(vertex), over(neighbour) / under(neighbour)
+
+    def integrand(y):
+        return under(y) * (over(y) / under(y) - there) / (here - there)
+
+    return abs(quad(integrand, vertex, neighbour, epsabs=0.0, epsrel=1e-12)[0])
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_spreading_integrates_hat_functions(eps0):
+    cells = 3
+    borders = list(map(float, cell_borders(eps0, cells)))
+    expected = np.zeros(2 * cells + 1)
+    for i, j in itertools.pairwise(range(2 * cells + 1)):
+        expected[i] += hat_mass(eps0, borders[i], borders[j])
+        expected[j] += hat_mass(eps0, borders[j], borders[i])
+    expected[[0, -1]] += math.exp(-eps0) / 2.0
+    outer = sb.Laplace(eps0, cells).blanket()
+    np.testing.assert_allclose(outer.c, expected, rtol=1e-10)
+    logs = np.linspace(-eps0, eps0, 2 * cells + 1)
+    np.testing.assert_allclose(outer.a / outer.b, np.exp(logs), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("eps0", "cells"),
+    [*itertools.product([1e-6, 0.1, 1.0, 4.0, 50.0, 300.0], [1, 2, 13, 50]), (4.0, 1000)],
+)
+def test_masses_keep_their_promise_of_accuracy(eps0, cells):
+    laplace = sb.Laplace(eps0, cells)
+    blanket, pair = laplace.blanket(), laplace.dataset_pair()
+    # Differences of distribution functions cancel down to e^{−ε₀}.
+    with mpmath.workdps(50 + int(eps0)):
+        bins, spread = exact_bins(eps0, cells), exact_spread(eps0, cells)
+        assert_accurate(blanket.inner, bins)
+        assert_accurate(blanket, spread)
+        assert_accurate(pair, [(a, b, b) for a, b, _ in bins])
+        assert_accurate(pair.outer, [(a, b, b) for a, b, _ in spread])
+
+
+@pytest.mark.parametrize("cells", [1, 7, 500, None])
+@pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 300.0])
+def test_sums(eps0, cells):
+    laplace = sb.Laplace(eps0, cells)
+    blanket, pair = laplace.blanket(), laplace.dataset_pair()
+    for decomposition in (blanket, blanket.inner, pair, pair.outer):
+        assert math.fsum(decomposition.a) == pytest.approx(1.0, rel=1e-13)
+        assert math.fsum(decomposition.b) == pytest.approx(1.0, rel=1e-13)
+    for decomposition in (blanket, blanket.inner):
+        assert math.fsum(decomposition.c) == pytest.approx(math.exp(-eps0 / 2.0), rel=1e-13)
+        np.testing.assert_array_equal(decomposition.c, np.minimum(decomposition.a, decomposition.b))
+        assert decomposition.asymmetry() == 0.0
+    for decomposition in (pair, pair.outer):
+        np.testing.assert_array_equal(decomposition.c, decomposition.b)
+
+
+def test_which_end_the_arrays_are():
+    blanket, pair = sb.Laplace(1.0, 4).blanket(), sb.Laplace(1.0, 4).dataset_pair()
+    assert blanket.bounds() == (blanket.inner, blanket)
+    assert pair.bounds() == (pair, pair.outer)
+
+
+def sublinear_sum(forms, a, b, c):
+    """Σ max over the rows (α, β, γ) of `forms` of αa + βb + γc: convex, homogeneous."""
+    return float(np.max(forms @ np.stack([a, b, c]), axis=0).sum())
+
+
+def true_law(eps0, points=20_000):
+    """The report's masses a and b: its two atoms and a midpoint rule so fine that it is the law."""
+    y = (np.arange(points) + 0.5) / points
+    atoms = np.array([0.5, 0.5 * math.exp(-eps0)])
+    return (
+        np.append(eps0 / 2.0 * np.exp(-eps0 * y) / points, atoms),
+        np.append(eps0 / 2.0 * np.exp(-eps0 * (1.0 - y)) / points, atoms[::-1]),
+    )
+
+
+TRUE_LAW = {eps0: true_law(eps0) for eps0 in EPS0}
+
+
+@settings(deadline=None, max_examples=150)
+@example(eps0=4.0, cells=1, forms=[(1.0, -1.0, 0.0), (0.0, 0.0, 0.0)])
+@given(
+    eps0=st.sampled_from(EPS0),
+    cells=st.integers(1, 12),
+    forms=st.lists(st.tuples(*[st.floats(-1.0, 1.0)] * 3), min_size=1, max_size=6),
+)
+def test_binning_is_below_and_spreading_above_the_truth(eps0, cells, forms):
+    """As a function of one user's component, the divergence for n users is such a sum (or a limit
+    of such): convex and homogeneous in (a, b, c).
+    """
+    forms = np.array(forms)
+    a, b = TRUE_LAW[eps0]
+    laplace = sb.Laplace(eps0, cells)
+    for decomposition, c in ((laplace.blanket(), np.minimum(a, b)), (laplace.dataset_pair(), b)):
+        below, above = decomposition.bounds()
+        truth = sublinear_sum(forms, a, b, c)
+        # The midpoint rule is good to (ε₀/20 000)².
+        assert sublinear_sum(forms, below.a, below.b, below.c) <= truth + 1e-7
+        assert sublinear_sum(forms, above.a, above.b, above.c) >= truth - 1e-7
+
+
+@pytest.mark.parametrize("cells", [1, 2, 9, None])
+@pytest.mark.parametrize("eps0", EPS0)
+def test_one_user_has_the_divergence_of_the_laplace_mechanism(eps0, cells):
+    for eps in np.array([0.01, 0.3, 0.77, 0.99]) * eps0:
+        truth = -math.expm1((eps - eps0) / 2.0)
+        for decomposition in (
+            sb.Laplace(eps0, cells).blanket(),
+            sb.Laplace(eps0, cells).dataset_pair(),
+        ):
+            below, above = (
+                float(np.maximum(end.a - math.exp(eps) * end.b, 0.0).sum())
+                for end in decomposition.bounds()
+            )
+            assert below <= truth * (1.0 + 1e-13)
+            assert above >= truth * (1.0 - 1e-13)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_both_ends_converge_at_second_order(eps0):
+    """By Σ(a − b)²/c, the variance of a user's share, and its integral over the reports."""
+    zero, one = density(eps0, 0), density(eps0, 1)
+    atoms = 0.5 * math.exp(-eps0) * math.expm1(eps0) ** 2
+
+    def square(y, c):
+        return (zero(y) - one(y)) ** 2 / c(y)
+
+    def cost(decomposition):
+        return float(((decomposition.a - decomposition.b) ** 2 / decomposition.c).sum())
+
+    def errors(which, cells, truth):
+        return [cost(end) - truth for end in getattr(sb.Laplace(eps0, cells), which)().bounds()]
+
+    blanket = 2.0 * quad(square, 0.5, 1.0, args=(zero,), epsabs=1e-15)[0] + 2.0 * atoms
+    # A report y > 1 has the likelihood ratio e^{−ε₀} and c = b = 1/2.
+    pair = quad(square, 0.0, 1.0, args=(one,), epsabs=1e-15)[0]
+    pair += atoms + 0.5 * math.expm1(-eps0) ** 2
+    for which, truth in (("blanket", blanket), ("dataset_pair", pair)):
+        coarse, fine = errors(which, 20, truth), errors(which, 40, truth)
+        assert coarse[0] < fine[0] < 0.0 < fine[1] < coarse[1]
+        np.testing.assert_allclose(np.divide(coarse, fine), 4.0, rtol=0.02)
+        # The midpoint's error is half that of the trapezium.
+        np.testing.assert_allclose(fine[1] / -fine[0], 2.0, rtol=0.02)
+
+
+def joint_lattice(steps, parts, folded):
+    """How many distinct ratios products of `parts` components at these steps can have."""
+    places = {(0, 0)}
+    for _ in range(parts):
+        places = {
+            (x + max(step, 0), y + max(-step, 0)) if folded else (x + step, 0)
+            for x, y in places
+            for step in steps
+        }
+    return len(places)
+
+
+def test_joints_stay_on_a_lattice():
+    cells = 13
+    blanket = sb.Laplace(1.0, cells).blanket()
+    pair = sb.Laplace(1.0, cells).dataset_pair()
+    # In half steps: vertices are even; centres odd, but for the atoms.
+    vertices = range(-2 * cells, 2 * cells + 1, 2)
+    centres = [-2 * cells, *range(1 - 2 * cells, 2 * cells, 2), 2 * cells]
+    for parts in (2, 4):
+        blanket, pair = blanket.joint(blanket), pair.joint(pair)
+        assert len(blanket) == joint_lattice(vertices, parts, folded=True)
+        assert len(blanket.inner) == joint_lattice(centres, parts, folded=True)
+        assert len(pair) == joint_lattice(centres, parts, folded=False)
+        assert len(pair.outer) == joint_lattice(vertices, parts, folded=False)
+    assert len(blanket) == 1119
+
+
+def test_cells_are_chosen_by_eps0():
+    chosen = [sb.Laplace(eps0).cells for eps0 in (1e-6, 0.1, 1.0, 4.0)]
+    assert chosen == sorted(chosen)
+    assert all(isinstance(cells, int) and cells >= 1 for cells in chosen)
+    assert sb.Laplace(1.0) == sb.Laplace(1.0, sb.Laplace(1.0).cells)
+
+
+@pytest.mark.parametrize("eps0", [0.0, -1.0, math.nan, math.inf, 301.0, True, "1"])
+def test_bad_eps0(eps0):
+    with pytest.raises(ValueError, match=r"^eps0 must be .*0 < eps0 <= 300, got "):
+        sb.Laplace(eps0)
+
+
+@pytest.mark.parametrize("cells", [0, -1, 2.0, math.nan, True, "3"])
+def test_bad_cells(cells):
+    with pytest.raises(ValueError, match=r"^cells must be an integer >= 1, got "):
+        sb.Laplace(1.0, cells)
