@@ -5,11 +5,11 @@ Every case edits the text of a good configuration, as a user would.
 
 from pathlib import Path
 
-import config_check
-import matrix
 import pytest
 import yaml
 
+import config_check
+import matrix
 from shufflebounds import validation
 
 ROOT = Path(__file__).parents[1]

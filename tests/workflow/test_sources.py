@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import sources
 
+import sources
 from shufflebounds import curves
 
 LIBRARY = Path(curves.__file__).resolve().parent
