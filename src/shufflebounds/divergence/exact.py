@@ -1,0 +1,176 @@
+"""The divergence by enumeration of histograms, in rational arithmetic: the tests' oracle.
+
+Theorem 12 of arXiv 2504.07414: with e = e^ε, g_j = (a_j − e b_j)/c_j and the residual r = 1 − Σc,
+
+    D(ε) = Σ_{c_j=0} (a_j − e b_j)₊ + (1/n) Σ_{h,k} n!/(k! Πh_j!) r^k Πc_j^{h_j} (Σ_j h_j g_j)₊
+
+over the counts h of reports on the components with c_j > 0 and the count k = n − Σh of reports
+elsewhere. Floats are dyadic rationals, so that every term is one; only e is not, and is enclosed.
+
+Uncertain entries
+-----------------
+Let every entry be known within relative R = ``rel_err``, and write P₀, P₁ for the probabilities of
+a histogram under both inputs. The true ones obey P₀' ≤ (1+R)^n P₀ and P₁' ≥ (1−R)^n P₁, where the
+residual's factor is the same r^k in all of them. As log(1+R) and −log(1−R) are at most R/(1−R),
+
+    (P₀' − e P₁')₊ ≤ e^s (P₀ − e^{ε−2s} P₁)₊,    s = nR/(1−R),
+
+and with the sign of s reversed from below. Every coefficient of r^k above is ≥ 0, so D does not
+decrease in r as long as all else is fixed: r + RΣc serves from above, r − RΣc (or 0) from below.
+Where Σc exceeds 1 by rounding, `Decomposition` has made R at least twice that excess, and a
+residual of 0 lies within those bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.enclosure import Enclosure
+
+# A second or so at worst, which is two or three components and hundreds or thousands of reports.
+MAX_HISTOGRAMS = 50_000
+
+# Ratios of P₀ to P₁ are below n·2^2200 (or infinite), so D is constant from here on.
+_LARGEST_EPS = 4000
+_DIGITS = 60
+
+
+def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
+    """Hockey-stick divergence D(ε) of `n` shuffled reports in the direction (a, b).
+
+    For ``rel_err`` 0 both ends are the exact value rounded outward. ``inner`` and ``outer`` are
+    ignored. Raises ValueError for eps < 0, n < 1, and where there are more than `MAX_HISTOGRAMS`
+    histograms to sum over.
+    """
+    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    if not decomposition.c.any():
+        n = 1  # Reports that nobody else is sure to send are as good as alone.
+    count = histogram_count(decomposition, n)
+    if count > MAX_HISTOGRAMS:
+        raise ValueError(
+            f"n must be small enough for enumeration, got n = {n} with {count} histograms; "
+            f"at most {MAX_HISTOGRAMS} are allowed"
+        )
+    a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
+    residual = max(Fraction(0), 1 - sum(c))
+    rel_err = Fraction(decomposition.rel_err)
+    doubt = rel_err * sum(c)
+    shift = n * rel_err / (1 - rel_err)
+    eps = Fraction(min(eps, _LARGEST_EPS))
+    ceiling = _divergence(a, b, c, residual + doubt, _exp(eps - 2 * shift)[0], n) * _exp(shift)[1]
+    floor = _divergence(a, b, c, max(Fraction(0), residual - doubt), _exp(eps + 2 * shift)[1], n)
+    return Enclosure(_round(floor * _exp(-shift)[0], -math.inf), _round(ceiling, math.inf))
+
+
+def histogram_count(decomposition: Decomposition, n: int) -> int:
+    """Number of histograms that `exact` would sum over."""
+    somewhere_else = decomposition.residual > 0.0 or decomposition.rel_err > 0.0
+    atoms = int(np.count_nonzero(decomposition.c)) + somewhere_else
+    return math.comb(n + atoms - 1, n)
+
+
+def _divergence(
+    a: Sequence[Fraction],
+    b: Sequence[Fraction],
+    c: Sequence[Fraction],
+    residual: Fraction,
+    exp_eps: Fraction,
+    n: int,
+) -> Fraction:
+    """The formula above, exactly, at a rational e^ε."""
+    excess = [x - exp_eps * y for x, y in zip(a, b, strict=True)]
+    apart = sum((max(d, Fraction(0)) for d, z in zip(excess, c, strict=True) if z == 0), Fraction())
+    values = [d / z for d, z in zip(excess, c, strict=True) if z > 0]
+    masses = [z for z in c if z > 0]
+    if residual > 0:
+        values, masses = [*values, Fraction(0)], [*masses, residual]
+    # Integers from here on: common denominators of the masses, and of the values.
+    mass_unit = math.lcm(*(mass.denominator for mass in masses))
+    value_unit = math.lcm(*(value.denominator for value in values))
+    atoms = [
+        (int(mass * mass_unit), int(value * value_unit))
+        for mass, value in zip(masses, values, strict=True)
+    ]
+    total = _positive_sum(atoms, n)
+    return apart + Fraction(total, n * mass_unit**n * value_unit)
+
+
+def _positive_sum(atoms: list[tuple[int, int]], n: int) -> int:
+    """Σ n!/Πh! Πmass^h (Σ h·value)₊ over the counts h of n draws from atoms (mass, value).
+
+    The two largest values, x ≥ y, are summed in one go: with the other counts fixed and `left`
+    draws for these two, j of them on y, the sum of values falls linearly in j. Its positive part
+    takes two prefix sums of the terms of (mass of x + mass of y)^left.
+    """
+    (mass_x, value_x), *others = sorted(atoms, key=lambda atom: -atom[1])
+    if value_x <= 0:
+        return 0
+    if not others:
+        return mass_x**n * n * value_x
+    (mass_y, value_y), *others = others
+    step = value_x - value_y
+    total = 0
+    for left in range(0 if others else n, n + 1):
+        parts = []
+        for weight, value in _multinomial(others, n - left):
+            start = value + left * value_x
+            if start > 0:
+                count = min(left + 1, -(-start // step)) if step else left + 1
+                parts.append((count, start, weight))
+        here = mass = moment = j = 0
+        term = mass_x**left
+        for count, start, weight in sorted(parts):
+            while j < count:
+                mass += term
+                moment += j * term
+                term = term * mass_y * (left - j) // (mass_x * (j + 1))
+                j += 1
+            here += weight * (start * mass - step * moment)
+        total += math.comb(n, left) * here
+    return total
+
+
+def _multinomial(atoms: Sequence[tuple[int, int]], n: int) -> Iterator[tuple[int, int]]:
+    """Weight n!/Πh! Πmass^h and value Σ h·value of every way h to put n draws on the atoms."""
+    if not atoms:
+        if n == 0:
+            yield 1, 0
+        return
+    (mass, value), *rest = atoms
+    if not rest:
+        yield mass**n, n * value
+        return
+    power = 1
+    for h in range(n + 1):
+        factor = math.comb(n, h) * power
+        for weight, total in _multinomial(rest, n - h):
+            yield factor * weight, total + h * value
+        power *= mass
+
+
+def _exp(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Rationals around e^x that enclose e^x − 1 to some sixty digits; e^0 is exact."""
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    leading_zeros = max(0, x.denominator.bit_length() - x.numerator.bit_length()) // 3 + 1
+    with localcontext(prec=_DIGITS + leading_zeros, Emin=MIN_EMIN, Emax=MAX_EMAX) as context:
+        ends = []
+        for rounding in (ROUND_FLOOR, ROUND_CEILING):
+            context.rounding = rounding
+            ends.append((Decimal(x.numerator) / Decimal(x.denominator)).exp())
+        # Decimal.exp rounds to nearest, whatever the context says.
+        return Fraction(ends[0].next_minus()), Fraction(ends[1].next_plus())
+
+
+def _round(x: Fraction, towards: float) -> float:
+    """The float next to `x` in the direction of ±inf, or `x` itself where it is a float."""
+    nearest = float(x)
+    beyond = Fraction(nearest) >= x if towards > 0 else Fraction(nearest) <= x
+    return nearest if beyond else math.nextafter(nearest, towards)
