@@ -34,8 +34,9 @@ from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 
-# A second or so at worst, which is two or three components and hundreds or thousands of reports.
-MAX_HISTOGRAMS = 50_000
+# Well under a second for three atoms or more (the residual is one). With two, n is as large as this
+# and the integers have 50 n bits: a second at n = 5 000, half a minute at the limit.
+MAX_HISTOGRAMS = 20_000
 
 # Ratios of P₀ to P₁ are below n·2^2200 (or infinite), so D is constant from here on.
 _LARGEST_EPS = 4000
