@@ -1,6 +1,7 @@
 """What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
 
 from shufflebounds._version import __version__
+from shufflebounds.amplification import delta, epsilon
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
@@ -22,6 +23,8 @@ __all__ = [
     "Laplace",
     "PrecisionError",
     "__version__",
+    "delta",
+    "epsilon",
     "parallel",
     "standard_clone",
     "subsample",

@@ -11,6 +11,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.exact import exact, histogram_count
+from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddle import log_estimate, saddle
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
@@ -22,6 +23,7 @@ _NEARLY_SYMMETRIC = 1e-12
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS = 5_000
 _LARGEST_EPS = 690.0
+_DEFAULT_RTOL = 1e-4
 
 
 def delta(
@@ -29,7 +31,7 @@ def delta(
     eps: float,
     n: int,
     *,
-    rtol: float = 1e-4,
+    rtol: float | None = None,
     engine: str = "saddle",
 ) -> Enclosure:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
@@ -44,7 +46,8 @@ def delta(
     n
         Number of users, 1 to 10¹⁵.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1.
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
+        account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.
     engine
         ``saddle``, or ``fft`` or ``exact`` to cross-check it; their width is what it is.
 
@@ -57,11 +60,12 @@ def delta(
         entries cannot tell from 0 (ε at its largest log a/b) do not count.
 
     """
-    eps, n, rtol = validation.eps(eps), validation.users(n), validation.rtol(rtol)
+    eps, n = validation.eps(eps), validation.users(n)
+    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
-    found = problem.delta(eps, rtol)
-    if engine == "saddle" and found.relative_width > rtol and not problem.vanishes(eps):
-        raise PrecisionError(_shortfall(f"delta at eps = {eps!r}", n, rtol, found), found)
+    found = problem.delta(eps, goal)
+    if problem.promises(rtol) and found.relative_width > goal and not problem.vanishes(eps):
+        raise PrecisionError(_shortfall(f"delta at eps = {eps!r}", problem, goal, found), found)
     return found
 
 
@@ -70,7 +74,7 @@ def epsilon(
     n: int,
     delta: float,
     *,
-    rtol: float = 1e-4,
+    rtol: float | None = None,
     engine: str = "saddle",
 ) -> Enclosure:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
@@ -79,18 +83,22 @@ def epsilon(
     δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1; the other
     arguments and what is raised are those of `delta`.
     """
-    n, delta, rtol = validation.users(n), validation.delta(delta), validation.rtol(rtol)
+    n, delta = validation.users(n), validation.delta(delta)
+    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
-    found = _invert(problem, delta, rtol)
-    if engine == "saddle" and found.relative_width > rtol:
-        raise PrecisionError(_shortfall(f"epsilon at delta = {delta!r}", n, rtol, found), found)
+    found = _invert(problem, delta, goal)
+    if problem.promises(rtol) and found.relative_width > goal:
+        raise PrecisionError(
+            _shortfall(f"epsilon at delta = {delta!r}", problem, goal, found), found
+        )
     return found
 
 
-def _shortfall(what: str, n: int, rtol: float, found: Enclosure) -> str:
+def _shortfall(what: str, problem: _Problem, rtol: float, found: Enclosure) -> str:
+    advice = "" if problem.is_finite() else "; more cells or a larger rtol would help"
     return (
-        f"{what}, n = {n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {rtol:g} was asked for"
+        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
+        f"relative width {found.relative_width:.1e} where rtol = {rtol:g} was asked for{advice}"
     )
 
 
@@ -130,7 +138,11 @@ class _Problem:
         if self.engine != "saddle":
             module = importlib.import_module(f"shufflebounds.divergence.{self.engine}")
             return getattr(module, self.engine)(decomposition, eps, self.n)
-        if histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS:
+        # The count is at least n (J − 1), which spares computing huge ones.
+        if (
+            self.n * (len(decomposition) - 1) <= _FEW_HISTOGRAMS
+            and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
+        ):
             return exact(decomposition, eps, self.n)
         return saddle(decomposition, eps, self.n, rtol)
 
@@ -138,9 +150,17 @@ class _Problem:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
         return max(log_estimate(outer, eps, self.n) for _, outer in self.directions)
 
+    def is_finite(self) -> bool:
+        """Whether nothing lies between an inner and an outer decomposition."""
+        return all(inner is outer for inner, outer in self.directions)
+
+    def promises(self, rtol: float | None) -> bool:
+        """Whether a relative width above the goal is a failure."""
+        return self.engine == "saddle" and (rtol is not None or self.is_finite())
+
     def largest_loss(self) -> float:
         """An ε at which D is certainly 0: the largest log a/b, inf where some b is 0."""
-        return max(_largest_loss(outer) for _, outer in self.directions)
+        return max(sum(_largest_loss(outer)) for _, outer in self.directions)
 
     def never_below(self) -> float:
         """A lower bound of D at every ε, from outputs that the other input never gives."""
@@ -148,10 +168,8 @@ class _Problem:
 
     def vanishes(self, eps: float) -> bool:
         """Whether D(ε) may be 0 for all that rounding lets us know."""
-        return all(
-            eps >= _largest_loss(inner) * (1.0 - 1e-15) - 4.0 * inner.rel_err
-            for inner, _ in self.directions
-        )
+        losses = (_largest_loss(inner) for inner, _ in self.directions)
+        return all(eps >= loss - slack for loss, slack in losses)
 
     def typical_eps(self, delta: float) -> float:
         """The ε of a normal approximation, to start from."""
@@ -162,13 +180,13 @@ class _Problem:
         return math.sqrt(2.0 * variance * -math.log(delta) / self.n)
 
 
-def _largest_loss(decomposition: Decomposition) -> float:
-    a, b = decomposition.a, decomposition.b
-    if np.any((b == 0.0) & (a > 0.0)):
-        return math.inf
-    both = (a > 0.0) & (b > 0.0)
-    loss = float(np.max(np.log(a[both]) - np.log(b[both]), initial=0.0))
-    return loss + 1e-12 * (loss > 0) + 2.1 * decomposition.rel_err
+def _largest_loss(decomposition: Decomposition) -> tuple[float, float]:
+    """The largest log a/b and how far rounding may have moved it; (inf, 0) where some b is 0."""
+    a, b = (x[decomposition.a > 0.0] for x in (decomposition.a, decomposition.b))
+    if not b.all():
+        return math.inf, 0.0
+    loss = max(0.0, float(np.max(np.log(a / b))))
+    return loss, 2.1 * decomposition.rel_err + 4.0 * U * (1.0 + loss)
 
 
 def _never_below(decomposition: Decomposition, n: int) -> float:
@@ -193,18 +211,19 @@ def _invert(problem: _Problem, delta: float, rtol: float) -> Enclosure:
     target = math.log(delta)
     low, high = 0.0, problem.largest_loss()
     guess, slope = _start(problem, target, min(high, _LARGEST_EPS))
-    half = 0.45 * rtol
-    floor_known = False
-    last: tuple[float, float] | None = None
+    half, care = 0.45 * rtol, 0.3
+    last: tuple[float, float, float] | None = None
+    zero_tried, slow, width = False, 0, high - low
     for _ in range(80):
-        if high - low <= rtol * high or half > 0.3:
+        if (high - low <= rtol * high and high < math.inf) or half > 0.3:
             break
-        if guess <= 0.0 and low == 0.0 and not floor_known:
-            probe, floor_known = 0.0, True
+        if guess <= 0.0 and low == 0.0 and not zero_tried:
+            probe, zero_tried = 0.0, True
             need = 0.1 * abs(problem.estimate(0.0)[0] - target)
         else:
-            probe = _probe(guess, low, high, half, rtol)
-            need = 0.3 * abs(slope) * half * (probe or 0.0)
+            # Newton's steps may creep where log D is far from straight.
+            probe = _probe(guess if slow < 4 else math.nan, low, high, half, rtol)
+            need = care * abs(slope) * half * (probe or 0.0)
         if probe is None:
             break
         aim = min(0.1, max(1e-12, need))
@@ -213,18 +232,19 @@ def _invert(problem: _Problem, delta: float, rtol: float) -> Enclosure:
             high = probe
         elif found.lower >= delta:
             low = probe
+        elif care > 0.05:
+            care *= 0.4
         else:
             half *= 2.0
-        middle = 0.5 * (_log(found.lower) + _log(found.upper))
+        slow, width = (0, high - low) if high - low < 0.5 * width else (slow + 1, width)
+        noise = 0.5 * (_log(found.upper) - _log(found.lower))
+        middle = _log(found.upper) - noise
         if not math.isfinite(middle):
             guess = math.nan
             continue
-        if last is not None and abs(probe - last[0]) > 0.0:
-            secant = (middle - last[1]) / (probe - last[0])
-            # Close together the noise of two enclosures would spoil it.
-            if secant < 0.0 and abs(middle - last[1]) > 10.0 * aim:
-                slope = secant
-        last = (probe, middle)
+        if last is not None and abs(middle - last[1]) > 5.0 * (noise + last[2]):
+            slope = (middle - last[1]) / (probe - last[0])
+        last = (probe, middle, noise)
         guess = probe - (middle - target) / slope if slope < 0.0 else math.nan
     return Enclosure(low, high)
 

@@ -26,7 +26,7 @@ _U = 2.0**-53
 _SUM_TOLERANCE = 1e-9
 _EXCESS_TOLERANCE = 1e-12
 # Ratios a:b:c closer than this are taken for one ratio that rounding has split.
-_MERGE_GAP = 64 * _U
+_MERGE_GAP = 512 * _U
 # Below this, quotients of masses overflow and products lose precision as subnormal floats.
 _SMALLEST_MASS = 1e-300
 _LARGEST_JOINT = 50_000_000

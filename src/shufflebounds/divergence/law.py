@@ -116,29 +116,33 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         x = theta[:, None] * law.values
-        x_err = np.expm1(2.0 * U * np.abs(x) + np.abs(theta)[:, None] * law.value_err)
-        x_err[np.isneginf(x)] = 0.0  # e^x is 0 there, and stays 0
+        x_err = 2.0 * U * np.abs(x) + np.abs(theta)[:, None] * law.value_err
         s, m = law.sum_err, law.mass_err
 
         growth = law.masses * np.expm1(x)
         near = np.log1p(growth.sum(axis=1))
-        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * np.exp(x) * x_err
-        near_err = 2.0 * slip.sum(axis=1) * np.exp(-near) + 4.0 * U * np.abs(near)
+        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * _rise(x, x_err)
+        near_err = 2.0 * slip.sum(axis=1) * np.exp(-near) + 4.0 * U * np.abs(near) + 2.0**-1000
 
         top = np.maximum(x.max(axis=1), 0.0)
-        terms = law.masses * np.exp(x - top[:, None])
+        down = x - top[:, None]
+        terms = law.masses * np.exp(down)
         rest = law.rest * np.exp(-top)
-        rest_slip = (law.rest - law.rest_low) * np.exp(-top)
         total = terms.sum(axis=1) + rest
         far = top + np.log(total)
-        slip = (terms * (m + 8.0 * U + s + 2.0 * U * top[:, None] + x_err)).sum(axis=1) + rest_slip
+        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[:, None]) + law.masses * _rise(down, x_err)
         # A mass that underflows here would still count below the smallest normal float.
-        slip += law.values.size * 2.0**-1021
-        far_err = 2.0 * (slip / total + s) + 4.0 * U * (np.abs(far) + top)
-    near_err[~np.isfinite(near) | (near_err > 0.5)] = np.inf
-    far_err[~np.isfinite(far) | (far_err > 0.5)] = np.inf
+        lost = (law.rest - law.rest_low) * np.exp(-top) + law.values.size * 2.0**-1021
+        far_err = 2.0 * ((slip.sum(axis=1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
+    near_err[~(np.isfinite(near) & (near_err <= 0.5))] = np.inf
+    far_err[~(np.isfinite(far) & (far_err <= 0.5))] = np.inf
     use_near = near_err <= far_err
     return np.where(use_near, near, far), np.where(use_near, near_err, far_err)
+
+
+def _rise(x: FloatArray, err: FloatArray) -> FloatArray:
+    """How far e^{x + err} may lie above e^x, err ≥ 0."""
+    return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
 
 
 def tilting_point(law: Law, n: int) -> float:
@@ -195,7 +199,7 @@ def characteristic(
     relative = w * (err + 20.0 * U + law.sum_err)
     absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
     # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
-    left_out = 2.0 * (law.values.size - int(used.sum())) * 1e-289
+    left_out = 2.0 * (law.values.size - int(used.sum())) * 1e-289 + 2.0**-1000
     return real + 1j * imag, size @ relative + t * absolute + left_out
 
 

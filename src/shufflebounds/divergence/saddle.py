@@ -25,15 +25,18 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
-from shufflebounds.divergence.series import sum_series
+from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
 
-# Work limits of one pass: modes times components, and modes alone, of which large n needs few.
-_LARGEST_PASS = 2**22
-_ALWAYS_ALLOWED = 2**14
-_PASSES = 12
+# Limits of one pass: modes, most of which large n may skip, and modes evaluated times components.
+_MOST_MODES = 2**20
+_MOST_WORK = 2**21
+_PASSES = 8
+# Cells of compression for a relative error of about 1/10 at the centre of the law of S.
+_CELLS = 4.0
 
 
 def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -47,8 +50,8 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     surely, at_most_surely = _unmatched(decomposition, eps)
     g = law(decomposition, eps)
     low, high = _trivial(g, n)
-    if high > 0.0 and low < high:
-        log_low, log_high = _log_mean_positive_part(g, n, rtol)
+    if high - low > rtol * high:
+        log_low, log_high = _log_bounds(g, n, rtol)
         low = max(low, exp_down(log_low - math.log(n)))
         high = max(low, min(high, _exp_up(log_high - math.log(n))))
     return Enclosure((surely + low) * (1.0 - 4.0 * U), (at_most_surely + high) * (1.0 + 4.0 * U))
@@ -100,6 +103,21 @@ def _trivial(g: Law, n: int) -> tuple[float, float]:
     return low * exp_down(alone), high
 
 
+def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+    """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
+    if g.values.size <= _CELLS or not g.values.max() > 0.0:
+        return _log_mean_positive_part(g, n, rtol)
+    theta = tilting_point(g, n)
+    # The loss counts for more the further out in the tail it is.
+    depth = 1.0 + abs(n * tilt(g, theta).log_mgf)
+    cells = math.ceil(_CELLS * math.sqrt(depth / rtol))
+    if g.values.size <= 2 * cells:
+        return _log_mean_positive_part(g, n, rtol)
+    below, above = compress(g, theta, cells)
+    log_low, log_high = (_log_mean_positive_part(one, n, 0.5 * rtol) for one in (below, above))
+    return log_low[0], log_high[1]
+
+
 def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing."""
     nothing = (-math.inf, math.inf)
@@ -111,21 +129,25 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
     # Finer than round-off allows would only cost time.
     rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
     best_low, best_high = nothing
-    eta = math.sqrt(0.7 * rtol) / tilted.theta
+    eta, affordable = math.sqrt(0.7 * rtol) / tilted.theta, True
     for _ in range(_PASSES):
         window = choose_window(g, tilted, n, eta, rtol)
         if window is None:
             break
-        excess = window.modes / max(_LARGEST_PASS / g.values.size, _ALWAYS_ALLOWED)
-        if excess > 1.0:  # the number of modes goes like 1/η
-            window = choose_window(g, tilted, n, 1.1 * excess * eta, rtol)
-        low, high, smoothing = sum_series(g, tilted, n, window)
-        shift = n * tilted.log_mgf + 0.5 * (tilted.theta * window.eta) ** 2
+        needed, cost = None, window.modes / _MOST_MODES
+        if cost <= 1.0:
+            needed = needed_modes(g, tilted, n, window)
+            cost = needed.modes.size * g.values.size / _MOST_WORK
+        if cost > 1.0:  # both go about like 1/η
+            eta, affordable = 1.2 * cost * eta, False
+            continue
+        low, high, smoothing = sum_series(g, tilted, n, window, needed)
+        shift = n * tilted.log_mgf + 0.5 * (tilted.theta * eta) ** 2
         slip = n * tilted.log_mgf_err + 8.0 * U * (1.0 + abs(n * tilted.log_mgf))
         slip += 4.0 * U * abs(_log(high))
         best_low = max(best_low, _log(low) + shift - slip)
         best_high = min(best_high, _log(high) + shift + slip)
-        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or excess > 1.0:
+        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
             break
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
         eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))

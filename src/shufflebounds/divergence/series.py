@@ -15,41 +15,152 @@ from shufflebounds.divergence.window import Window
 _BLOCK = 2**19
 
 
-def sum_series(g: Law, tilted: Tilted, n: int, window: Window) -> tuple[float, float, float]:
-    """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
+@dataclass(frozen=True, eq=False)
+class NeededModes:
+    """Indices m of the modes to evaluate, and bounds of what the others add up to.
+
+    ``skipped_value`` bounds Σ 2|φ_X|/|z|² over the modes left out, ``skipped_density`` Σ 2|φ_X|.
+    """
+
+    modes: FloatArray
+    skipped_value: float
+    skipped_density: float
+
+
+def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
+    """Find the modes of a window that can matter.
+
+    Left out is where |φ_X| is negligible: first while |φ|² ≤ 1 − t²σ² + t⁴(2μ₄ + 6σ⁴)/24 is at
+    most 1 − t²σ²/2, then wherever |φ|² at both ends of a stretch of width H says so: between them
+    it is higher by at most σ²H²/4.
+    """
     theta, eta, step = tilted.theta, window.eta, window.step
-    modes, skipped_value, skipped_density = _needed_modes(g, tilted, n, window)
+    last = window.modes * step
+    everything = np.arange(window.modes + 1, dtype=np.float64)
+    low, high, fourth = _tilted_moments(g, tilted)
+    depth = -math.log(window.negligible)
+    rate = 0.25 * n * low + 0.5 * eta**2
+    near = math.sqrt(depth / rate) if low > 0.0 else math.inf
+    if not near < 0.5 * last or not low > 0.0:
+        return NeededModes(everything, 0.0, 0.0)
+    flat = min(last, math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2)))
+    value = density = 0.0
+    evaluated = [np.arange(0.0, math.floor(near / step) + 1.0)]
+    start = evaluated[0].size
+    if flat > near:
+        first = start * step
+        size = math.exp(-rate * first**2)
+        density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
+        value = density / (theta**2 + first**2)
+        start = max(start, math.floor(flat / step) + 1)
+    if start > window.modes:
+        return NeededModes(evaluated[0], value, density)
+
+    stride = max(1, math.floor(0.5 / (math.sqrt(high) * step)))
+    if stride < 4:
+        evaluated.append(everything[start:])
+        return NeededModes(np.concatenate(evaluated), value, density)
+    edges = np.append(np.arange(start, window.modes, stride, dtype=np.float64), window.modes + 1.0)
+    t = edges * step
+    square = np.empty(edges.size)
+    block = max(1, _BLOCK // g.values.size)
+    for i in range(0, edges.size, block):
+        away, err = characteristic(g, tilted, t[i : i + block])
+        square[i : i + block] = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
+    width = float(np.diff(edges).max()) * step
+    ceiling = np.maximum(square[:-1], square[1:]) + 0.25 * high * width**2
+    log_bound = 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[:-1]) ** 2
+    skip = log_bound < -depth
+    count = np.diff(edges)[skip]
+    with np.errstate(under="ignore"):
+        each = 2.0 * count * np.exp(log_bound[skip])
+    density += float(each.sum()) * (1.0 + 1e-9)
+    value += float(np.sum(each / (theta**2 + t[:-1][skip] ** 2))) * (1.0 + 1e-9)
+    for i in np.flatnonzero(~skip):
+        evaluated.append(np.arange(edges[i], edges[i + 1]))
+    return NeededModes(np.concatenate(evaluated), value, density)
+
+
+def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
+    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
+
+    Central moments about the computed mean; about the true one the variance is at most lower by the
+    square of their distance, which the slack covers.
+    """
+    used = tilted.weights > 1e-290
+    w, err = tilted.weights[used], tilted.weight_err[used]
+    h = g.values[used] - tilted.mean
+    off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
+    at_zero = max(0.0, 1.0 - float(w.sum()))
+    zero_err = float(w @ err) + 8.0 * U
+    mean = tilted.mean
+    distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
+    variance = float(w @ h**2) + at_zero * mean**2
+    slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
+    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance
+    reach = np.abs(h) + off + distance
+    fourth = float(((1.0 + err) * w) @ reach**4)
+    fourth += (at_zero + zero_err) * (abs(mean) + distance) ** 4
+    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
+
+
+def sum_series(
+    g: Law, tilted: Tilted, n: int, window: Window, needed: NeededModes
+) -> tuple[float, float, float]:
+    """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
+    theta, eta = tilted.theta, window.eta
+    sums = mode_sums(g, tilted, n, eta, needed.modes * window.step)
+    # 1/P = h/2π; the step h is exact, π is not.
+    unit = window.step / (2.0 * math.pi)
+    value, density = sums.value * unit, sums.density * unit
+    value_err = (sums.value_err + needed.skipped_value) * unit * (1.0 + 1e-9)
+    value_err += window.cut_value + 8.0 * U * value
+    density_err = (sums.density_err + needed.skipped_density) * unit * (1.0 + 1e-9)
+    density_err += window.cut_density + 8.0 * U * density
+
+    smoothing = eta**2 * (density + density_err) * (1.0 + 8.0 * U)
+    # Draws that are all 0 add nothing to E[S₊], but smoothing gives them a share.
+    peeled = _idle_mass(g, tilted, n) * math.exp(-0.5 * (theta * eta) ** 2)
+    peeled *= eta / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
+    upper = max(0.0, value + value_err - peeled) * (1.0 + 4.0 * U)
+    lower = (value - value_err - window.wrap - smoothing) * (1.0 - 4.0 * U)
+    return lower, upper, max(0.0, smoothing - peeled)
+
+
+def _idle_mass(g: Law, tilted: Tilted, n: int) -> float:
+    """Lower bound of the tilted probability that all n draws are 0."""
+    if g.rest_low == 0.0:
+        return 0.0
+    log_rest, k = math.log(g.rest_low), tilted.log_mgf
+    slip = tilted.log_mgf_err + 8.0 * U * (abs(log_rest) + abs(k))
+    return exp_down(n * (log_rest - k - slip))
+
+
+@dataclass(frozen=True)
+class ModeSums:
+    """Σ φ_X(t)/z² and Σ φ_X(t) over t and −t, z = θ + it, each with a bound of its round-off."""
+
+    value: float
+    value_err: float
+    density: float
+    density_err: float
+
+
+def mode_sums(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> ModeSums:
+    """Sums over the frequencies t ≥ 0, shape (M,), each of which stands for t and −t."""
+    theta = tilted.theta
     value = value_err = density = density_err = 0.0
     block = max(1, _BLOCK // g.values.size)
-    for start in range(0, modes.size, block):
-        t = modes[start : start + block] * step
-        phi = _Modes.at(g, tilted, n, eta, t)
-        twice = np.where(t == 0.0, 1.0, 2.0)
-        weight = twice / (theta**2 + t**2)
-        rotated = phi.real * (theta**2 - t**2) + 2.0 * theta * t * phi.imag
-        value += float(np.sum(rotated * weight / (theta**2 + t**2)))
+    for part in (t[start : start + block] for start in range(0, t.size, block)):
+        phi = _Modes.at(g, tilted, n, eta, part)
+        twice = np.where(part == 0.0, 1.0, 2.0)
+        weight = twice / (theta**2 + part**2)
+        rotated = phi.real * (theta**2 - part**2) + 2.0 * theta * part * phi.imag
+        value += float(np.sum(rotated * weight / (theta**2 + part**2)))
         value_err += float(np.sum(weight * phi.err))
         density += float(np.sum(twice * phi.real))
         density_err += float(np.sum(twice * phi.err))
-    # The step is exact; 1/P = h/2π is not quite.
-    unit = step / (2.0 * math.pi)
-    value_err = (value_err + skipped_value) * unit * (1.0 + 1e-9) + window.cut_value
-    density_err = (density_err + skipped_density) * unit * (1.0 + 1e-9) + window.cut_density
-    value, density = value * unit, density * unit
-    value_err += 8.0 * U * value
-
-    smoothing = eta**2 * (density * (1.0 + 8.0 * U) + density_err) * (1.0 + 8.0 * U)
-    upper = value + value_err
-    # Draws that are all 0 add nothing to E[S₊], but smoothing gives them a share.
-    idle = -math.inf
-    if g.rest_low > 0.0:
-        logs = math.log(g.rest_low), tilted.log_mgf
-        idle = n * (logs[0] - logs[1] - tilted.log_mgf_err)
-        idle -= 8.0 * U * n * (abs(logs[0]) + abs(logs[1]))
-    peeled = exp_down(idle - 0.5 * (theta * eta) ** 2) * eta / math.sqrt(2.0 * math.pi)
-    upper = max(0.0, upper - peeled * (1.0 - 1e-12)) * (1.0 + 4.0 * U)
-    lower = (value - value_err - window.wrap - smoothing) * (1.0 - 4.0 * U)
-    return lower, upper, max(0.0, smoothing - peeled)
+    return ModeSums(value, value_err, density, density_err)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +185,7 @@ class _Modes:
         log_size = 0.5 * n * log_square + damping
         drift = t * tilted.theta * eta**2
         turn = n * angle + drift
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             squares = (2.0 * np.abs(real) + real * real + imag * imag) / safe**2
             slip = n * (
                 away_err / safe
@@ -87,82 +198,3 @@ class _Modes:
         size = np.where(solid, size, 0.0)
         err = np.where(solid & np.isfinite(err), err, np.minimum(lost, 2.0))
         return _Modes(size * np.cos(turn), size * np.sin(turn), err)
-
-
-def _needed_modes(
-    g: Law, tilted: Tilted, n: int, window: Window
-) -> tuple[FloatArray, float, float]:
-    """Indices of the modes to evaluate, and bounds for the sums over those left out.
-
-    The bounds are of Σ 2|φ_X|/|z|² and Σ 2|φ_X|. Modes are left out where |φ_X| is negligible:
-    first while |φ|² ≤ 1 − t²σ² + t⁴(2μ₄ + 6σ⁴)/24 ≤ 1 − t²σ²/2, then wherever |φ|² at both ends
-    of a stretch of width H says so: between them it is higher by at most σ²H²/4.
-    """
-    theta, eta, step = tilted.theta, window.eta, window.step
-    last = window.modes * step
-    everything = np.arange(window.modes + 1, dtype=np.float64)
-    low, high, fourth = _tilted_moments(g, tilted)
-    depth = -math.log(window.negligible)
-    rate = 0.25 * n * low + 0.5 * eta**2
-    near = math.sqrt(depth / rate) if low > 0.0 else math.inf
-    if not near < 0.5 * last or not low > 0.0:
-        return everything, 0.0, 0.0
-    flat = min(last, math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2)))
-    value = density = 0.0
-    evaluated = [np.arange(0.0, math.floor(near / step) + 1.0)]
-    start = evaluated[0].size
-    if flat > near:
-        first = start * step
-        size = math.exp(-rate * first**2)
-        density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
-        value = density / (theta**2 + first**2)
-        start = max(start, math.floor(flat / step) + 1)
-    if start > window.modes:
-        return evaluated[0], value, density
-
-    stride = max(1, math.floor(0.5 / (math.sqrt(high) * step)))
-    if stride < 4:
-        evaluated.append(everything[start:])
-        return np.concatenate(evaluated), value, density
-    edges = np.append(np.arange(start, window.modes, stride, dtype=np.float64), window.modes + 1.0)
-    t = edges * step
-    square = np.empty(edges.size)
-    block = max(1, _BLOCK // g.values.size)
-    for i in range(0, edges.size, block):
-        away, err = characteristic(g, tilted, t[i : i + block])
-        square[i : i + block] = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
-    width = float(np.diff(edges).max()) * step
-    ceiling = np.maximum(square[:-1], square[1:]) + 0.25 * high * width**2
-    log_bound = 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[:-1]) ** 2
-    skip = log_bound < -depth
-    count = np.diff(edges)[skip]
-    with np.errstate(under="ignore"):
-        each = 2.0 * count * np.exp(log_bound[skip])
-    density += float(each.sum()) * (1.0 + 1e-9)
-    value += float(np.sum(each / (theta**2 + t[:-1][skip] ** 2))) * (1.0 + 1e-9)
-    for i in np.flatnonzero(~skip):
-        evaluated.append(np.arange(edges[i], edges[i + 1]))
-    return np.concatenate(evaluated), value, density
-
-
-def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
-    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
-
-    Central moments about the computed mean; about the true one the variance is at most lower by the
-    square of their distance, which the slack covers.
-    """
-    used = tilted.weights > 1e-290
-    w, err = tilted.weights[used], tilted.weight_err[used]
-    h = g.values[used] - tilted.mean
-    off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
-    at_zero = max(0.0, 1.0 - float(w.sum()))
-    zero_err = float(w @ err) + 8.0 * U
-    mean = tilted.mean
-    distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
-    variance = float(w @ h**2) + at_zero * mean**2
-    slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
-    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance
-    reach = np.abs(h) + off + distance
-    fourth = float(((1.0 + err) * w) @ reach**4)
-    fourth += (at_zero + zero_err) * (abs(mean) + distance) ** 4
-    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)

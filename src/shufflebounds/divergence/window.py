@@ -57,6 +57,8 @@ def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Wi
 
     # E f loses less than the density does, whose share is η² of it.
     cut = math.sqrt(2.0 * max(1.0, math.log(eta / (3.0 * allowed))))
+    if not cut / step < 1e15 * eta:
+        return None
     modes = max(1, math.ceil(cut / (eta * step)))
     last = modes * step
     beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last) * (1.0 + 1e-9)

@@ -1,0 +1,206 @@
+"""δ at ε and ε at δ: both directions, the ends of the range, order, and bad arguments."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import decompositions, epsilons
+
+import shufflebounds as sb
+from shufflebounds.divergence.exact import exact
+
+LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
+
+
+def exact_delta(decomposition, eps, n):
+    ends = [exact(one, eps, n) for one in (decomposition, decomposition.swap())]
+    return sb.Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+
+
+def mechanisms(eps0):
+    return [
+        sb.KRR(k=10, eps0=eps0),
+        sb.BLH(eps0),
+        sb.RAPPOR(eps0),
+        sb.OUE(eps0),
+        sb.HadamardResponse(eps0),
+        sb.Laplace(eps0),
+    ]
+
+
+def names(mechanism):
+    return type(mechanism).__name__
+
+
+@given(st.data(), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_delta_covers_both_directions(data, n):
+    decomposition = data.draw(decompositions(max_components=3))
+    eps = data.draw(epsilons(decomposition))
+    try:
+        found = sb.delta(decomposition, eps, n)
+    except sb.PrecisionError as shortfall:
+        found = shortfall.enclosure
+    oracle = exact_delta(decomposition, eps, n)
+    assert found.lower <= oracle.upper
+    assert oracle.lower <= found.upper
+
+
+def test_directions_of_a_lopsided_pair_differ():
+    one = sb.delta(LOPSIDED, 0.5, 500)
+    other = [exact(d, 0.5, 8).lower for d in (LOPSIDED, LOPSIDED.swap())]
+    assert abs(other[0] / other[1] - 1.0) > 0.05
+    assert sb.delta(LOPSIDED.swap(), 0.5, 500) == one
+    assert sb.delta(LOPSIDED, 0.5, 8).upper >= max(other)
+
+
+@given(st.data(), st.integers(1, 4), st.floats(-8.0, -0.3).map(lambda x: 10.0**x))
+@settings(max_examples=100, deadline=None)
+def test_epsilon_is_the_root(data, n, delta):
+    decomposition = data.draw(decompositions(max_components=3))
+    try:
+        found = sb.epsilon(decomposition, n, delta)
+    except sb.PrecisionError as shortfall:
+        found = shortfall.enclosure
+    if found.upper < math.inf:
+        assert exact_delta(decomposition, found.upper, n).lower <= delta
+    if 0.0 < found.lower < math.inf:
+        assert exact_delta(decomposition, found.lower, n).upper >= delta
+    if found.lower == math.inf:
+        assert exact_delta(decomposition, 60.0, n).upper >= delta
+
+
+@pytest.mark.parametrize("eps0", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("engine", ["fft", "saddle"])
+def test_engines_agree(engine, eps0):
+    blanket = sb.KRR(k=5, eps0=eps0).blanket()
+    reference = sb.epsilon(blanket, 2000, 1e-5, rtol=1e-6)
+    found = sb.epsilon(blanket, 2000, 1e-5, rtol=0.02, engine=engine)
+    assert found.lower <= reference.upper
+    assert reference.lower <= found.upper
+    assert found.relative_width < 0.1
+
+
+@pytest.mark.parametrize("eps0", [0.1, 4.0])
+@pytest.mark.parametrize("mechanism", range(6))
+def test_order_of_the_curves(mechanism, eps0):
+    """Lower bound below upper, upper below clone, all below ε₀; falling in n and in δ."""
+    mechanism = mechanisms(eps0)[mechanism]
+    blanket, pair = mechanism.blanket(), mechanism.dataset_pair()
+    clone = sb.standard_clone(eps0)
+    previous = math.inf
+    for n in (1000, 10_000, 100_000):
+        upper, lower, cloned = (sb.epsilon(d, n, 1e-6) for d in (blanket, pair, clone))
+        assert max(e.relative_width for e in (upper, lower, cloned)) <= 1e-4
+        assert 0.0 < lower.lower <= upper.upper < cloned.upper < eps0
+        assert upper.upper < previous
+        assert sb.epsilon(blanket, n, 1e-9).lower > upper.upper > sb.epsilon(blanket, n, 1e-3).upper
+        previous = upper.lower
+
+
+@pytest.mark.parametrize("mechanism", mechanisms(1.0), ids=names)
+def test_delta_falls_in_eps_and_n(mechanism):
+    blanket = mechanism.blanket()
+    grid = [[sb.delta(blanket, eps, n) for eps in (0.0, 0.02, 0.1, 0.3)] for n in (500, 5000)]
+    for row in grid:
+        assert all(x.lower > y.upper for x, y in itertools.pairwise(row))
+    assert all(few.lower > many.upper for few, many in zip(*grid, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", mechanisms(1.0), ids=names)
+def test_epsilon_and_delta_are_inverse(mechanism):
+    blanket = mechanism.blanket()
+    eps = sb.epsilon(blanket, 3000, 1e-7)
+    assert sb.delta(blanket, eps.upper, 3000, rtol=1e-2).lower <= 1e-7
+    assert sb.delta(blanket, eps.lower, 3000, rtol=1e-2).upper >= 1e-7
+
+
+@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12])
+@pytest.mark.parametrize("delta", [0.01, 1e-10, 1e-100, 1e-300])
+def test_many_users_and_small_deltas(n, delta):
+    found = sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), n, delta)
+    assert found.relative_width <= 1e-4
+    assert 0.0 <= found.lower <= found.upper <= 4.0 * (1.0 + 1e-9)
+
+
+def test_epsilon_is_zero_where_delta_is_generous():
+    found = sb.epsilon(sb.KRR(k=10, eps0=0.1).blanket(), 1000, 0.5)
+    assert (found.lower, found.upper) == (0.0, 0.0)
+
+
+def test_unreachable_delta_gives_the_largest_loss():
+    found = sb.epsilon(sb.KRR(k=3, eps0=1.0).blanket(), 5, 1e-300)
+    assert found.lower < 1.0 <= found.upper * (1.0 + 1e-12)
+    assert found.relative_width <= 1e-4
+
+
+def test_an_output_that_tells_gives_infinite_epsilon():
+    telling = sb.Decomposition([0.9, 0.1, 0.0], [0.9, 0.0, 0.1], [0.5, 0.0, 0.0])
+    assert sb.epsilon(telling, 1000, 0.05).lower == math.inf
+    found = sb.epsilon(telling, 1000, 0.2)
+    assert found.upper < math.inf
+
+
+def test_hidden_telling_outputs_still_tell_a_lone_user():
+    """Others cover the output with c > 0, but not always: D(∞) = a(1 − Σc)^(n−1)."""
+    telling = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.25])
+    limit = 0.5 * 0.75**9
+    assert sb.epsilon(telling, 10, 0.9 * limit).lower == math.inf
+    assert sb.epsilon(telling, 10, 1.1 * limit).upper < math.inf
+
+
+def test_at_eps0_delta_is_not_told_from_zero():
+    found = sb.delta(sb.KRR(k=10, eps0=4.0).blanket(), 4.0, 1000)
+    assert found.lower == 0.0
+    assert found.upper < 1e-14
+
+
+def test_shortfall_is_told_and_carries_the_enclosure():
+    coarse = sb.Laplace(4.0, cells=5).blanket()
+    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0001 was asked for") as caught:
+        sb.epsilon(coarse, 1000, 1e-6, rtol=1e-4)
+    assert caught.value.enclosure == sb.epsilon(coarse, 1000, 1e-6)
+    fine = sb.epsilon(sb.Laplace(4.0).blanket(), 1000, 1e-6)
+    assert caught.value.enclosure.lower <= fine.upper
+    assert fine.lower <= caught.value.enclosure.upper
+
+
+def test_joint_of_all_coordinates_equals_the_matrix_product():
+    """The 2-joint of 3-RR as one 9 × 9 channel."""
+    channel = np.kron(sb.KRR(3, 0.5).matrix(), sb.KRR(3, 0.5).matrix())
+    joint = sb.KRR(3, 0.5).blanket()
+    joint = joint.joint(joint)
+    whole = sb.Decomposition(channel[0], channel[4], channel.min(axis=0))
+    for n in (3, 4000):
+        one, other = (sb.delta(d, 0.05, n, rtol=1e-6) for d in (joint, whole))
+        assert one.lower <= other.upper
+        assert other.lower <= one.upper
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eps": -0.1}, "eps must be a finite number with eps >= 0, got -0.1"),
+        ({"eps": math.nan}, "eps must be a finite number with eps >= 0, got nan"),
+        ({"eps": True}, "eps must be"),
+        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"n": 1000.0}, "n must be an integer >= 1, got 1000.0"),
+        ({"n": 10**16}, "n must be an integer from 1 to 1e+15, got 10000000000000000"),
+        ({"rtol": 0.0}, "rtol must be a finite number with 1e-09 <= rtol <= 0.1, got 0.0"),
+        ({"engine": "gpu"}, "engine must be one of exact, fft, saddle, got 'gpu'"),
+    ],
+)
+def test_bad_arguments_of_delta(arguments, message):
+    blanket = sb.KRR(k=10, eps0=4.0).blanket()
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        sb.delta(blanket, **{"eps": 0.5, "n": 1000} | arguments)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, 1e-301, math.nan, math.inf, "1e-6", None])
+def test_bad_delta(delta):
+    with pytest.raises(ValueError, match="delta must be a finite number with 1e-300 <= delta < 1"):
+        sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), 1000, delta)

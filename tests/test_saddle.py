@@ -1,0 +1,219 @@
+"""The certified engine against enumeration, binomial sums and 50-digit arithmetic."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import decompositions, epsilons
+
+from shufflebounds import KRR, Decomposition, standard_clone
+from shufflebounds.divergence.compress import compress
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
+from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.series import mode_sums
+
+
+def overlap(one, two):
+    """Whether two enclosures can hold the same value."""
+    return one.lower <= two.upper and two.lower <= one.upper
+
+
+@given(st.data(), st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3]))
+@settings(max_examples=400, deadline=None)
+def test_few_users_against_enumeration(data, n, rtol):
+    decomposition = data.draw(decompositions())
+    eps = data.draw(epsilons(decomposition))
+    assert overlap(saddle(decomposition, eps, n, rtol), exact(decomposition, eps, n))
+
+
+@given(st.data(), st.integers(2, 3))
+@settings(max_examples=100, deadline=None)
+def test_masses_over_hundreds_of_decades(data, n):
+    decomposition = data.draw(decompositions(max_components=3, decades=280.0))
+    eps = data.draw(epsilons(decomposition))
+    assert overlap(saddle(decomposition, eps, n, 0.01), exact(decomposition, eps, n))
+
+
+@pytest.mark.parametrize("n", [20, 60, 150])
+@pytest.mark.parametrize("eps0", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0 - 1e-12])
+def test_dozens_of_users_against_enumeration(n, eps0, share):
+    clone = standard_clone(eps0)
+    clone = Decomposition(clone.a, clone.b, clone.c)
+    found = saddle(clone, share * eps0, n, 1e-3)
+    oracle = exact(clone, share * eps0, n)
+    assert overlap(found, oracle)
+    assert found.relative_width <= 1e-3 or share > 0.999
+
+
+def binomial_divergence(a, b, c, eps, n):
+    """D(ε) of two components that use up all of c: S depends on one binomial count."""
+    with mp.workdps(60):
+        a, b, c = ([mp.mpf(x) for x in values] for values in (a, b, c))
+        values = [(x - mp.exp(mp.mpf(eps)) * y) / z for x, y, z in zip(a, b, c, strict=True)]
+        total = mp.mpf(0)
+        mass = c[1] ** n
+        for k in range(n + 1):
+            total += mass * max(mp.mpf(0), k * values[0] + (n - k) * values[1])
+            mass *= mp.mpf(n - k) / (k + 1) * c[0] / c[1]
+        return total / n
+
+
+@pytest.mark.parametrize(
+    ("first", "eps", "n"),
+    [
+        ((0.75, 0.25, 0.5), 0.01, 3000),
+        ((0.75, 0.25, 0.5), 0.3, 3000),
+        ((0.75, 0.25, 0.5), 1.0, 300),
+        ((0.5, 0.0625, 0.0625), 0.5, 5000),
+        ((0.5 + 2.0**-9, 0.5 - 2.0**-9, 0.5), 0.0, 2000),
+        ((0.5 + 2.0**-9, 0.5 - 2.0**-9, 0.5), 0.001, 10_000),
+        ((2.0**-12, 2.0**-20, 2.0**-14), 1e-4, 10_000),
+    ],
+)
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4, 1e-6])
+def test_thousands_of_users_against_a_binomial_sum(first, eps, n, rtol):
+    a, b, c = ((x, 1.0 - x) for x in first)
+    truth = binomial_divergence(a, b, c, eps, n)
+    found = saddle(Decomposition(a, b, c), eps, n, rtol)
+    assert found.lower <= truth <= found.upper
+    # A lattice with atoms next to 0 is the worst case of smoothing.
+    assert found.relative_width <= max(rtol, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("eps0", "n", "eps", "value", "digits"),
+    [
+        (4.0, 1000, 1.0, 1.47266946608e-4, 1e-11),
+        (4.0, 10_000, 0.4, 4.15804652e-7, 2e-9),
+        (0.1, 10_000, 0.001, 2.73015541e-6, 3e-9),
+    ],
+)
+def test_anchors_from_another_program(eps0, n, eps, value, digits):
+    found = saddle(KRR(k=10, eps0=eps0).blanket(), eps, n, 1e-8)
+    assert found.lower <= value * (1.0 + digits)
+    assert found.upper >= value * (1.0 - digits)
+    assert found.relative_width <= 1e-8
+
+
+def exact_law(g):
+    """The floats of a law as 50-digit numbers, the residual atom last."""
+    values = [mp.mpf(x) for x in g.values.tolist()] + [mp.mpf(0)]
+    masses = [mp.mpf(x) for x in g.masses.tolist()]
+    return values, [*masses, 1 - mp.fsum(masses)]
+
+
+@given(
+    st.integers(2, 5),
+    st.floats(-6.0, 1.2).map(lambda x: 10.0**x),
+    st.floats(0.0, 0.999),
+    st.floats(0.5, 12.0).map(lambda x: int(10.0**x)),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=150, deadline=None)
+def test_rounding_against_fifty_digits(size, eps0, share, n, random):
+    """K, φ and the sums over modes stay within the errors that the engine claims for them."""
+    c = np.array([random.random() ** 3 + 1e-6 for _ in range(size)])
+    a, b = (c * np.exp([eps0 * random.choice([0.0, 0.5, 1.0]) for _ in c]) for _ in "ab")
+    sure = 1.0 - 0.99 * random.random()
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), sure * c / c.sum())
+    both = np.log(decomposition.a / decomposition.b)
+    g = law(decomposition, share * max(0.0, float(both.max())))
+    if not g.values.max() > 0.0:
+        return
+    theta = tilting_point(g, n)
+    tilted = tilt(g, theta)
+    spread = math.sqrt(n * tilted.variance) + 1.0 / theta
+    t = np.array([0.0, *((1e-3 + random.random()) * 8.0 / spread for _ in range(6)), 0.3 / theta])
+    eta = 0.01 / theta
+    sums = mode_sums(g, tilted, n, eta, t)
+    phi, phi_err = characteristic(g, tilted, t)
+    with mp.workdps(50):
+        values, masses = exact_law(g)
+        moment = mp.fsum(p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True))
+        assert abs(mp.log(moment) - tilted.log_mgf) <= tilted.log_mgf_err
+        value = density = mp.mpf(0)
+        for i, frequency in enumerate(map(mp.mpf, t.tolist())):
+            z = mp.mpc(theta, frequency)
+            one = mp.fsum(p * mp.exp(z * x) for p, x in zip(masses, values, strict=True)) / moment
+            assert abs(one - 1 - mp.mpmathify(complex(phi[i]))) <= phi_err[i]
+            damped = mp.exp(1j * frequency * theta * mp.mpf(eta) ** 2 - (eta * frequency) ** 2 / 2)
+            weight = 1 if frequency == 0 else 2
+            value += weight * mp.re(one**n * damped / z**2)
+            density += weight * mp.re(one**n * damped)
+        assert abs(value - sums.value) <= sums.value_err
+        assert abs(density - sums.density) <= sums.density_err
+
+
+@given(st.floats(-30.0, 30.0), st.floats(-9.0, 2.0).map(lambda x: 10.0**x), st.integers(0, 999))
+@settings(max_examples=100, deadline=None)
+def test_cumulant_errors_for_any_tilt(theta, eps0, seed):
+    rng = np.random.default_rng(seed)
+    c = 10.0 ** -rng.uniform(0.0, 40.0, 3)
+    c /= c.sum()
+    a, b = c * np.exp(eps0 * rng.random(3)), c[::-1] * np.exp(eps0 * rng.random(3))
+    g = law(Decomposition(a / a.sum(), b / b.sum(), rng.choice([0.3, 1.0]) * c * 0.999), 0.5 * eps0)
+    (found,), (err,) = log_mgf(g, np.array([theta]))
+    with mp.workdps(400):
+        values, masses = exact_law(g)
+        truth = mp.log(mp.fsum(p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True)))
+    assert math.isinf(err) or abs(truth - found) <= err
+
+
+@pytest.mark.parametrize("cells", [10, 40])
+@pytest.mark.parametrize("seed", range(4))
+def test_compression_bounds_from_both_sides(cells, seed):
+    """Fewer values, but a law that is never above or never below; against the law itself."""
+    rng = np.random.default_rng(seed)
+    c = rng.dirichlet(np.ones(400))
+    a, b = (c * np.exp(rng.uniform(0.0, 2.0, 400)) for _ in "ab")
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.7 * c)
+    g = law(decomposition, 0.2)
+    below, above = compress(g, tilting_point(g, 1000), cells)
+    assert max(below.values.size, above.values.size) <= cells + 1
+
+    def tail_means(one):
+        levels = np.linspace(-3.0, 1.0, 200)
+        return np.maximum(one.values - levels[:, None], 0.0) @ one.masses
+
+    # Increasing convex order, which is what n-fold sums inherit.
+    slack = 1e-12
+    assert np.all(tail_means(below) <= tail_means(g) + slack)
+    assert np.all(tail_means(g) <= tail_means(above) + slack)
+    assert np.max(tail_means(above) - tail_means(below)) < 0.5 / cells
+
+
+def test_compressed_and_full_results_agree(monkeypatch):
+    from shufflebounds.divergence import saddle as module
+
+    part = KRR(k=10, eps0=0.7).blanket()
+    rng = np.random.default_rng(5)
+    c = rng.dirichlet(np.ones(3000))
+    a, b = (c * np.exp(rng.uniform(0.0, 1.5, 3000)) for _ in "ab")
+    many = Decomposition(a / a.sum(), b / b.sum(), c)
+    for decomposition, eps, n in ((many, 0.05, 20_000), (many.joint(part), 0.08, 5000)):
+        compressed = saddle(decomposition, eps, n, 1e-3)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_CELLS", 1e9)
+            full = saddle(decomposition, eps, n, 1e-5)
+        assert overlap(compressed, full)
+        assert compressed.relative_width <= 1e-3
+        assert full.relative_width <= 1e-5
+
+
+@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12, 10**15])
+@pytest.mark.parametrize("eps0", [0.1, 4.0])
+def test_width_does_not_depend_on_users(n, eps0):
+    blanket = KRR(k=10, eps0=eps0).blanket()
+    eps = 2.0 * eps0 / math.sqrt(n * (1.0 if eps0 < 1.0 else 0.1))
+    assert saddle(blanket, eps, n, 1e-3).relative_width <= 1e-3
+
+
+def test_smallest_divergences_keep_their_precision():
+    found = saddle(KRR(k=10, eps0=4.0).blanket(), 2.9, 10_000, 1e-4)
+    assert 0.0 < found.upper < 1e-100
+    assert found.relative_width <= 1e-4
