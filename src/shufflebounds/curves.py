@@ -15,6 +15,7 @@ from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.files import written_whole
 
 # Bounds that are the divergence of a decomposition; any other name is a baseline's.
 CERTIFIED = ("upper", "lower", "clone")
@@ -137,16 +138,8 @@ def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     Floats are written as the shortest decimals that read back as the same floats, so equal curves
     are equal files.
     """
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            frame.to_csv(file, index=False, lineterminator="\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(Path(path)) as part:
+        frame.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:

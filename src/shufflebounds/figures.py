@@ -6,7 +6,6 @@ bytes: looks are fixed here, whatever the user's matplotlibrc says, and files ca
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.files import written_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -173,9 +173,5 @@ def _add_legend(fig: Figure, ax: Axes) -> float:
 
 def _write(fig: Figure, path: Path) -> None:
     kind = path.suffix.removeprefix(".")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with written_whole(path) as part:
         fig.savefig(part, format=kind, metadata=METADATA[kind])
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
