@@ -211,8 +211,8 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "curve.csv"
     path.write_text("old", encoding="utf-8")
 
-    def fails(file, **_):
-        file.write("half a li")
+    def fails(part, **_):
+        part.write_text("half a li", encoding="utf-8")
         raise OSError("disk full")
 
     table = curves.compute(SPEC)
