@@ -141,7 +141,7 @@ def test_sums(eps0, cells):
     for decomposition in (blanket, blanket.inner):
         assert math.fsum(decomposition.c) == pytest.approx(math.exp(-eps0 / 2.0), rel=1e-13)
         np.testing.assert_array_equal(decomposition.c, np.minimum(decomposition.a, decomposition.b))
-        assert decomposition.asymmetry() == 0.0
+        assert decomposition.asymmetry == 0.0
     for decomposition in (pair, pair.outer):
         np.testing.assert_array_equal(decomposition.c, decomposition.b)
 

@@ -173,7 +173,7 @@ def test_compression_bounds_from_both_sides(cells, seed):
     a, b = (c * np.exp(rng.uniform(0.0, 2.0, 400)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.7 * c)
     g = law(decomposition, 0.2)
-    below, above = compress(g, tilting_point(g, 1000), cells)
+    below, above = compress(g, tilt(g, tilting_point(g, 1000)).weights, cells)
     assert max(below.values.size, above.values.size) <= cells + 1
 
     def tail_means(one):

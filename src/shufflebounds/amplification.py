@@ -22,6 +22,7 @@ ENGINES = ("exact", "fft", "saddle")
 _NEARLY_SYMMETRIC = 1e-12
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS = 5_000
+_FEW_COMPONENTS = 8
 _LARGEST_EPS = 690.0
 _DEFAULT_RTOL = 1e-4
 
@@ -113,8 +114,7 @@ class _Problem:
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str) -> _Problem:
         validation.choice("engine", engine, ENGINES)
-        merged = decomposition.merge()
-        asymmetry = merged.asymmetry()
+        merged, asymmetry = decomposition.merge(), decomposition.asymmetry
         if asymmetry > _NEARLY_SYMMETRIC:
             return _Problem((merged.bounds(), merged.swap().bounds()), n, engine)
         inner, outer = (
@@ -138,9 +138,9 @@ class _Problem:
         if self.engine != "saddle":
             module = importlib.import_module(f"shufflebounds.divergence.{self.engine}")
             return getattr(module, self.engine)(decomposition, eps, self.n)
-        # The count is at least n (J − 1), which spares computing huge ones.
         if (
-            self.n * (len(decomposition) - 1) <= _FEW_HISTOGRAMS
+            1 < self.n <= _FEW_HISTOGRAMS
+            and len(decomposition) <= _FEW_COMPONENTS
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)

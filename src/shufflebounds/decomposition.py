@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,7 +86,7 @@ class Decomposition:
     def __len__(self) -> int:
         return self.a.size
 
-    @property
+    @cached_property
     def residual(self) -> float:
         """Mass of another user's report that no component is sure of, 1 − Σc."""
         return max(0.0, math.fsum([1.0, *(-self.c).tolist()]))
@@ -125,6 +126,7 @@ class Decomposition:
             self.outer and self.outer.swap(),
         )
 
+    @cached_property
     def asymmetry(self) -> float:
         """Largest relative difference between a merged component and its mirror image under `swap`.
 
@@ -141,7 +143,7 @@ class Decomposition:
         here, there = here[:, np.argsort(mine)], there[:, np.argsort(mirrored)]
         largest = np.maximum(here, there)
         gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
-        ends = [end.asymmetry() for end in (self.inner, self.outer) if end is not None]
+        ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
         return max(float(gap.max()), *ends) if ends else float(gap.max())
 
     def merge(self) -> Decomposition:
@@ -150,6 +152,10 @@ class Decomposition:
         Ratios that differ only by rounding count as equal; by how much they differed goes into
         ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual.
         """
+        return self._merged
+
+    @cached_property
+    def _merged(self) -> Decomposition:
         merged = _merge_arrays(self.a, self.b, self.c)
         return Decomposition(
             *merged[:3],

@@ -13,16 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.law import Law, U, tilt
+from shufflebounds.divergence.law import Law, U
 
 
-def compress(law: Law, theta: float, cells: int) -> tuple[Law, Law]:
+def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
     """Laws with about `cells` values whose E[S₊] is never above and never below that of `law`.
 
-    `theta` is the tilt at which the losses should be small.
+    `weights` (J,) are the masses of the tilted law in which the losses should be small.
     """
     order = np.argsort(law.values)
-    weights = tilt(law, theta).weights[order]
+    weights = weights[order]
     masses, err = law.masses[order], law.value_err[order]
     # Values moved by their uncertainty, the safe way each time.
     above = np.maximum.accumulate(law.values[order] + err)

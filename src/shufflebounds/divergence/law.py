@@ -158,7 +158,7 @@ def tilting_point(law: Law, n: int) -> float:
         theta = 1.0 / float(law.values.max())
     low, high = 0.0, math.inf
     for _ in range(200):
-        slope, curvature = _cumulant_slopes(law, theta)
+        _, slope, curvature = cumulants(law, theta)
         excess = n * slope * theta - 2.0
         low, high = (theta, high) if excess < 0.0 else (low, theta)
         step = -excess / (n * curvature * theta**2 + 2.0)
@@ -171,8 +171,8 @@ def tilting_point(law: Law, n: int) -> float:
     return theta
 
 
-def _cumulant_slopes(law: Law, theta: float) -> tuple[float, float]:
-    """K′(θ) and K″(θ), the mean and variance of the tilted law."""
+def cumulants(law: Law, theta: float) -> tuple[float, float, float]:
+    """K(θ), K′(θ) and K″(θ) without error bounds: to aim with, not to claim."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         x = theta * law.values
         top = max(float(x.max()), 0.0)
@@ -182,7 +182,9 @@ def _cumulant_slopes(law: Law, theta: float) -> tuple[float, float]:
         values = np.where(weights > 0.0, law.values, 0.0)
         mean = float(weights @ values) / total
         variance = (float(weights @ (values - mean) ** 2) + at_zero * mean**2) / total
-    return mean, variance
+        # Near 0 the logarithm of the total would be all rounding, and n multiplies it.
+        near = math.log1p(float(law.masses @ np.expm1(x))) if top < 1.0 else math.inf
+    return (near if top < 1.0 else top + math.log(total)), mean, variance
 
 
 def characteristic(

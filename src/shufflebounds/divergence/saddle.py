@@ -26,7 +26,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, cumulants, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
@@ -65,14 +65,15 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
     g = law(decomposition, eps)
     if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
         return -math.inf, -math.inf
-    tilted = tilt(g, tilting_point(g, n))
-    theta = tilted.theta
-    spread = n * tilted.variance + 2.0 / theta**2
-    value = n * tilted.log_mgf - math.log(n * theta**2) - 0.5 * math.log(2.0 * math.pi * spread)
+    theta = tilting_point(g, n)
+    k, _, variance = cumulants(g, theta)
+    spread = n * variance + 2.0 / theta**2
+    value = n * k - math.log(n * theta**2) - 0.5 * math.log(2.0 * math.pi * spread)
     positive = decomposition.c > 0.0
     sensitivity = decomposition.b[positive] / decomposition.c[positive]
-    with np.errstate(over="ignore"):
-        slope = math.exp(eps) * float(np.ldexp(tilted.weights @ sensitivity, -g.exponent))
+    with np.errstate(over="ignore", under="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        slope = math.exp(eps) * float(np.ldexp(weights @ sensitivity, -g.exponent))
     return value + g.exponent * math.log(2.0), -n * theta * slope
 
 
@@ -107,13 +108,13 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
         return _log_mean_positive_part(g, n, rtol)
-    theta = tilting_point(g, n)
+    tilted = tilt(g, tilting_point(g, n))
     # The loss counts for more the further out in the tail it is.
-    depth = 1.0 + abs(n * tilt(g, theta).log_mgf)
+    depth = 1.0 + abs(n * tilted.log_mgf)
     cells = math.ceil(_CELLS * math.sqrt(depth / rtol))
     if g.values.size <= 2 * cells:
         return _log_mean_positive_part(g, n, rtol)
-    below, above = compress(g, theta, cells)
+    below, above = compress(g, tilted.weights, cells)
     log_low, log_high = (_log_mean_positive_part(one, n, 0.5 * rtol) for one in (below, above))
     return log_low[0], log_high[1]
 
