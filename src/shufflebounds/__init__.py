@@ -5,6 +5,7 @@ from shufflebounds.amplification import delta, epsilon
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.planning import fewest_users, largest_eps0
 from shufflebounds.randomizers.blh import BLH
 from shufflebounds.randomizers.hadamard import HadamardResponse
 from shufflebounds.randomizers.krr import KRR
@@ -25,6 +26,8 @@ __all__ = [
     "__version__",
     "delta",
     "epsilon",
+    "fewest_users",
+    "largest_eps0",
     "parallel",
     "standard_clone",
     "subsample",
