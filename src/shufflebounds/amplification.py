@@ -14,6 +14,7 @@ from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddle import log_estimate, saddle
 from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.inversion import LARGEST_EPS, smallest_eps
 
 ENGINES = ("exact", "fft", "saddle")
 
@@ -22,8 +23,7 @@ ENGINES = ("exact", "fft", "saddle")
 _NEARLY_SYMMETRIC = 1e-12
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS = 5_000
-_FEW_COMPONENTS = 8
-_LARGEST_EPS = 690.0
+_FEW_COMPONENTS = 40
 _DEFAULT_RTOL = 1e-4
 
 
@@ -87,7 +87,11 @@ def epsilon(
     n, delta = validation.users(n), validation.delta(delta)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
-    found = _invert(problem, delta, goal)
+    if problem.never_below() > delta:
+        return Enclosure(math.inf, math.inf)
+    end = problem.largest_loss()
+    start, slope = _start(problem, delta, min(end, LARGEST_EPS))
+    found = smallest_eps(problem.delta, delta, start, slope, end, goal)
     if problem.promises(rtol) and found.relative_width > goal:
         raise PrecisionError(
             _shortfall(f"epsilon at delta = {delta!r}", problem, goal, found), found
@@ -200,82 +204,13 @@ def _never_below(decomposition: Decomposition, n: int) -> float:
     return alone * (1.0 - 1e-9 - 2.0 * decomposition.rel_err * n)
 
 
-def _invert(problem: _Problem, delta: float, rtol: float) -> Enclosure:
-    """Bracket the root of log D(ε) = log δ by points at which D was evaluated.
-
-    Newton's method on estimates finds where the root must be; probes a little above and below it
-    then give the ends, and correct the guess as they go.
-    """
-    if problem.never_below() > delta:
-        return Enclosure(math.inf, math.inf)
-    target = math.log(delta)
-    low, high = 0.0, problem.largest_loss()
-    guess, slope = _start(problem, target, min(high, _LARGEST_EPS))
-    half, care = 0.45 * rtol, 0.3
-    last: tuple[float, float, float] | None = None
-    zero_tried, slow, width = False, 0, high - low
-    for _ in range(80):
-        if (high - low <= rtol * high and high < math.inf) or half > 0.3:
-            break
-        if guess <= 0.0 and low == 0.0 and not zero_tried:
-            probe, zero_tried = 0.0, True
-            need = 0.1 * abs(problem.estimate(0.0)[0] - target)
-        else:
-            # Newton's steps may creep where log D is far from straight.
-            probe = _probe(guess if slow < 4 else math.nan, low, high, half, rtol)
-            need = care * abs(slope) * half * (probe or 0.0)
-        if probe is None:
-            break
-        aim = min(0.1, max(1e-12, need))
-        found = problem.delta(probe, aim)
-        if found.upper <= delta:
-            high = probe
-        elif found.lower >= delta:
-            low = probe
-        elif care > 0.05:
-            care *= 0.4
-        else:
-            half *= 2.0
-        slow, width = (0, high - low) if high - low < 0.5 * width else (slow + 1, width)
-        noise = 0.5 * (_log(found.upper) - _log(found.lower))
-        middle = _log(found.upper) - noise
-        if not math.isfinite(middle):
-            guess = math.nan
-            continue
-        if last is not None and abs(middle - last[1]) > 5.0 * (noise + last[2]):
-            slope = (middle - last[1]) / (probe - last[0])
-        last = (probe, middle, noise)
-        guess = probe - (middle - target) / slope if slope < 0.0 else math.nan
-    return Enclosure(low, high)
-
-
-def _probe(guess: float, low: float, high: float, half: float, rtol: float) -> float | None:
-    """Where to look next: just above the guess, then just below it, else inside the bracket."""
-    if not low < guess < high:
-        if math.isinf(high):
-            guess = max(2.0 * low, 1.0)
-            return (
-                guess if guess <= _LARGEST_EPS else (_LARGEST_EPS if low < _LARGEST_EPS else None)
-            )
-        guess = 0.25 * high if low == 0.0 else math.sqrt(low * high)
-        return guess if low < guess < high else None
-    above, below = guess * (1.0 + half), guess * (1.0 - half)
-    if above * (1.0 + 0.05 * rtol) < high:
-        return min(above, _LARGEST_EPS)
-    return below if below > low else math.sqrt(low * high) if low > 0.0 else 0.5 * high
-
-
-def _start(problem: _Problem, target: float, end: float) -> tuple[float, float]:
-    """Root and slope of the estimated log D; NaN for the root where the estimates do not help."""
-    low, high = 0.0, end
-    guess = min(problem.typical_eps(math.exp(max(target, -690.0))), 0.9 * end)
-    slope = -1.0
+def _start(problem: _Problem, delta: float, end: float) -> tuple[float, float]:
+    """Root and slope of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
+    target, low, high = math.log(delta), 0.0, end
+    guess, slope = min(problem.typical_eps(delta), 0.9 * end), -1.0
     for _ in range(60):
         value, slope = problem.estimate(guess)
-        if value > target:
-            low = guess
-        else:
-            high = guess
+        low, high = (guess, high) if value > target else (low, guess)
         newton = guess - (value - target) / slope if slope < 0.0 else math.nan
         if abs(newton - guess) <= 1e-7 * guess:
             return newton, slope
@@ -285,7 +220,3 @@ def _start(problem: _Problem, target: float, end: float) -> tuple[float, float]:
             newton = 0.5 * (low + high)
         guess = newton
     return guess, slope
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
