@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from shufflebounds import Decomposition
+
+# How many times more examples than usual; `make fuzz` sets it.
+FUZZ = int(os.environ.get("FUZZ", "1"))
+
+
+def examples(count: int) -> settings:
+    """Settings of a property test with about so many examples in an ordinary run."""
+    return settings(max_examples=FUZZ * count, deadline=None)
 
 
 @st.composite

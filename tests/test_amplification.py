@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import decompositions, epsilons
+from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
@@ -36,7 +36,7 @@ def names(mechanism):
 
 
 @given(st.data(), st.integers(1, 4))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_delta_covers_both_directions(data, n):
     decomposition = data.draw(decompositions(max_components=3))
     eps = data.draw(epsilons(decomposition))
@@ -58,7 +58,7 @@ def test_directions_of_a_lopsided_pair_differ():
 
 
 @given(st.data(), st.integers(1, 4), st.floats(-8.0, -0.3).map(lambda x: 10.0**x))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_epsilon_is_the_root(data, n, delta):
     decomposition = data.draw(decompositions(max_components=3))
     try:

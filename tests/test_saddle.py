@@ -5,9 +5,9 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import decompositions, epsilons
+from strategies import decompositions, epsilons, examples
 
 from shufflebounds import KRR, Decomposition, standard_clone
 from shufflebounds.divergence.compress import compress
@@ -23,7 +23,7 @@ def overlap(one, two):
 
 
 @given(st.data(), st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3]))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_few_users_against_enumeration(data, n, rtol):
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
@@ -31,7 +31,7 @@ def test_few_users_against_enumeration(data, n, rtol):
 
 
 @given(st.data(), st.integers(2, 3))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_masses_over_hundreds_of_decades(data, n):
     decomposition = data.draw(decompositions(max_components=3, decades=280.0))
     eps = data.draw(epsilons(decomposition))
@@ -114,7 +114,7 @@ def exact_law(g):
     st.floats(0.5, 12.0).map(lambda x: int(10.0**x)),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_rounding_against_fifty_digits(size, eps0, share, n, random):
     """K, φ and the sums over modes stay within the errors that the engine claims for them."""
     c = np.array([random.random() ** 3 + 1e-6 for _ in range(size)])
@@ -150,7 +150,7 @@ def test_rounding_against_fifty_digits(size, eps0, share, n, random):
 
 
 @given(st.floats(-30.0, 30.0), st.floats(-9.0, 2.0).map(lambda x: 10.0**x), st.integers(0, 999))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_cumulant_errors_for_any_tilt(theta, eps0, seed):
     rng = np.random.default_rng(seed)
     c = 10.0 ** -rng.uniform(0.0, 40.0, 3)
