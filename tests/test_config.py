@@ -86,8 +86,16 @@ def test_good_configurations_pass(text):
         ),
         ("rtol: 1.0e-3", "rtol: 1.0e-12", "rtol is 1e-12; it must be a number >= 1e-09 and <= 0.1"),
         ("rtol: 1.0e-3", "rtol: 0.5", "rtol is 0.5; it must be a number >= 1e-09 and <= 0.1"),
-        ("k_joint: 2", "k_joint: 0", "curves.joint2.k_joint is 0; it must be an integer >= 1"),
-        ("k_joint: 2", "k_joint: 2.0", "curves.joint2.k_joint is 2.0; it must be an integer >= 1"),
+        (
+            "k_joint: 2",
+            "k_joint: 0",
+            "curves.joint2.k_joint is 0; it must be an integer >= 1 and <= 100",
+        ),
+        (
+            "k_joint: 2",
+            "k_joint: 2.0",
+            "curves.joint2.k_joint is 2.0; it must be an integer >= 1 and <= 100",
+        ),
         # The grid.
         (
             "start: 100,",

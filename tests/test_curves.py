@@ -197,8 +197,19 @@ def test_a_file_keeps_every_float(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("curve") / "curve.csv"
     table = pd.DataFrame(values, columns=["epsilon_lower", "epsilon_upper", "rtol"])
     table["regime"] = "NA"
+    table = table.reindex(columns=curves.COLUMNS, fill_value=1)
     curves.write(table, path)
     assert curves.read(path).to_dict("list") == table.to_dict("list")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"garbage", b"n,eps0\n1,2\n", b"\xff\xfe,\n", b'"a\n1,2,3']
+)
+def test_what_is_no_curve_file_is_named(tmp_path, content):
+    path = tmp_path / "curve.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"curve\.csv is not a curve file"):
+        curves.read(path)
 
 
 def test_equal_curves_are_equal_files(tmp_path):

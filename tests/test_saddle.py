@@ -101,10 +101,15 @@ def test_anchors_from_another_program(eps0, n, eps, value, digits):
 
 
 def exact_law(g):
-    """The floats of a law as 50-digit numbers, the residual atom last."""
+    """A law as 50-digit numbers, the residual atom last.
+
+    Masses that sum to more than 1 by rounding stand for others that do not, within `mass_err`.
+    """
     values = [mp.mpf(x) for x in g.values.tolist()] + [mp.mpf(0)]
     masses = [mp.mpf(x) for x in g.masses.tolist()]
-    return values, [*masses, 1 - mp.fsum(masses)]
+    total = max(mp.mpf(1), mp.fsum(masses))
+    masses = [x / total for x in masses]
+    return values, [*masses, max(mp.mpf(0), 1 - mp.fsum(masses))]
 
 
 @given(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddle import log_estimate, saddle
@@ -118,6 +118,7 @@ class _Problem:
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str) -> _Problem:
         validation.choice("engine", engine, ENGINES)
+        require("decomposition", decomposition)
         merged, asymmetry = decomposition.merge(), decomposition.asymmetry
         if asymmetry > _NEARLY_SYMMETRIC:
             return _Problem((merged.bounds(), merged.swap().bounds()), n, engine)

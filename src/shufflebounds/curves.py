@@ -21,6 +21,8 @@ from shufflebounds.files import written_whole
 CERTIFIED = ("upper", "lower", "clone")
 BOUNDS = (*CERTIFIED, *baselines.BASELINES)
 
+MAX_JOINT = 100
+
 COLUMNS = (
     "experiment",
     "regime",
@@ -110,7 +112,7 @@ def compute(spec: Mapping) -> pd.DataFrame:
     """
     bound = validation.choice("bound", spec["bound"], BOUNDS)
     eps0 = validation.eps0(spec["eps0"])
-    k_joint = validation.whole("k_joint", spec.get("k_joint", 1), minimum=1)
+    k_joint = validation.whole("k_joint", spec.get("k_joint", 1), minimum=1, maximum=MAX_JOINT)
     grid = users(spec["n"])
     enclosures = _enclosures(spec, k_joint, grid)
     table = {
@@ -126,7 +128,8 @@ def compute(spec: Mapping) -> pd.DataFrame:
         "epsilon_lower": [enclosure.lower for enclosure in enclosures],
         "epsilon_upper": [enclosure.upper for enclosure in enclosures],
         "engine": spec["engine"] if bound in CERTIFIED else "closed_form",
-        "rtol": spec["rtol"] if bound in CERTIFIED else math.nan,
+        # The other engines are as wide as they are.
+        "rtol": spec["rtol"] if bound in CERTIFIED and spec["engine"] == "saddle" else math.nan,
         "version": __version__,
     }
     return pd.DataFrame(table, columns=list(COLUMNS))
@@ -143,8 +146,18 @@ def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a curve back, float for float. Only an empty cell is missing: a name may be ``NA``."""
-    return pd.read_csv(path, keep_default_na=False, na_values={"rtol": [""]})
+    """Read a curve back, float for float. Only an empty cell is missing: a name may be ``NA``.
+
+    Raises ValueError, naming the file, where it is none that `write` wrote.
+    """
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values={"rtol": [""]})
+        found = tuple(frame.columns)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
+        found = ()
+    if found != COLUMNS:
+        raise ValueError(f"{path} is not a curve file; delete it and it will be computed again")
+    return frame
 
 
 def _enclosures(spec: Mapping, k_joint: int, grid: list[int]) -> list[Enclosure]:

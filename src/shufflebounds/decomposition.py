@@ -170,6 +170,7 @@ class Decomposition:
         Products over all pairs of components, merged. Raises ValueError where a product of masses
         would be too small for a float or the pairs too many for memory.
         """
+        require("other", other)
         if len(self) * len(other) > _LARGEST_JOINT:
             raise ValueError(
                 f"a joint of {len(self)} by {len(other)} components is too large; "
@@ -185,13 +186,23 @@ class Decomposition:
         )
 
 
+def require(name: str, value: object) -> Decomposition:
+    """`value` if it is a decomposition; ValueError otherwise."""
+    if not isinstance(value, Decomposition):
+        raise ValueError(f"{name} must be a Decomposition, such as R.blanket(), got {value!r}")
+    return value
+
+
 def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
 
     `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
     Raises ValueError where they do not.
     """
-    parts = [(validation.probability("weight", weight), part) for weight, part in parts]
+    parts = list(parts)
+    if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
+        raise ValueError(f"parts must be pairs (weight, decomposition), got {parts!r}")
+    parts = [(validation.probability("weight", w), require("part", part)) for w, part in parts]
     total = math.fsum(weight for weight, _ in parts)
     if abs(total - 1.0) > _EXCESS_TOLERANCE:
         raise ValueError(f"weights must sum to 1, got {total!r}")

@@ -55,10 +55,12 @@ def probability(name: str, value: object) -> float:
     return _within(name, value, 0.0 <= _number(value) <= 1.0, f"0 <= {name} <= 1")
 
 
-def whole(name: str, value: object, minimum: int) -> int:
-    """An integer of at least `minimum`; booleans and floats are refused."""
+def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
+    """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
     return int(value)
 
 

@@ -8,4 +8,7 @@ sys.path.insert(0, str(Path(snakemake.scriptdir).resolve().parents[1] / "src"))
 
 from shufflebounds import curves
 
-curves.write(curves.compute(snakemake.params.spec), snakemake.output.csv)
+try:
+    curves.write(curves.compute(snakemake.params.spec), snakemake.output.csv)
+except (ValueError, ArithmeticError) as mistake:
+    sys.exit("\n".join([str(mistake), *getattr(mistake, "__notes__", [])]))

@@ -10,6 +10,9 @@ import pandas as pd
 
 from shufflebounds import curves, figures
 
-frame = pd.concat([curves.read(path) for path in snakemake.input.curves], ignore_index=True)
 paths = [Path(path) for path in snakemake.output]
-figures.draw(frame, snakemake.params.layout, snakemake.params.style, paths)
+try:
+    frame = pd.concat([curves.read(path) for path in snakemake.input.curves], ignore_index=True)
+    figures.draw(frame, snakemake.params.layout, snakemake.params.style, paths)
+except ValueError as mistake:
+    sys.exit(str(mistake))

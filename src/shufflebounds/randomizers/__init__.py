@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from dataclasses import is_dataclass
 
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
@@ -19,11 +20,16 @@ def mechanism(name: str) -> type[Randomizer]:
     """The class of a mechanism by its module's name; ValueError for an unknown one."""
     validation.choice("mechanism", name, mechanism_names())
     module = importlib.import_module(f"{__name__}.{name}")
-    (found,) = (
+    found = [
         member
         for member in vars(module).values()
         if inspect.isclass(member)
         and issubclass(member, Randomizer)
         and member.__module__ == module.__name__
-    )
-    return found
+    ]
+    if len(found) != 1 or not is_dataclass(found[0]):
+        raise ValueError(
+            f"{module.__file__} must define one class that is a dataclass derived from Randomizer, "
+            f"got {[member.__name__ for member in found]}"
+        )
+    return found[0]

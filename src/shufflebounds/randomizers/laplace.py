@@ -12,6 +12,8 @@ from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
+MAX_CELLS = 100_000
+
 
 @dataclass(frozen=True)
 class Laplace(Randomizer):
@@ -22,7 +24,7 @@ class Laplace(Randomizer):
 
     ``cells`` is the number N ≥ 1 of cells that each side of y = 1/2 is cut into; None chooses it by
     ε₀, and the attribute then holds the choice. Raises ValueError unless 0 < ε₀ ≤ 300 and
-    ``cells`` is None or an integer of at least 1.
+    ``cells`` is None or an integer from 1 to 100 000.
 
     No finite list of components describes a continuous report, so the decompositions come with one
     that bounds their divergence from below (`Decomposition.inner`) and one that bounds it from
@@ -53,7 +55,9 @@ class Laplace(Randomizer):
     def __post_init__(self) -> None:
         validation.eps0(self.eps0)
         cells = _default_cells(self.eps0) if self.cells is None else self.cells
-        object.__setattr__(self, "cells", validation.whole("cells", cells, minimum=1))
+        object.__setattr__(
+            self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
+        )
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
