@@ -1,0 +1,148 @@
+"""The tutorial: its Python runs and prints what it says, and so do its commands."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+import config_check
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+BLOCKS = [Block(*match) for match in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.M | re.S)]
+(MECHANISM,) = (block.text for block in BLOCKS if "(Randomizer)" in block.text)
+
+# Finds the tutorial's mechanism as if its file were saved where the tutorial says.
+COMMAND = """
+import sys
+from shufflebounds import randomizers
+randomizers.__path__.append(sys.argv[1])
+from shufflebounds.cli import main
+main(sys.argv[2:], prog_name="shufflebounds")
+"""
+
+
+def consoles() -> list[tuple[str, str]]:
+    """Commands and what they print."""
+    texts = [block.text for block in BLOCKS if block.language == "console"]
+    return [tuple(text.removeprefix("$ ").split("\n", 1)) for text in texts]
+
+
+def assert_alike(printed: str, stated: str) -> None:
+    """Equal up to what the ends of an enclosure may move by; its width is free."""
+    printed, stated = (
+        re.sub(r"\d\.\de-\d$", "width", text, flags=re.M) for text in (printed, stated)
+    )
+    assert words(printed) == words(stated)
+    assert [float(x) for x in NUMBER.findall(printed)] == pytest.approx(
+        [float(x) for x in NUMBER.findall(stated)], rel=1.1e-4
+    )
+
+
+def words(text: str) -> list[str]:
+    return NUMBER.sub("#", text).split()
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    assert {block.language for block in BLOCKS} == {"python", "text", "console", "yaml"}
+    assert TEXT.count("```") == 2 * len(BLOCKS)
+
+
+def test_the_python_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Dataclasses look up their module.
+    namespace, said = {"__name__": __name__}, 0
+    for block, after in zip(BLOCKS, [*BLOCKS[1:], Block("", "")], strict=True):
+        if block.language != "python":
+            continue
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(block.text, "docs/tutorial.md", "exec"), namespace)
+        assert_alike(printed.getvalue(), after.text if after.language == "text" else "")
+        said += after.language == "text"
+    assert said == sum(block.language == "text" for block in BLOCKS)
+    assert (tmp_path / "upper.csv").exists()
+
+
+def test_the_question_takes_five_lines():
+    first = next(block.text for block in BLOCKS if block.language == "python")
+    assert len([line for line in first.splitlines() if line]) <= 5
+
+
+@pytest.mark.parametrize(("command", "expected"), consoles())
+def test_the_commands_print_what_it_says(command, expected, tmp_path):
+    (tmp_path / "subset_selection.py").write_text(MECHANISM, encoding="utf-8")
+    name, *args = command.split()
+    assert name == "shufflebounds"
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(tmp_path), *args],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    written = [args[i + 1] for i, part in enumerate(args) if part in ("-o", "--plot")]
+    assert all((tmp_path / name).stat().st_size for name in written)
+    assert_alike(done.stdout, expected)
+
+
+def test_the_lines_for_the_config_are_right(tmp_path, monkeypatch):
+    """Merged into config.yaml they pass its check, once the file is where it should be."""
+    from shufflebounds import randomizers
+
+    (tmp_path / "subset_selection.py").write_text(MECHANISM, encoding="utf-8")
+    monkeypatch.setattr(randomizers, "__path__", [*randomizers.__path__, str(tmp_path)])
+    (added,) = (block.text for block in BLOCKS if block.language == "yaml")
+    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    for path, line in inserted(added):
+        text = with_line(text, path, line)
+    config = yaml.safe_load(text)
+    config_check.check(config)
+    assert config["experiments"]["subset6"]["curves"] == config["experiments"]["krr10"]["curves"]
+    del sys.modules["shufflebounds.randomizers.subset_selection"]
+    monkeypatch.setattr(randomizers, "__path__", randomizers.__path__[:-1])
+    with pytest.raises(config_check.ConfigError, match="subset_selection"):
+        config_check.check(config)
+
+
+def inserted(added: str) -> list[tuple[list[str], str]]:
+    """Each line that holds a value, with the keys above it."""
+    keys: list[str] = []
+    found = []
+    for line in added.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        keys = keys[:depth]
+        if line.endswith(":"):
+            keys.append(line.strip())
+        else:
+            found.append((keys, line))
+    return found
+
+
+def with_line(text: str, keys: list[str], line: str) -> str:
+    """A YAML text with a line at the end of the mapping under the given keys."""
+    lines, start, depth = text.splitlines(), -1, -1
+    for key in keys:
+        depth += 1
+        start = lines.index("  " * depth + key, start + 1)
+    inside = "  " * (depth + 1)
+    end = start + 1
+    while end < len(lines) and lines[end].startswith(inside):
+        end += 1
+    return "\n".join([*lines[:end], line, *lines[end:]]) + "\n"
