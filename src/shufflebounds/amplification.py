@@ -22,7 +22,7 @@ ENGINES = ("exact", "fft", "saddle")
 # the difference as uncertainty of the data.
 _NEARLY_SYMMETRIC = 1e-12
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
-_FEW_HISTOGRAMS = 5_000
+_FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
 _DEFAULT_RTOL = 1e-4
 
@@ -64,7 +64,9 @@ def delta(
     eps, n = validation.eps(eps), validation.users(n)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
-    found = problem.delta(eps, goal)
+    found = problem.delta(min(eps, LARGEST_EPS), goal)
+    if eps > LARGEST_EPS:  # D falls, but not below its limit
+        found = Enclosure(min(problem.never_below(), found.upper), found.upper)
     if problem.promises(rtol) and found.relative_width > goal and not problem.vanishes(eps):
         raise PrecisionError(_shortfall(f"delta at eps = {eps!r}", problem, goal, found), found)
     return found
@@ -144,7 +146,7 @@ class _Problem:
             module = importlib.import_module(f"shufflebounds.divergence.{self.engine}")
             return getattr(module, self.engine)(decomposition, eps, self.n)
         if (
-            1 < self.n <= _FEW_HISTOGRAMS
+            1 < self.n <= _FEW_USERS
             and len(decomposition) <= _FEW_COMPONENTS
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
@@ -196,13 +198,14 @@ def _largest_loss(decomposition: Decomposition) -> tuple[float, float]:
 
 def _never_below(decomposition: Decomposition, n: int) -> float:
     a, b, c = decomposition.a, decomposition.b, decomposition.c
-    telling = b == 0.0
+    telling, err = b == 0.0, decomposition.rel_err
     alone = float(a[telling & (c == 0.0)].sum())
     hidden = float(a[telling & (c > 0.0)].sum())
-    other = float(c[~telling].sum())
-    if hidden > 0.0 and other < 1.0:
-        alone += hidden * math.exp((n - 1) * math.log1p(-other) * (1.0 + 1e-12))
-    return alone * (1.0 - 1e-9 - 2.0 * decomposition.rel_err * n)
+    rest = math.fsum([1.0, *(-c[~telling]).tolist()])
+    rest -= (err + 8.0 * U) * (1.0 - rest) + 8.0 * U * rest
+    if hidden > 0.0 and rest > 0.0:
+        alone += hidden * math.exp((n - 1) * math.log(rest) * (1.0 + 1e-12))
+    return alone * (1.0 - 1e-9 - err)
 
 
 def _start(problem: _Problem, delta: float, end: float) -> tuple[float, float]:

@@ -211,7 +211,12 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     def mixed(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
         arrays = (
-            np.concatenate([weight * getattr(part, name) for weight, part in chosen])
+            np.concatenate(
+                [
+                    _outer_product(name, np.array([weight]), getattr(part, name))
+                    for weight, part in chosen
+                ]
+            )
             for name in "abc"
         )
         rel_err = max(part.rel_err for _, part in chosen) + 4.0 * _U + abs(total - 1.0)
@@ -264,7 +269,7 @@ def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
     lost = (product < _SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
     if lost.any():
         raise ValueError(
-            f"{name} of the joint would hold a mass below {_SMALLEST_MASS:g}, "
+            f"{name} of the composition would hold a mass below {_SMALLEST_MASS:g}, "
             "too small for floating point"
         )
     return product.ravel()

@@ -71,13 +71,14 @@ def smallest_eps(
             guess = math.nan  # nothing to steer by
             if verdict == 0:
                 blind += 1
-                guess = math.sqrt(probe * high) if high < math.inf else 2.0 * probe
+                guess = _elsewhere(probe, low, high, blind % 2 == 1)
             if blind > _BLIND:
                 break
             continue
         if verdict == 0 and probe > 0.0:
             if noise > aim:  # it can do no better
-                half = max(1.1 * half, 1.2 * noise / (abs(slope) * probe))
+                steep = abs(slope) * probe
+                half = max(1.1 * half, 1.2 * noise / steep if steep > 0.0 else 1.0)
             elif not close:
                 close = True
             elif care > 0.05:
@@ -109,6 +110,13 @@ def _next_probe(guess: float, low: float, high: float, half: float, rtol: float)
         return further if further <= LARGEST_EPS else None
     middle = math.sqrt(low * high) if low > 0.0 else 0.25 * high
     return middle if low < middle < high else None
+
+
+def _elsewhere(probe: float, low: float, high: float, above: bool) -> float:
+    """A point on one side of a probe that told nothing, far enough for another result."""
+    if above:
+        return math.sqrt(probe * high) if high < math.inf else 2.0 * probe
+    return math.sqrt(low * probe) if low > 0.0 else 0.25 * probe
 
 
 def _log(x: float) -> float:

@@ -18,7 +18,7 @@ MIN_DELTA = 1e-300
 
 def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 
@@ -74,10 +74,13 @@ def choice(name: str, value: object, allowed: Collection[str]) -> str:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _within(name: str, value: object, holds: bool, allowed: str) -> float:
-    if not holds or not math.isfinite(float(value)):
+    if not holds or not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

@@ -52,9 +52,14 @@ def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: FloatArray)
     width = vertices[left + 1] - vertices[left]
     # Each share is a quotient of differences of floats, good to three roundings.
     shares = (vertices[left + 1] - values) / width, (values - vertices[left]) / width
+    # A share that underflows is rounded up to the smallest mass where more mass means more.
+    parts = [masses * share for share in shares]
+    for side, part in enumerate(parts):
+        gone = (shares[side] > 0.0) & (part < 1e-300) & (vertices[left + side] > 0.0)
+        part[gone] = 1e-300
     total = sum(
-        np.bincount(left + side, weights=masses * share, minlength=vertices.size)
-        for side, share in enumerate(shares)
+        np.bincount(left + side, weights=part, minlength=vertices.size)
+        for side, part in enumerate(parts)
     )
     kept = total > 0.0
     return _rebuilt(law, vertices[kept], total[kept], np.zeros(int(kept.sum())), values.size)
@@ -65,7 +70,10 @@ def _united(law: Law, values: FloatArray, masses: FloatArray, picks: FloatArray)
     total = np.bincount(cell, weights=masses)
     mean = np.bincount(cell, weights=masses * values) / total
     size = np.bincount(cell, weights=masses * np.abs(values)) / total
-    return _rebuilt(law, mean, total, (2.0 * values.size + 4.0) * U * size, values.size)
+    # Masses that are known only nearly move the mean of a cell, the more the wider it is.
+    width = np.bincount(cell, weights=masses * np.abs(values - mean[cell])) / total
+    err = (2.0 * values.size + 4.0) * U * size + 2.1 * law.mass_err * width
+    return _rebuilt(law, mean, total, err, values.size)
 
 
 def _rebuilt(

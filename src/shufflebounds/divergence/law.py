@@ -18,6 +18,8 @@ U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
 # how far exactly does not matter, and squares of it must not overflow.
 _LOWEST = -1e100
+# Tilts times values held in memory at once.
+_BLOCK = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Law:
     The values are those of G / 2^exponent, the largest in [½, 1) if any is positive.
     ``values`` and ``masses`` have shape (J,); the true values lie within ``value_err`` (J,) of
     them, the true masses within the relative distance ``mass_err``. ``rest`` is the mass of the
-    residual atom at 0, and ``rest_low`` certainly not above it.
+    residual atom at 0, known to within ``rest_err``.
     """
 
     values: FloatArray
@@ -36,7 +38,7 @@ class Law:
     value_err: FloatArray
     mass_err: float
     rest: float
-    rest_low: float
+    rest_err: float
 
     @property
     def sum_err(self) -> float:
@@ -54,20 +56,21 @@ def law(decomposition: Decomposition, eps: float) -> Law:
     exponent = math.frexp(float(gain.max(initial=0.0)))[1]
     rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
     data = 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         difference = np.ldexp(difference, -exponent)
         values = difference / c
         value_err = np.ldexp(rounding + data, -exponent) / c
         # Scaling by a power of two is exact unless it underflows.
         value_err += np.where(np.abs(difference) < 2.0**-960, 2.0**-1070 / c, 0.0)
-    irrelevant = values < _LOWEST
-    values = np.where(irrelevant, _LOWEST, values)
-    value_err = np.where(irrelevant, 0.0, value_err)
+        bottom, top = values - value_err, values + value_err
+        lowest = min(_LOWEST, -1e20 * float(top.max(initial=0.0)))
+        cut = bottom < lowest
+        bottom, top = np.maximum(bottom, lowest), np.maximum(top, lowest)
+        values = np.where(cut, 0.5 * (top + bottom), values)
+        value_err = np.where(cut, 0.5 * (top - bottom) * (1.0 + 8.0 * U), value_err)
     rest = decomposition.residual
     rest_err = decomposition.rel_err * float(c.sum()) + 2.0 * U * rest
-    return Law(
-        values, c, exponent, value_err, decomposition.rel_err, rest, max(0.0, rest - rest_err)
-    )
+    return Law(values, c, exponent, value_err, decomposition.rel_err, rest, rest_err)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,8 @@ class Tilted:
     """The law of one G under dQ/dP = e^{θG − K(θ)}.
 
     ``weights`` (J,) are the tilted masses of the values away from 0, ``weight_err`` (J,) their
-    relative errors; ``log_mgf`` is K(θ), off by at most ``log_mgf_err``.
+    relative errors; the weights that are not ``used`` (J,) sum to at most ``left_out``.
+    ``log_mgf`` is K(θ), off by at most ``log_mgf_err``.
     """
 
     theta: float
@@ -83,6 +87,8 @@ class Tilted:
     log_mgf_err: float
     weights: FloatArray
     weight_err: FloatArray
+    used: NDArray[np.bool_]
+    left_out: float
     mean: float
     variance: float
 
@@ -98,16 +104,29 @@ def tilt(law: Law, theta: float) -> Tilted:
         kept = weights > 0.0
         size = np.where(kept, np.abs(exponent), 0.0)
         slip = 1.01 * law.mass_err + 14.0 * U + 2.0 * U * (size + abs(k)) + err
-        weight_err = np.expm1(slip + theta * law.value_err)
-        values = np.where(kept, law.values, 0.0)
-    at_zero = max(0.0, 1.0 - float(weights.sum()))
-    mean = float(weights @ values)
-    variance = float(weights @ (values - mean) ** 2) + at_zero * mean**2
-    return Tilted(theta, k, err, weights, weight_err, mean, variance)
+        slip = slip + theta * law.value_err
+        weight_err = np.expm1(slip)
+        # Weights too small to compute with, or hardly known at all, are only bounded.
+        used = (weights > 1e-290) & (weight_err < 1.0)
+        exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
+        half = np.exp(0.5 * (exponent - k + slip))
+        left_out = float(np.sum(np.where(used, 0.0, law.masses * half * half)))
+    known, values = np.where(used, weights, 0.0), np.where(used, law.values, 0.0)
+    at_zero = max(0.0, 1.0 - float(known.sum()))
+    mean = float(known @ values)
+    variance = float(known @ (values - mean) ** 2) + at_zero * mean**2
+    return Tilted(theta, k, err, weights, weight_err, used, left_out, mean, variance)
 
 
 def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """K(θ) and a bound of its error, for θ of any sign and shape (T,); inf where it overflows.
+    """K(θ) and a bound of its error, for θ of any sign and shape (T,); inf where it overflows."""
+    block = max(1, _BLOCK // law.values.size)
+    parts = [_log_mgf(law, theta[start : start + block]) for start in range(0, theta.size, block)]
+    return np.concatenate([k for k, _ in parts]), np.concatenate([err for _, err in parts])
+
+
+def _log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`log_mgf` of one block.
 
     Two formulas, and the one with the smaller error wins: log1p(Σ p expm1(θg)), which keeps the
     relative precision that n multiplies when K is small, and log-sum-exp, which keeps the absolute
@@ -132,7 +151,7 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         far = top + np.log(total)
         slip = terms * (m + 8.0 * U + s + 2.0 * U * top[:, None]) + law.masses * _rise(down, x_err)
         # A mass that underflows here would still count below the smallest normal float.
-        lost = (law.rest - law.rest_low) * np.exp(-top) + law.values.size * 2.0**-1021
+        lost = law.rest_err * np.exp(-top) + law.values.size * 2.0**-1021
         far_err = 2.0 * ((slip.sum(axis=1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
     near_err[~(np.isfinite(near) & (near_err <= 0.5))] = np.inf
     far_err[~(np.isfinite(far) & (far_err <= 0.5))] = np.inf
@@ -183,15 +202,16 @@ def cumulants(law: Law, theta: float) -> tuple[float, float, float]:
         mean = float(weights @ values) / total
         variance = (float(weights @ (values - mean) ** 2) + at_zero * mean**2) / total
         # Near 0 the logarithm of the total would be all rounding, and n multiplies it.
-        near = math.log1p(float(law.masses @ np.expm1(x))) if top < 1.0 else math.inf
-    return (near if top < 1.0 else top + math.log(total)), mean, variance
+        growth = float(law.masses @ np.expm1(x)) if top < 1.0 else math.inf
+    k = math.log1p(growth) if -0.5 < growth < math.inf else top + math.log(total)
+    return k, mean, variance
 
 
 def characteristic(
     law: Law, tilted: Tilted, t: FloatArray
 ) -> tuple[NDArray[np.complex128], FloatArray]:
     """φ(t) − 1 for φ(t) = E_Q e^{itG}, and a bound of its error; t has shape (T,), t ≥ 0."""
-    used = tilted.weights > 1e-290
+    used = tilted.used
     g, w, err = law.values[used], tilted.weights[used], tilted.weight_err[used]
     y = t[:, None] * g
     half = np.sin(0.5 * y)
@@ -201,10 +221,10 @@ def characteristic(
     relative = w * (err + 20.0 * U + law.sum_err)
     absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
     # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
-    left_out = 2.0 * (law.values.size - int(used.sum())) * 1e-289 + 2.0**-1000
+    left_out = 2.0 * tilted.left_out * (1.0 + 1e-9) + 2.0**-1000
     return real + 1j * imag, size @ relative + t * absolute + left_out
 
 
 def exp_down(x: float) -> float:
-    """e^x rounded down."""
-    return math.exp(min(x, 700.0)) * (1.0 - 8.0 * U)
+    """e^x rounded down; 0 where it leaves the range in which floats keep their precision."""
+    return 0.0 if x < -700.0 else math.exp(min(x, 700.0)) * (1.0 - 8.0 * U)

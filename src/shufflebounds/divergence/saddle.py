@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
@@ -33,8 +34,9 @@ from shufflebounds.enclosure import Enclosure
 
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times components.
 _MOST_MODES = 2**20
-_MOST_WORK = 2**21
+_MOST_WORK, _MOST_SCANNED = 2**21, 2**28
 _PASSES = 8
+_SMALLEST = 1e-304
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 
@@ -47,14 +49,18 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     holds. Raises ValueError for eps < 0 or n < 1.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    surely, at_most_surely = _unmatched(decomposition, eps)
-    g = law(decomposition, eps)
-    low, high = _trivial(g, n)
+    alone = decomposition.c == 0.0
+    surely, at_most_surely = _excess(decomposition, eps, alone)
+    low, high = _trivial(decomposition, eps, n, ~alone)
     if high - low > rtol * high:
-        log_low, log_high = _log_bounds(g, n, rtol)
+        log_low, log_high = _log_bounds(law(decomposition, eps), n, rtol)
         low = max(low, exp_down(log_low - math.log(n)))
         high = max(low, min(high, _exp_up(log_high - math.log(n))))
-    return Enclosure((surely + low) * (1.0 - 4.0 * U), (at_most_surely + high) * (1.0 + 4.0 * U))
+    lower, upper = surely + low, at_most_surely + high
+    return Enclosure(
+        lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
+        upper * (1.0 + 4.0 * U) + 5e-324 if upper > 0.0 else 0.0,
+    )
 
 
 def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
@@ -77,35 +83,42 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
     return value + g.exponent * math.log(2.0), -n * theta * slope
 
 
-def _unmatched(decomposition: Decomposition, eps: float) -> tuple[float, float]:
-    """Bounds of the part of D that no other user can hide, Σ (a − e^ε b)₊ over c = 0."""
-    alone = decomposition.c == 0.0
-    a, b = decomposition.a[alone], decomposition.b[alone]
+def _excess(
+    decomposition: Decomposition, eps: float, where: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Bounds of Σ (a − e^ε b)₊ over some components."""
+    a, b = decomposition.a[where], decomposition.b[where]
     growth = math.expm1(eps)
     value = (a - b) - growth * b
-    slip = 2.0 * decomposition.rel_err + (a.size + 6.0) * U
-    err = slip * (a + (1.0 + growth) * b)
-    return (
-        float(np.sum(np.maximum(value - err, 0.0))),
-        float(np.sum(np.maximum(value + err, 0.0))),
-    )
+    err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
+    err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
+    total = (a.size + 2.0) * U
+    low, high = (float(np.maximum(value + side * err, 0.0).sum()) for side in (-1.0, 1.0))
+    return low * (1.0 - total), high * (1.0 + total)
 
 
-def _trivial(g: Law, n: int) -> tuple[float, float]:
-    """D₁ = E[G₊] is D at n = 1 and never below D; above (mass of 0)^(n−1) D₁ it always is."""
-    slip = g.sum_err + 1.01 * g.mass_err + 4.0 * U
-    low, high = (
-        math.ldexp(float(g.masses @ np.maximum(g.values + err, 0.0)) * factor, g.exponent)
-        for err, factor in ((-g.value_err, 1.0 - slip), (g.value_err, 1.0 + slip))
-    )
+def _trivial(
+    decomposition: Decomposition, eps: float, n: int, shared: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
+
+    D falls with n, and is never below D₁ times the probability that no other user draws a
+    negative value.
+    """
+    low, high = _excess(decomposition, eps, shared)
     if n == 1:
         return low, high
-    alone = (n - 1) * math.log(g.rest_low) * (1.0 + 8.0 * U) if g.rest_low > 0.0 else -math.inf
+    a, b, c = (x[shared] for x in (decomposition.a, decomposition.b, decomposition.c))
+    falls = a * (1.0 - 1e-9) < math.exp(eps) * b * (1.0 + 1e-9 + 2.0 * decomposition.rel_err)
+    hurt = float(c[falls].sum()) * (1.0 + decomposition.rel_err + (c.size + 4.0) * U)
+    alone = (n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U) if hurt < 1.0 else -math.inf
     return low * exp_down(alone), high
 
 
 def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
+    if not np.isfinite(g.value_err).all():
+        return -math.inf, math.inf
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
         return _log_mean_positive_part(g, n, rtol)
     tilted = tilt(g, tilting_point(g, n))
@@ -125,7 +138,7 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
     if not g.values.max() > 0.0:
         return nothing
     tilted = tilt(g, tilting_point(g, n))
-    if not (math.isfinite(tilted.log_mgf_err) and n * tilted.log_mgf_err < 1.0):
+    if not (n * tilted.log_mgf_err < 1.0 and tilted.left_out < 1.0):
         return nothing
     # Finer than round-off allows would only cost time.
     rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
@@ -135,7 +148,8 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
         window = choose_window(g, tilted, n, eta, rtol)
         if window is None:
             break
-        needed, cost = None, window.modes / _MOST_MODES
+        needed = None
+        cost = window.modes * max(1.0 / _MOST_MODES, g.values.size / _MOST_SCANNED)
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
             cost = needed.modes.size * g.values.size / _MOST_WORK
@@ -153,7 +167,8 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
         eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
     scale = g.exponent * math.log(2.0)
-    rounding = 4.0 * U * (1.0 + abs(scale))
+    # The logarithm of n, at most 35, is still to be subtracted.
+    rounding = 4.0 * U * (40.0 + abs(scale) + (abs(best_high) if math.isfinite(best_high) else 0.0))
     return best_low + scale - rounding, best_high + scale + rounding
 
 

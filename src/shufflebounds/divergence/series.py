@@ -53,8 +53,8 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
         density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
         value = density / (theta**2 + first**2)
         start = max(start, math.floor(flat / step) + 1)
-    if start > window.modes:
-        return NeededModes(evaluated[0], value, density)
+    if start >= window.modes:
+        return NeededModes(np.concatenate([evaluated[0], everything[start:]]), value, density)
 
     stride = max(1, math.floor(0.5 / (math.sqrt(high) * step)))
     if stride < 4:
@@ -87,20 +87,24 @@ def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
     Central moments about the computed mean; about the true one the variance is at most lower by the
     square of their distance, which the slack covers.
     """
-    used = tilted.weights > 1e-290
+    used = tilted.used
     w, err = tilted.weights[used], tilted.weight_err[used]
     h = g.values[used] - tilted.mean
     off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
     at_zero = max(0.0, 1.0 - float(w.sum()))
-    zero_err = float(w @ err) + 8.0 * U
+    zero_err = float(w @ err) + tilted.left_out + 8.0 * U
     mean = tilted.mean
     distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
+    # What was left out may be anywhere.
+    far = float(np.abs(g.values).max()) + abs(mean)
+    distance += tilted.left_out * far
     variance = float(w @ h**2) + at_zero * mean**2
     slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
-    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance
+    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance + tilted.left_out * far**2
     reach = np.abs(h) + off + distance
     fourth = float(((1.0 + err) * w) @ reach**4)
     fourth += (at_zero + zero_err) * (abs(mean) + distance) ** 4
+    fourth += tilted.left_out * far**4
     return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
 
 
@@ -129,9 +133,10 @@ def sum_series(
 
 def _idle_mass(g: Law, tilted: Tilted, n: int) -> float:
     """Lower bound of the tilted probability that all n draws are 0."""
-    if g.rest_low == 0.0:
+    moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
+    if moved >= 1.0:
         return 0.0
-    log_rest, k = math.log(g.rest_low), tilted.log_mgf
+    log_rest, k = math.log1p(-moved), tilted.log_mgf
     slip = tilted.log_mgf_err + 8.0 * U * (abs(log_rest) + abs(k))
     return exp_down(n * (log_rest - k - slip))
 
@@ -194,7 +199,9 @@ class _Modes:
             size = np.exp(log_size)
             # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1), unless φ̃ is all error.
             err = size * np.expm1(slip)
-            lost = 2.0 * np.exp(n * np.log(modulus + away_err) + damping)
+            # The root of a difference near 0 is off by that of its rounding.
+            ceiling = np.sqrt(np.maximum(1.0 + square, 0.0) + 16.0 * U) + away_err
+            lost = 2.0 * np.exp(n * np.log(ceiling) + damping)
         size = np.where(solid, size, 0.0)
         err = np.where(solid & np.isfinite(err), err, np.minimum(lost, 2.0))
         return _Modes(size * np.cos(turn), size * np.sin(turn), err)

@@ -52,7 +52,7 @@ def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Wi
     # A step of few digits makes every frequency mh exact; rounding it down widens the window.
     step = _round_down(2.0 * math.pi / (right_end + left_end))
     period = 2.0 * math.pi / step
-    right_end = (period - left_end) * (1.0 - 8.0 * U)
+    right_end = (period * (1.0 - 4.0 * U) - left_end) * (1.0 - 4.0 * U)
     wrap = _wrap(theta, period, right_end, min(1.0, above.tail(right_end) + below.tail(left_end)))
 
     # E f loses less than the density does, whose share is η² of it.
@@ -93,9 +93,12 @@ def _chernoff(
     centre = math.sqrt(max(1.0, -2.0 * log_tail)) / sigma
     best = None
     for factors in _CHERNOFF_FACTORS:
-        u = centre * factors
-        log_moment = _log_moment(g, tilted, n, eta, side * u)
-        reach = np.where(np.isfinite(log_moment), (log_moment - log_tail) / u, np.inf)
+        # K is evaluated at the float θ ± u; that fixes u, with which no error is made.
+        point = tilted.theta + side * centre * factors
+        u = np.abs(point - tilted.theta)
+        log_moment = _log_moment(g, tilted, n, eta, point)
+        usable = np.isfinite(log_moment) & (u > 0.0)
+        reach = np.where(usable, log_moment - log_tail, np.inf) / np.where(usable, u, 1.0)
         where = int(np.argmin(reach))
         if math.isfinite(reach[where]):
             best = _Chernoff(float(u[where]), float(log_moment[where]))
@@ -104,14 +107,13 @@ def _chernoff(
     return best
 
 
-def _log_moment(g: Law, tilted: Tilted, n: int, eta: float, u: FloatArray) -> FloatArray:
-    """Upper bounds of log E_Q e^{uX} for u of either sign."""
-    k, err = log_mgf(g, tilted.theta + u)
+def _log_moment(g: Law, tilted: Tilted, n: int, eta: float, point: FloatArray) -> FloatArray:
+    """Upper bounds of log E_Q e^{uX} for θ + u = `point`, u of either sign."""
+    k, err = log_mgf(g, point)
+    u = point - tilted.theta
     with np.errstate(over="ignore", invalid="ignore"):
         normal = u * tilted.theta * eta**2 + 0.5 * (u * eta) ** 2
         rounding = n * (np.abs(k) + abs(tilted.log_mgf)) + np.abs(normal)
-        # θ + u was rounded; K moves by at most |K′| of that, and |K′| stays within the values.
-        rounding += n * np.abs(tilted.theta + u) * np.abs(g.values).max()
         return (
             n * (k - tilted.log_mgf) + normal + n * (err + tilted.log_mgf_err) + 8.0 * U * rounding
         )
