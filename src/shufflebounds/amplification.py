@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from shufflebounds.inversion import LARGEST_EPS, smallest_eps
 
 ENGINES = ("exact", "fft", "saddle")
 
-# Decompositions this close to their mirror image are taken for symmetric, at the price of counting
-# the difference as uncertainty of the data.
-_NEARLY_SYMMETRIC = 1e-12
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
@@ -120,15 +117,7 @@ class _Problem:
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str) -> _Problem:
         validation.choice("engine", engine, ENGINES)
-        require("decomposition", decomposition)
-        merged, asymmetry = decomposition.merge(), decomposition.asymmetry
-        if asymmetry > _NEARLY_SYMMETRIC:
-            return _Problem((merged.bounds(), merged.swap().bounds()), n, engine)
-        inner, outer = (
-            replace(end, rel_err=end.rel_err + asymmetry, inner=None, outer=None)
-            for end in merged.bounds()
-        )
-        return _Problem(((inner, inner if merged.is_finite() else outer),), n, engine)
+        return _Problem(require("decomposition", decomposition).directions, n, engine)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
         ends = [self._direction(inner, outer, eps, rtol) for inner, outer in self.directions]

@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
+from shufflebounds.merging import merge_arrays, ratio_labels
 
 FloatArray = NDArray[np.float64]
 
 _U = 2.0**-53
 _SUM_TOLERANCE = 1e-9
 _EXCESS_TOLERANCE = 1e-12
-# Ratios a:b:c closer than this are taken for one ratio that rounding has split.
-_MERGE_GAP = 512 * _U
+# A decomposition this close to its mirror image is taken for symmetric, at the price of counting
+# the difference as uncertainty of its entries.
+_NEARLY_SYMMETRIC = 1e-12
 # Below this, quotients of masses overflow and products lose precision as subnormal floats.
 _SMALLEST_MASS = 1e-300
 _LARGEST_JOINT = 50_000_000
@@ -136,7 +138,7 @@ class Decomposition:
         merged = self.merge()
         here = np.stack([merged.a, merged.b, merged.c])
         there = here[[1, 0, 2]]
-        label = _ratio_labels(*np.concatenate([here, there], axis=1))
+        label = ratio_labels(*np.concatenate([here, there], axis=1))
         mine, mirrored = label[: len(merged)], label[len(merged) :]
         if not np.array_equal(np.sort(mine), np.sort(mirrored)):
             return math.inf
@@ -145,6 +147,23 @@ class Decomposition:
         gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
         return max(float(gap.max()), *ends) if ends else float(gap.max())
+
+    @cached_property
+    def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
+        """What to evaluate for D of (a, b, c) and of (b, a, c): merged pairs (inner, outer).
+
+        One pair where the decomposition is symmetric, two otherwise. `inner` and `outer` of a pair
+        are the same object where the arrays are the whole truth.
+        """
+        merged = self.merge()
+        if self.asymmetry > _NEARLY_SYMMETRIC:
+            return merged.bounds(), merged.swap().bounds()
+        # Twice, for the product of the two uncertainties.
+        inner, outer = (
+            replace(end, rel_err=end.rel_err + 2.0 * self.asymmetry, inner=None, outer=None)
+            for end in merged.bounds()
+        )
+        return ((inner, inner if merged.is_finite() else outer),)
 
     def merge(self) -> Decomposition:
         """Unite components with equal a : b : c, which leaves the divergence as it is (Theorem 7).
@@ -156,7 +175,7 @@ class Decomposition:
 
     @cached_property
     def _merged(self) -> Decomposition:
-        merged = _merge_arrays(self.a, self.b, self.c)
+        merged = merge_arrays(self.a, self.b, self.c)
         return Decomposition(
             *merged[:3],
             (1.0 + self.rel_err) * (1.0 + merged[3]) - 1.0,
@@ -273,39 +292,3 @@ def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
             "too small for floating point"
         )
     return product.ravel()
-
-
-def _ratio_labels(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
-    """Number the distinct ratios a : b : c; ratios that rounding has split share a number."""
-    scale = np.maximum(np.maximum(a, b), c)
-    label = np.zeros(a.size, dtype=np.int64)
-    for key in (a / scale, b / scale, c / scale):
-        order = np.lexsort((key, label))
-        key, group = key[order], label[order]
-        starts = (np.diff(key) > _MERGE_GAP * key[1:]) | (np.diff(group) != 0)
-        label[order] = np.concatenate([[0], np.cumsum(starts)])
-    return label
-
-
-def _merge_arrays(
-    a: FloatArray, b: FloatArray, c: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Merged masses, and the largest relative distance of an entry from its merged ratio."""
-    used = (a > 0.0) | (b > 0.0)
-    a, b, c = a[used], b[used], c[used]
-    label = _ratio_labels(a, b, c)
-    count = int(label.max()) + 1
-    if count == a.size:
-        return a, b, c, 0.0
-    sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
-    # A component stands in its group as a share of the group's c (of its a + b where c is 0).
-    weight = np.where(sums[2][label] > 0.0, c, a + b)
-    share = weight / np.bincount(label, weights=weight, minlength=count)[label]
-    spread = 0.0
-    for x, total in zip((a, b, c), sums, strict=True):
-        present = x > 0.0
-        ideal = share[present] * total[label][present]
-        spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
-    # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
-    rounding = (6.0 + float(np.bincount(label).max())) * _U
-    return sums[0], sums[1], sums[2], spread + rounding

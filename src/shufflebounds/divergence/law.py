@@ -18,6 +18,8 @@ U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
 # how far exactly does not matter, and squares of it must not overflow.
 _LOWEST = -1e100
+# Errors of K below this are as small as those of the second formula can get.
+_GOOD = 64 * U
 # Tilts times values held in memory at once.
 _BLOCK = 2**18
 
@@ -142,6 +144,9 @@ def _log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         near = np.log1p(growth.sum(axis=1))
         slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * _rise(x, x_err)
         near_err = 2.0 * slip.sum(axis=1) * np.exp(-near) + 4.0 * U * np.abs(near) + 2.0**-1000
+
+        if near_err.max() < _GOOD:
+            return near, near_err
 
         top = np.maximum(x.max(axis=1), 0.0)
         down = x - top[:, None]

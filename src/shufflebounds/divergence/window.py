@@ -43,7 +43,7 @@ def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Wi
     # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
     allowed = 0.04 * rtol / (2.5 * theta**2 * sigma)
     log_tail = math.log(allowed * math.e * theta)
-    above, below = (_chernoff(g, tilted, n, eta, log_tail, sigma, side) for side in (1.0, -1.0))
+    above, below = _chernoff(g, tilted, n, eta, log_tail, sigma)
     if above is None or below is None:
         return None
     decay = 4.0 - math.log(allowed * theta)
@@ -84,26 +84,33 @@ class _Chernoff:
 
 
 def _chernoff(
-    g: Law, tilted: Tilted, n: int, eta: float, log_tail: float, sigma: float, side: float
-) -> _Chernoff | None:
-    """The bound that reaches least far for a tail of e^{log_tail}, on the side of sign `side`.
+    g: Law, tilted: Tilted, n: int, eta: float, log_tail: float, sigma: float
+) -> list[_Chernoff | None]:
+    """The bounds that reach least far for tails of e^{log_tail}, above and below.
 
     u may lie many decades from its normal value, hence the logarithmic scale.
     """
     centre = math.sqrt(max(1.0, -2.0 * log_tail)) / sigma
-    best = None
+    best: list[_Chernoff | None] = [None, None]
+    open_sides = [0, 1]
     for factors in _CHERNOFF_FACTORS:
-        # K is evaluated at the float θ ± u; that fixes u, with which no error is made.
-        point = tilted.theta + side * centre * factors
+        # K is evaluated at the floats θ ± u; they fix u, with which no error is made.
+        signs = np.array([(1.0, -1.0)[side] for side in open_sides])
+        point = tilted.theta + signs[:, None] * (centre * factors)
         u = np.abs(point - tilted.theta)
-        log_moment = _log_moment(g, tilted, n, eta, point)
+        log_moment = _log_moment(g, tilted, n, eta, point.ravel()).reshape(point.shape)
         usable = np.isfinite(log_moment) & (u > 0.0)
         reach = np.where(usable, log_moment - log_tail, np.inf) / np.where(usable, u, 1.0)
-        where = int(np.argmin(reach))
-        if math.isfinite(reach[where]):
-            best = _Chernoff(float(u[where]), float(log_moment[where]))
-            if 0 < where < u.size - 1:
-                break
+        at_end = []
+        for row, side in enumerate(open_sides):
+            where = int(np.argmin(reach[row]))
+            if math.isfinite(reach[row, where]):
+                best[side] = _Chernoff(float(u[row, where]), float(log_moment[row, where]))
+            if not (math.isfinite(reach[row, where]) and 0 < where < factors.size - 1):
+                at_end.append(side)
+        open_sides = at_end
+        if not open_sides:
+            break
     return best
 
 

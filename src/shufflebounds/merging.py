@@ -1,0 +1,48 @@
+"""Components with equal a : b : c, up to rounding: finding and uniting them (Theorem 7)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+_U = 2.0**-53
+# Ratios a:b:c closer than this are taken for one ratio that rounding has split.
+_MERGE_GAP = 512 * _U
+
+
+def ratio_labels(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
+    """Number the distinct ratios a : b : c; ratios that rounding has split share a number."""
+    scale = np.maximum(np.maximum(a, b), c)
+    label = np.zeros(a.size, dtype=np.int64)
+    for key in (a / scale, b / scale, c / scale):
+        order = np.lexsort((key, label))
+        key, group = key[order], label[order]
+        starts = (np.diff(key) > _MERGE_GAP * key[1:]) | (np.diff(group) != 0)
+        label[order] = np.concatenate([[0], np.cumsum(starts)])
+    return label
+
+
+def merge_arrays(
+    a: FloatArray, b: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Merged masses, and the largest relative distance of an entry from its merged ratio."""
+    used = (a > 0.0) | (b > 0.0)
+    a, b, c = a[used], b[used], c[used]
+    label = ratio_labels(a, b, c)
+    count = int(label.max()) + 1
+    if count == a.size:
+        return a, b, c, 0.0
+    sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
+    # A component stands in its group as a share of the group's c (of its a + b where c is 0).
+    weight = np.where(sums[2][label] > 0.0, c, a + b)
+    share = weight / np.bincount(label, weights=weight, minlength=count)[label]
+    spread = 0.0
+    for x, total in zip((a, b, c), sums, strict=True):
+        present = x > 0.0
+        ideal = share[present] * total[label][present]
+        spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
+    # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
+    rounding = (6.0 + float(np.bincount(label).max())) * _U
+    return sums[0], sums[1], sums[2], spread + rounding
