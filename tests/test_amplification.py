@@ -204,3 +204,40 @@ def test_bad_arguments_of_delta(arguments, message):
 def test_bad_delta(delta):
     with pytest.raises(ValueError, match="delta must be a finite number with 1e-300 <= delta < 1"):
         sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), 1000, delta)
+
+
+def test_beyond_the_range_of_floats_delta_is_its_limit():
+    assert sb.delta(sb.KRR(k=2, eps0=1.0).blanket(), 800.0, 1000) == sb.Enclosure(0.0, 0.0)
+    telling = sb.Decomposition([0.9, 0.1, 0.0], [0.9, 0.0, 0.1], [0.5, 0.0, 0.0])
+    found = sb.delta(telling, 800.0, 1000, rtol=1e-6)
+    assert found.lower <= 0.1 <= found.upper
+    with pytest.raises(ValueError, match="eps must be"):
+        sb.delta(telling, 10**400, 1000)
+
+
+def test_a_rare_other_user_is_no_proof_of_infinity():
+    """1 − Σc cancels where the components that both inputs give take up nearly all of c."""
+    rare = sb.Decomposition([0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [3e-16, 0.3, 0.6999999999999996])
+    limit = exact(rare, 600.0, 2)
+    delta = 2.1e-16
+    assert limit.upper < delta
+    try:
+        found = sb.epsilon(rare, 2, delta, rtol=0.1)
+    except sb.PrecisionError as shortfall:
+        found = shortfall.enclosure
+    assert found.lower < 600.0
+
+
+def test_what_underflows_is_refused():
+    with pytest.raises(ValueError, match="would hold a mass below 1e-300"):
+        sb.subsample(sb.KRR(k=2, eps0=300.0).blanket(), 1e-200)
+
+
+@pytest.mark.parametrize("wrong", [sb.KRR(k=10, eps0=4.0), None, 3])
+def test_what_is_no_decomposition_is_named(wrong):
+    with pytest.raises(ValueError, match=r"must be a Decomposition, such as R.blanket\(\), got"):
+        sb.epsilon(wrong, 1000, 1e-6)
+    with pytest.raises(ValueError, match="must be a Decomposition"):
+        sb.KRR(k=10, eps0=4.0).blanket().joint(wrong)
+    with pytest.raises(ValueError, match="parts must be pairs"):
+        sb.parallel([sb.KRR(k=10, eps0=4.0).blanket()])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
-from shufflebounds import KRR, Decomposition, standard_clone
+from shufflebounds import KRR, RAPPOR, Decomposition, standard_clone
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
@@ -222,3 +222,74 @@ def test_smallest_divergences_keep_their_precision():
     found = saddle(KRR(k=10, eps0=4.0).blanket(), 2.9, 10_000, 1e-4)
     assert 0.0 < found.upper < 1e-100
     assert found.relative_width <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "eps", "n"),
+    [
+        # Values far below 0 that their uncertainty may lift above it.
+        ([0.5366878012588852], [0.04261852815296795], [1e-130, 1e-130], 2.533127457875143, 3),
+        # A tilted mean that no other draw balances.
+        ([1e-20], [1e-30], [1e-17, 1.0], 1.0, 4),
+        # Values beyond the fourth root of the largest float.
+        ([0.5], [1.0 - 1e-80], [0.1, 0.8], 183.33, 5),
+        # One mode more than the stretches cover.
+        ([1e-90], [0.5], [0.9, 0.1], 0.0, 6),
+    ],
+)
+def test_extreme_values(a, b, c, eps, n):
+    a, b = ([x[0], 1.0 - x[0]] for x in (a, b))
+    decomposition = Decomposition(a, b, c)
+    assert overlap(saddle(decomposition, eps, n, 1e-3), exact(decomposition, eps, n))
+    assert (
+        saddle(decomposition, eps, 10**6, 1e-3).upper <= exact(decomposition, eps, n).upper + 1e-14
+    )
+
+
+def test_every_decomposition_within_the_uncertainty_is_covered():
+    """A residual that may be 0 or not, and ratios that may lie on either side of e^ε."""
+    given = ([0.00447342159195143, 0.9955265784080485], [0.001, 0.999], [0.02, 0.98])
+    uncertain = Decomposition(*given, rel_err=1e-4)
+    a, b, c = given
+    possible = Decomposition(a, b, [x * (1.0 - 0.99e-4) for x in c])
+    assert overlap(saddle(uncertain, 1.0, 50, 0.1), exact(possible, 1.0, 50))
+
+    r = 9.9e-4
+    ratio = 1.0 + 2.0 * r + 0.02 * r * r + 4e-9
+    a, b, c = [0.499, 1e-5, 0.50099], [0.499 / ratio, 0.0, 1.0 - 0.499 / ratio], [0.9, 0.05, 0.0]
+    uncertain = Decomposition(a, b, c, rel_err=r)
+    f = (1.0 - 1e-7) * r
+    first, second = a[0] * (1.0 - f), b[0] * (1.0 + f)
+    possible = Decomposition([first, a[1], 1.0 - first - a[1]], [second, 0.0, 1.0 - second], c)
+    assert overlap(saddle(uncertain, 0.0, 50, 0.1), exact(possible, 0.0, 50))
+
+
+def test_a_window_with_one_last_mode():
+    blanket = RAPPOR(eps0=0.20615992898587865, domain_size=5).blanket()
+    coarse = saddle(blanket, 1.179397945549451e-08, 1152, 0.02276075879927849)
+    assert overlap(coarse, saddle(blanket, 1.179397945549451e-08, 1152, 1e-5))
+
+
+@pytest.mark.parametrize("mean", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("n", [10**3, 10**8, 10**13])
+def test_few_draws_that_matter_against_their_binomial_sum(mean, n):
+    """Only some users ever draw from the components; D summed over how many of either."""
+    sure = mean / n
+    decomposition = Decomposition([0.75, 0.25], [0.25, 0.75], [sure / 2, sure / 2])
+    eps = 0.5
+    with mp.workdps(40):
+        p, growth = mp.mpf(sure / 2), mp.exp(mp.mpf(eps))
+        up = (mp.mpf("0.75") - growth * mp.mpf("0.25")) / p
+        down = (mp.mpf("0.25") - growth * mp.mpf("0.75")) / p
+        truth, mass = mp.mpf(0), (1 - 2 * p) ** n
+        for total in range(1, 140):
+            mass *= mp.mpf(n - total + 1) / total * 2 * p / (1 - 2 * p)
+            terms = (
+                mp.binomial(total, k) * max(mp.mpf(0), k * up + (total - k) * down)
+                for k in range(total + 1)
+            )
+            truth += mass * mp.fsum(terms) / mp.mpf(2) ** total
+        truth /= n
+    found = saddle(decomposition, eps, n, 1e-3)
+    assert found.lower <= truth * (1 + mp.mpf("1e-12"))
+    assert found.upper >= truth * (1 - mp.mpf("1e-12"))

@@ -54,8 +54,8 @@ def delta(
     ValueError
         For arguments outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`. Values that the rounding of the decomposition's own
-        entries cannot tell from 0 (ε at its largest log a/b) do not count.
+        Where the width stays above `rtol`. Values below 10⁻³⁰⁰, and those that the rounding of the
+        decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
 
     """
     eps, n = validation.eps(eps), validation.users(n)
@@ -64,7 +64,8 @@ def delta(
     found = problem.delta(min(eps, LARGEST_EPS), goal)
     if eps > LARGEST_EPS:  # D falls, but not below its limit
         found = Enclosure(min(problem.never_below(), found.upper), found.upper)
-    if problem.promises(rtol) and found.relative_width > goal and not problem.vanishes(eps):
+    told = found.upper > validation.MIN_DELTA and not problem.vanishes(eps)
+    if problem.promises(rtol) and found.relative_width > goal and told:
         raise PrecisionError(_shortfall(f"delta at eps = {eps!r}", problem, goal, found), found)
     return found
 

@@ -25,8 +25,8 @@ def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
     weights = weights[order]
     masses, err = law.masses[order], law.value_err[order]
     # Values moved by their uncertainty, the safe way each time.
-    above = np.maximum.accumulate(law.values[order] + err)
-    below = law.values[order] - err
+    above = np.maximum.accumulate(np.nextafter(law.values[order] + err, np.inf))
+    below = np.nextafter(law.values[order] - err, -np.inf)
     picks = _spaced(above, weights, cells)
     return _united(law, below, masses, picks), _spread(law, above, masses, picks)
 

@@ -113,6 +113,7 @@ def tilt(law: Law, theta: float) -> Tilted:
         exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k + slip))
         left_out = float(np.sum(np.where(used, 0.0, law.masses * half * half)))
+        left_out = left_out * (1.0 + 1e-9) + (0.0 if used.all() else 2.0**-1000)
     known, values = np.where(used, weights, 0.0), np.where(used, law.values, 0.0)
     at_zero = max(0.0, 1.0 - float(known.sum()))
     mean = float(known @ values)
@@ -226,7 +227,7 @@ def characteristic(
     relative = w * (err + 20.0 * U + law.sum_err)
     absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
     # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
-    left_out = 2.0 * tilted.left_out * (1.0 + 1e-9) + 2.0**-1000
+    left_out = 2.0 * tilted.left_out + 2.0**-1000
     return real + 1j * imag, size @ relative + t * absolute + left_out
 
 

@@ -36,6 +36,7 @@ from shufflebounds.enclosure import Enclosure
 _MOST_MODES = 2**20
 _MOST_WORK, _MOST_SCANNED = 2**21, 2**28
 _PASSES = 8
+# What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
@@ -59,7 +60,7 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     lower, upper = surely + low, at_most_surely + high
     return Enclosure(
         lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
-        upper * (1.0 + 4.0 * U) + 5e-324 if upper > 0.0 else 0.0,
+        max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
     )
 
 
@@ -109,7 +110,7 @@ def _trivial(
     if n == 1:
         return low, high
     a, b, c = (x[shared] for x in (decomposition.a, decomposition.b, decomposition.c))
-    falls = a * (1.0 - 1e-9) < math.exp(eps) * b * (1.0 + 1e-9 + 2.0 * decomposition.rel_err)
+    falls = a * (1.0 - 1e-9) < math.exp(eps) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
     hurt = float(c[falls].sum()) * (1.0 + decomposition.rel_err + (c.size + 4.0) * U)
     alone = (n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U) if hurt < 1.0 else -math.inf
     return low * exp_down(alone), high
@@ -159,9 +160,9 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         shift = n * tilted.log_mgf + 0.5 * (tilted.theta * eta) ** 2
         slip = n * tilted.log_mgf_err + 8.0 * U * (1.0 + abs(n * tilted.log_mgf))
-        slip += 4.0 * U * abs(_log(high))
-        best_low = max(best_low, _log(low) + shift - slip)
-        best_high = min(best_high, _log(high) + shift + slip)
+        ends = _log(low), _log(high)
+        best_low = max(best_low, ends[0] + shift - slip - 4.0 * U * abs(ends[0]))
+        best_high = min(best_high, ends[1] + shift + slip + 4.0 * U * abs(ends[1]))
         if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
             break
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.

@@ -100,11 +100,13 @@ def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
     distance += tilted.left_out * far
     variance = float(w @ h**2) + at_zero * mean**2
     slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
-    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance + tilted.left_out * far**2
+    slip += zero_err * mean**2 + distance * distance + 1e-9 * variance + tilted.left_out * far * far
     reach = np.abs(h) + off + distance
     fourth = float(((1.0 + err) * w) @ reach**4)
-    fourth += (at_zero + zero_err) * (abs(mean) + distance) ** 4
-    fourth += tilted.left_out * far**4
+    # Products, since powers of Python's floats raise where these go to inf.
+    off_zero = abs(mean) + distance
+    fourth += (at_zero + zero_err) * off_zero * off_zero * off_zero * off_zero
+    fourth += tilted.left_out * far * far * far * far
     return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
 
 

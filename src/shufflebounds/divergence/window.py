@@ -94,7 +94,8 @@ def _chernoff(
     best: list[_Chernoff | None] = [None, None]
     open_sides = [0, 1]
     for factors in _CHERNOFF_FACTORS:
-        # K is evaluated at the floats θ ± u; they fix u, with which no error is made.
+        # K is evaluated at the floats θ ± u, without error; u is their distance from θ, to a
+        # rounding for which `tail` and `_log_moment` pay.
         signs = np.array([(1.0, -1.0)[side] for side in open_sides])
         point = tilted.theta + signs[:, None] * (centre * factors)
         u = np.abs(point - tilted.theta)
