@@ -56,7 +56,9 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
     if start >= window.modes:
         return NeededModes(np.concatenate([evaluated[0], everything[start:]]), value, density)
 
-    stride = max(1, math.floor(0.5 / (math.sqrt(high) * step)))
+    # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room for that.
+    rise = min(max(depth / n, 0.0036), 0.0625)
+    stride = max(1, math.floor(2.0 * math.sqrt(rise / high) / step))
     if stride < 4:
         evaluated.append(everything[start:])
         return NeededModes(np.concatenate(evaluated), value, density)
