@@ -168,9 +168,12 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
         eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
     scale = g.exponent * math.log(2.0)
-    # The logarithm of n, at most 35, is still to be subtracted.
-    rounding = 4.0 * U * (40.0 + abs(scale) + (abs(best_high) if math.isfinite(best_high) else 0.0))
-    return best_low + scale - rounding, best_high + scale + rounding
+    # Of these sums, and of subtracting log n, which is at most 35.
+    low_err, high_err = (
+        4.0 * U * (40.0 + abs(scale) + abs(end)) if math.isfinite(end) else 0.0
+        for end in (best_low, best_high)
+    )
+    return best_low + scale - low_err, best_high + scale + high_err
 
 
 def _log(x: float) -> float:
