@@ -3,6 +3,7 @@
 from shufflebounds._version import __version__
 from shufflebounds.amplification import delta, epsilon
 from shufflebounds.clone import standard_clone
+from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
 from shufflebounds.planning import fewest_users, largest_eps0
@@ -21,8 +22,11 @@ __all__ = [
     "Decomposition",
     "Enclosure",
     "HadamardResponse",
+    "Joint",
     "Laplace",
+    "Parallel",
     "PrecisionError",
+    "Subsampled",
     "__version__",
     "delta",
     "epsilon",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from shufflebounds import amplification, baselines, randomizers, validation
+from shufflebounds import amplification, baselines, building, descriptions, validation
 from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
+from shufflebounds.composition import Joint, repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.files import written_whole
+from shufflebounds.randomizers.base import Randomizer
 
 # Bounds that are the divergence of a decomposition; any other name is a baseline's.
 CERTIFIED = ("upper", "lower", "clone")
@@ -29,6 +32,9 @@ COLUMNS = (
     "curve",
     "mechanism",
     "k_joint",
+    "distance",
+    "differing",
+    "others",
     "bound",
     "n",
     "eps0",
@@ -80,17 +86,17 @@ def modules(spec: Mapping) -> list[str]:
     `spec` is what `compute` takes. This module dispatches by name, so its import statements say
     nothing of what one curve uses; this list does.
     """
-    mechanism = f"{randomizers.__name__}.{spec['mechanism']['type']}"
     if spec["bound"] == "clone":
         chosen = ["shufflebounds.clone"]
     else:
-        chosen = [randomizers.__name__, mechanism]
+        used = descriptions.mechanisms(spec["mechanism"])
+        chosen = [building.__name__, *(f"shufflebounds.randomizers.{name}" for name in used)]
     if spec["bound"] in CERTIFIED:
         engines = {"saddle", "exact"} if spec["engine"] == "saddle" else {spec["engine"]}
         chosen += [amplification.__name__, *(f"shufflebounds.divergence.{e}" for e in engines)]
     else:
         chosen += [baselines.__name__, baselines.module_of(spec["bound"])]
-    return [__name__, "shufflebounds._version", *chosen]
+    return [__name__, descriptions.__name__, "shufflebounds._version", *chosen]
 
 
 def compute(spec: Mapping) -> pd.DataFrame:
@@ -99,40 +105,66 @@ def compute(spec: Mapping) -> pd.DataFrame:
     Parameters
     ----------
     spec
-        ``experiment``, ``regime``, ``curve``: names, copied into the table. ``mechanism``: a
-        mapping with the mechanism's ``type`` and parameters other than ε₀. ``eps0``: ε₀ of a whole
-        report, natural log. ``bound``: one of `BOUNDS`. ``k_joint``: how many independent reports
-        at ε₀/k a user sends together (1 if absent). ``delta``: δ. ``n``: see `users`. ``engine``
-        and ``rtol``: for the bounds in `CERTIFIED`, which engine and the relative width of its
-        enclosures.
+        ``experiment``, ``regime``, ``curve``: names, copied into the table. ``mechanism``: what
+        `building.randomizer` takes. ``eps0``: ε₀ of a whole report, natural log. ``bound``: one
+        of `BOUNDS`. ``k_joint``: how many independent reports at ε₀/k a user sends together (1 if
+        absent). ``distance``: the upper bound for inputs that differ in so many coordinates of a
+        joint composition (if absent: in any number, of which all is the worst). ``delta``: δ.
+        ``n``: see `users`. ``engine`` and ``rtol``: for the bounds in `CERTIFIED`, which engine and
+        the relative width of its enclosures.
+
+    The columns ``distance`` and ``differing`` say in how many and in which coordinates the inputs
+    of the attaining pair differ (missing where a bound looks at no pair), ``others`` what all other
+    users hold in a lower bound.
 
     Raises ValueError for a bad argument and PrecisionError where ``rtol`` cannot be reached; a
     note on the exception names the curve and the number of users.
 
     """
-    bound = validation.choice("bound", spec["bound"], BOUNDS)
-    eps0 = validation.eps0(spec["eps0"])
-    k_joint = validation.whole("k_joint", spec.get("k_joint", 1), minimum=1, maximum=MAX_JOINT)
+    check(spec)
+    bound = spec["bound"]
     grid = users(spec["n"])
-    enclosures = _enclosures(spec, k_joint, grid)
+    found = _enclosures(spec, _candidates(spec), grid)
+    certified = bound in CERTIFIED
     table = {
         "experiment": spec["experiment"],
         "regime": spec["regime"],
         "curve": spec["curve"],
-        "mechanism": _description(**spec["mechanism"]),
-        "k_joint": k_joint,
+        "mechanism": descriptions.text(spec["mechanism"]),
+        "k_joint": spec.get("k_joint", 1),
+        "distance": pd.array([len(pair.differing.split()) or pd.NA for pair, _ in found], "Int64"),
+        "differing": [pair.differing for pair, _ in found],
+        "others": [pair.others for pair, _ in found],
         "bound": bound,
         "n": grid,
-        "eps0": eps0,
+        "eps0": validation.eps0(spec["eps0"]),
         "delta": validation.delta(spec["delta"]),
-        "epsilon_lower": [enclosure.lower for enclosure in enclosures],
-        "epsilon_upper": [enclosure.upper for enclosure in enclosures],
-        "engine": spec["engine"] if bound in CERTIFIED else "closed_form",
+        "epsilon_lower": [enclosure.lower for _, enclosure in found],
+        "epsilon_upper": [enclosure.upper for _, enclosure in found],
+        "engine": spec["engine"] if certified else "closed_form",
         # The other engines are as wide as they are.
-        "rtol": spec["rtol"] if bound in CERTIFIED and spec["engine"] == "saddle" else math.nan,
+        "rtol": spec["rtol"] if certified and spec["engine"] == "saddle" else math.nan,
         "version": __version__,
     }
     return pd.DataFrame(table, columns=list(COLUMNS))
+
+
+def check(spec: Mapping) -> None:
+    """Raise ValueError for what `compute` would refuse, joints too large for memory included."""
+    bound = validation.choice("bound", spec["bound"], BOUNDS)
+    validation.eps0(spec["eps0"])
+    validation.delta(spec["delta"])
+    users(spec["n"])
+    randomizer = None if bound == "clone" else _randomizer(spec)
+    if isinstance(randomizer, Joint):
+        randomizer.check_size()
+    if "distance" in spec:
+        if bound != "upper" or not isinstance(randomizer, Joint):
+            raise ValueError(
+                "distance must be left out but for the upper bound of a joint composition, "
+                f"got {spec['distance']!r}"
+            )
+        randomizer.check_distance(spec["distance"])
 
 
 def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -151,7 +183,12 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     Raises ValueError, naming the file, where it is none that `write` wrote.
     """
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values={"rtol": [""]})
+        frame = pd.read_csv(
+            path,
+            keep_default_na=False,
+            na_values={"rtol": [""], "distance": [""]},
+            dtype={"distance": "Int64"},
+        )
         found = tuple(frame.columns)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
         found = ()
@@ -160,37 +197,69 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     return frame
 
 
-def _enclosures(spec: Mapping, k_joint: int, grid: list[int]) -> list[Enclosure]:
-    bound, eps0, delta = spec["bound"], spec["eps0"], spec["delta"]
-    decomposition = _decomposition(spec, k_joint)
-    if bound in CERTIFIED:
-        certified = {"rtol": spec["rtol"], "engine": spec["engine"]}
-        epsilon = partial(amplification.epsilon, decomposition, delta=delta, **certified)
-    else:
-        epsilon = partial(baselines.epsilon, bound, blanket=decomposition, eps0=eps0, delta=delta)
+@dataclass(frozen=True)
+class _Candidate:
+    """A pair of datasets whose divergence a bound has to consider, and what it is called."""
+
+    decomposition: Decomposition
+    differing: str = ""
+    others: str = ""
+
+
+def _randomizer(spec: Mapping) -> Randomizer:
+    k = validation.whole("k_joint", spec.get("k_joint", 1), minimum=1, maximum=MAX_JOINT)
+    eps0 = validation.eps0(spec["eps0"])
+    return repeated(building.randomizer(spec["mechanism"], eps0 / k), k)
+
+
+def _candidates(spec: Mapping) -> list[_Candidate]:
+    """Of an upper bound every pair that may be the worst, of a lower bound every one to try."""
+    if spec["bound"] == "clone":
+        return [_Candidate(standard_clone(spec["eps0"]))]
+    randomizer = _randomizer(spec)
+    if "distance" in spec:
+        blankets = randomizer.blankets(spec["distance"])
+        return [_Candidate(blanket, differing) for differing, blanket in blankets.items()]
+    coordinates = len(randomizer.parts) if isinstance(randomizer, Joint) else 1
+    everywhere = " ".join(str(i + 1) for i in range(coordinates))
+    if spec["bound"] == "lower":
+        pairs = randomizer.dataset_pairs()
+        return [_Candidate(pair, everywhere, others) for others, pair in pairs.items()]
+    looks_at_pairs = spec["bound"] == "upper" or spec["bound"] in baselines.SPECIFIC
+    return [_Candidate(randomizer.blanket(), everywhere if looks_at_pairs else "")]
+
+
+def _enclosures(
+    spec: Mapping, candidates: list[_Candidate], grid: list[int]
+) -> list[tuple[_Candidate, Enclosure]]:
+    """For each n the largest ε of all candidates, and the candidate that has it."""
+    functions = [(candidate, _epsilon(spec, candidate)) for candidate in candidates]
     found = []
     for n in grid:
         try:
-            found.append(epsilon(n=n))
+            all_pairs = [(candidate, epsilon(n=n)) for candidate, epsilon in functions]
         except (ValueError, ArithmeticError) as error:
             curve = f"{spec['experiment']}/{spec['regime']}/{spec['curve']}"
             error.add_note(f"in curve {curve} at n = {n}")
             raise
+        worst, largest = max(all_pairs, key=lambda pair: (pair[1].lower, pair[1].upper))
+        upper = max(enclosure.upper for _, enclosure in all_pairs)
+        found.append((worst, Enclosure(largest.lower, upper)))
     return found
 
 
-def _decomposition(spec: Mapping, k_joint: int) -> Decomposition:
-    """The clone, or `k_joint` reports of the mechanism that share ε₀ equally."""
-    if spec["bound"] == "clone":
-        return standard_clone(spec["eps0"])
-    parameters = dict(spec["mechanism"])
-    mechanism = randomizers.mechanism(parameters.pop("type"))
-    part = mechanism(eps0=spec["eps0"] / k_joint, **parameters)
-    one = part.dataset_pair() if spec["bound"] == "lower" else part.blanket()
-    return reduce(Decomposition.joint, [one] * k_joint)
-
-
-def _description(type: str, **parameters: object) -> str:
-    """A mechanism in one cell, such as ``krr(k=10)``."""
-    listed = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"{type}({listed})" if listed else type
+def _epsilon(spec: Mapping, candidate: _Candidate) -> Callable[..., Enclosure]:
+    bound, delta = spec["bound"], spec["delta"]
+    if bound in CERTIFIED:
+        return partial(
+            amplification.epsilon,
+            candidate.decomposition,
+            delta=delta,
+            rtol=spec["rtol"],
+            engine=spec["engine"],
+        )
+    # The parts' ε₀ may add up to a rounding more.
+    eps0 = max(spec["eps0"], _randomizer(spec).eps0)
+    return partial(
+        baselines.epsilon, bound, blanket=candidate.decomposition, eps0=eps0, delta=delta
+    )

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
+from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
 from shufflebounds.merging import merge_arrays, ratio_labels
 
 FloatArray = NDArray[np.float64]
@@ -30,9 +31,6 @@ _EXCESS_TOLERANCE = 1e-12
 # A decomposition this close to its mirror image is taken for symmetric, at the price of counting
 # the difference as uncertainty of its entries.
 _NEARLY_SYMMETRIC = 1e-12
-# Below this, quotients of masses overflow and products lose precision as subnormal floats.
-_SMALLEST_MASS = 1e-300
-_LARGEST_JOINT = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +95,10 @@ class Decomposition:
         """The decompositions whose divergences bound the truth from below and from above."""
         return self.inner or self, self.outer or self
 
+    def is_symmetric(self) -> bool:
+        """Whether `swap` changes nothing but the order of components, up to rounding."""
+        return self.asymmetry <= _NEARLY_SYMMETRIC
+
     def is_finite(self) -> bool:
         """Whether the arrays are the whole truth, with no ``inner`` or ``outer`` beside them."""
         return self.inner is None and self.outer is None
@@ -128,6 +130,15 @@ class Decomposition:
             self.outer and self.outer.swap(),
         )
 
+    def same_input(self) -> Decomposition:
+        """What a report tells where the victim's input is x₁⁰ either way: (a, a, c), merged."""
+        return replace(
+            self,
+            b=self.a,
+            inner=self.inner and self.inner.same_input(),
+            outer=self.outer and self.outer.same_input(),
+        ).merge()
+
     @cached_property
     def asymmetry(self) -> float:
         """Largest relative difference between a merged component and its mirror image under `swap`.
@@ -156,7 +167,7 @@ class Decomposition:
         are the same object where the arrays are the whole truth.
         """
         merged = self.merge()
-        if self.asymmetry > _NEARLY_SYMMETRIC:
+        if not self.is_symmetric():
             return merged.bounds(), merged.swap().bounds()
         # Twice, for the product of the two uncertainties.
         inner, outer = (
@@ -190,10 +201,10 @@ class Decomposition:
         would be too small for a float or the pairs too many for memory.
         """
         require("other", other)
-        if len(self) * len(other) > _LARGEST_JOINT:
+        if len(self) * len(other) > LARGEST_JOINT:
             raise ValueError(
                 f"a joint of {len(self)} by {len(other)} components is too large; "
-                f"at most {_LARGEST_JOINT} pairs are allowed"
+                f"at most {LARGEST_JOINT} pairs are allowed"
             )
         arrays = [_outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"]
         rel_err = (1.0 + self.rel_err) * (1.0 + other.rel_err) - 1.0 + 4.0 * _U
@@ -221,10 +232,8 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     parts = list(parts)
     if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
         raise ValueError(f"parts must be pairs (weight, decomposition), got {parts!r}")
-    parts = [(validation.probability("weight", w), require("part", part)) for w, part in parts]
-    total = math.fsum(weight for weight, _ in parts)
-    if abs(total - 1.0) > _EXCESS_TOLERANCE:
-        raise ValueError(f"weights must sum to 1, got {total!r}")
+    total = validation.weights([weight for weight, _ in parts])
+    parts = [(weight, require("part", part)) for weight, part in parts]
     parts = [(weight, part) for weight, part in parts if weight > 0.0]
 
     def mixed(end: str | None) -> Decomposition:
@@ -268,7 +277,7 @@ def _masses(name: str, values: ArrayLike) -> FloatArray:
     wrong = array[~(np.isfinite(array) & (array >= 0.0))]
     if wrong.size:
         raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
-    tiny = array[(array > 0.0) & (array < _SMALLEST_MASS)]
+    tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
     if tiny.size:
         raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
     array.flags.writeable = False
@@ -285,10 +294,10 @@ def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decompos
 def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
     with np.errstate(under="ignore"):
         product = np.multiply.outer(x, y)
-    lost = (product < _SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
+    lost = (product < SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
     if lost.any():
         raise ValueError(
-            f"{name} of the composition would hold a mass below {_SMALLEST_MASS:g}, "
+            f"{name} of the composition would hold a mass below {SMALLEST_MASS:g}, "
             "too small for floating point"
         )
     return product.ravel()

@@ -15,6 +15,8 @@ MAX_EPS0 = 300.0
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
 
+_SUM_TOLERANCE = 1e-12
+
 
 def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
@@ -53,6 +55,14 @@ def users(value: object) -> int:
 def probability(name: str, value: object) -> float:
     """A probability, 0 and 1 included."""
     return _within(name, value, 0.0 <= _number(value) <= 1.0, f"0 <= {name} <= 1")
+
+
+def weights(values: Collection[object]) -> float:
+    """Probabilities that sum to 1 up to rounding; returns their sum."""
+    total = math.fsum(probability("weight", value) for value in values)
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise ValueError(f"weights must sum to 1, got {total!r}")
+    return total
 
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:

@@ -26,6 +26,9 @@ BASELINES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# Those that know the randomizer; the others know ε₀ alone.
+SPECIFIC = frozenset({"blanket_hoeffding", "blanket_bennett"})
+
 
 def module_of(name: str) -> str:
     """Dotted name of the module that holds a baseline; ValueError for an unknown one."""
@@ -40,7 +43,7 @@ def epsilon(name: str, *, blanket: Decomposition, eps0: float, n: int, delta: fl
     name
         One of `BASELINES`.
     blanket
-        The randomizer's blanket. Only ``blanket_hoeffding`` and ``blanket_bennett`` look at it.
+        The randomizer's blanket. Only those in `SPECIFIC` look at it.
     eps0
         Local privacy parameter of a whole report, natural log.
     n

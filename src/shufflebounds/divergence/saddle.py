@@ -40,6 +40,8 @@ _PASSES = 8
 _SMALLEST = 1e-304
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
+# More cells are tried for as long as they narrow the gap to this share of it.
+_WORTHWHILE, _MOST_REFINED = 0.5, 8.0
 
 
 def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -126,11 +128,18 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     # The loss counts for more the further out in the tail it is.
     depth = 1.0 + abs(n * tilted.log_mgf)
     cells = math.ceil(_CELLS * math.sqrt(depth / rtol))
-    if g.values.size <= 2 * cells:
-        return _log_mean_positive_part(g, n, rtol)
-    below, above = compress(g, tilted.weights, cells)
-    log_low, log_high = (_log_mean_positive_part(one, n, 0.5 * rtol) for one in (below, above))
-    return log_low[0], log_high[1]
+    low, high = -math.inf, math.inf
+    while g.values.size > 2 * cells:
+        gap = high - low
+        below, above = compress(g, tilted.weights, cells)
+        low = max(low, _log_mean_positive_part(below, n, 0.5 * rtol)[0])
+        high = min(high, _log_mean_positive_part(above, n, 0.5 * rtol)[1])
+        if high - low <= rtol or high - low > _WORTHWHILE * gap:
+            return low, high
+        # Few users may need more cells than that, since far fewer values then make up S.
+        cells = math.ceil(cells * min(1.2 * math.sqrt((high - low) / rtol), _MOST_REFINED))
+    ends = _log_mean_positive_part(g, n, rtol)
+    return max(low, ends[0]), min(high, ends[1])
 
 
 def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:

@@ -33,8 +33,16 @@ class Randomizer(ABC):
         """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
 
     @abstractmethod
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """Lower bounds by what all others hold, x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14).
+
+        The customary x₂ comes first. Its name is ``third`` for an input that is neither x₁⁰ nor
+        x₁¹, ``x1`` for x₁¹, or the input itself.
+        """
+
     def dataset_pair(self) -> Decomposition:
-        """A lower bound, all others at x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14)."""
+        """The lower bound with the customary x₂."""
+        return next(iter(self.dataset_pairs().values()))
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,12 @@ class DomainRandomizer(Randomizer):
     def _channel(self, size: int) -> NDArray[np.float64]:
         """Probabilities R(x)(y) over a domain of `size` values, shape (size, outputs)."""
 
-    def dataset_pair(self) -> Decomposition:
-        """The inputs 0, 1 and, for all others, 2; over a domain of two the others hold x₁¹.
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The victim holds 0 or 1, all others 2 or, over a domain of two always, 1.
 
         What a report says of these three does not depend on how many other values there are.
         """
-        size = min(self.domain_size or 3, 3)
-        return from_channel(self._channel(size)[[0, 1, size - 1]])
+        return pairs_of_channel(self._channel(min(self.domain_size or 3, 3)))
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (domain_size, outputs): rows are inputs, columns outputs.
@@ -142,6 +149,13 @@ def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
         c[used],
         rel_err=CLOSED_FORM_ERR,
     )
+
+
+def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
+    """Dataset pairs from the rows of x₁⁰, x₁¹ and, in a domain of more, a third input."""
+    names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
+    others = {"third": -1, "x1": 1}
+    return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
 
 
 def from_channel(rows: NDArray[np.float64]) -> Decomposition:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.randomizers.base import Randomizer, five_point, from_channel
+from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_channel
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,14 @@ class KRR(Randomizer):
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
         return five_point(self.eps0, p, 0.0, (self.k - 2) * p)
 
-    def dataset_pair(self) -> Decomposition:
-        """Three distinct inputs; for k = 2 the others hold x₁¹."""
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The others hold a third input or, for k = 2 always, x₁¹."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
         inputs = min(self.k, 3)
         outputs = np.full((inputs, inputs), p)
         np.fill_diagonal(outputs, math.exp(self.eps0) * p)
         others = np.full((inputs, 1), (self.k - inputs) * p)
-        rows = np.hstack([outputs, others])
-        return from_channel(rows[[0, 1, inputs - 1]])
+        return pairs_of_channel(np.hstack([outputs, others]))
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,23 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 MAX_CELLS = 100_000
 
+# What all others may hold in a lower bound, by its name in tables; the customary choice first.
+_OTHERS = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
+
 
 @dataclass(frozen=True)
 class Laplace(Randomizer):
-    """Laplace noise on {0, 1}: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
+    """Laplace noise: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
 
-    On [0, 1] the same pair and blanket hold for the inputs 0 and 1, but nobody has proved that
-    this pair is the worst of that domain.
+    ``domain`` is ``binary``, {0, 1}, or ``interval``, [0, 1]. On [0, 1] the same pair and blanket
+    hold for the inputs 0 and 1, but nobody has proved that this pair is the worst of that domain.
+
+    ``others`` is what all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the
+    choice of the paper's earlier version). None leaves open every choice that the domain allows.
 
     ``cells`` is the number N ≥ 1 of cells that each side of y = 1/2 is cut into; None chooses it by
-    ε₀, and the attribute then holds the choice. Raises ValueError unless 0 < ε₀ ≤ 300 and
-    ``cells`` is None or an integer from 1 to 100 000.
+    ε₀, and the attribute then holds the choice. Raises ValueError unless 0 < ε₀ ≤ 300, ``domain``
+    and ``others`` are as above and ``cells`` is None or an integer from 1 to 100 000.
 
     No finite list of components describes a continuous report, so the decompositions come with one
     that bounds their divergence from below (`Decomposition.inner`) and one that bounds it from
@@ -43,7 +49,8 @@ class Laplace(Randomizer):
     *Spreading* (outer) moves the mass at each point to the two ends of its cell, keeping the sums
     of a, b and c: a dilation, which can only raise the divergence. Two ends suffice since within a
     cell (a, b, c) runs along a straight line, one of the three being proportional to another: c to
-    the smaller of a and b, or always to b. To keep the sums of a cell, Σb = B and Σa = e^m B with
+    the smaller of a and b, or always to b. (Others at 1/2 send what the blanket sends: c is the
+    smaller of a and b times e^{ε₀/2}.) To keep the sums of a cell, Σb = B and Σa = e^m B with
     masses at the ratios e^{m ± Δ/2}, the lower end takes B e^{Δ/4}/(2 cosh(Δ/4)) of b and the upper
     B e^{−Δ/4}/(2 cosh(Δ/4)). In terms of the end's own v both are e^{−ε₀/2} e^{−v/2} tanh(Δ/4)/2,
     and e^v times that of a.
@@ -51,9 +58,21 @@ class Laplace(Randomizer):
 
     eps0: float
     cells: int | None = None
+    domain: str = "binary"
+    others: float | None = None
 
     def __post_init__(self) -> None:
         validation.eps0(self.eps0)
+        validation.choice("domain", self.domain, _OTHERS)
+        allowed = _OTHERS[self.domain]
+        if (
+            self.others is not None
+            and validation.finite("others", self.others) not in allowed.values()
+        ):
+            raise ValueError(
+                f"others must be {' or '.join(map(str, allowed.values()))} "
+                f"on the {self.domain} domain, got {self.others!r}"
+            )
         cells = _default_cells(self.eps0) if self.cells is None else self.cells
         object.__setattr__(
             self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
@@ -61,40 +80,53 @@ class Laplace(Randomizer):
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
-        (a, b), (outer_a, outer_b) = self._binned(), self._spread()
-        inner = Decomposition(a, b, np.minimum(a, b), self._rel_err)
-        c = np.minimum(outer_a, outer_b)
-        return Decomposition(outer_a, outer_b, c, self._rel_err, inner=inner)
+        inner, outer = (
+            Decomposition(a, b, np.minimum(a, b), self._rel_err)
+            for a, b, _ in (self._binned(), self._spread())
+        )
+        return replace(outer, inner=inner)
 
-    def dataset_pair(self) -> Decomposition:
-        """With c = b: x₁⁰ is 0, and all others hold x₁¹ = 1. The arrays are the inner ones."""
-        (a, b), (outer_a, outer_b) = self._binned(), self._spread()
-        outer = Decomposition(outer_a, outer_b, outer_b, self._rel_err)
-        return Decomposition(a, b, b, self._rel_err, outer=outer)
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """x₁⁰ is 0, x₁¹ is 1, and all others hold 1 or 1/2. The arrays are the inner ones."""
+        return {
+            name: self._dataset_pair(others)
+            for name, others in _OTHERS[self.domain].items()
+            if self.others in (None, others)
+        }
+
+    def _dataset_pair(self, others: float) -> Decomposition:
+        inner, outer = (
+            Decomposition(a, b, b if others == 1 else middle, self._rel_err)
+            for a, b, middle in (self._binned(), self._spread())
+        )
+        return replace(inner, outer=outer)
 
     @property
     def _rel_err(self) -> float:
         # Exponents reach −ε₀, and their rounding is relative.
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
-    def _binned(self) -> tuple[FloatArray, FloatArray]:
-        """Masses a and b of the 2N cells between the two atoms, v ascending."""
+    def _binned(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Masses under 0, 1 and 1/2 of the 2N cells between the two atoms, v ascending."""
         n = self.cells
         heights = np.full(2 * n + 2, math.sinh(self.eps0 / (4 * n)))
         heights[[0, -1]] = 0.5
         return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights)
 
-    def _spread(self) -> tuple[FloatArray, FloatArray]:
-        """Masses a and b at the 2N + 1 ends of cells, atoms included, v ascending."""
+    def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Masses under 0, 1 and 1/2 at the 2N + 1 ends of cells, atoms included, v ascending."""
         n = self.cells
         heights = np.full(2 * n + 1, math.tanh(self.eps0 / (4 * n)))
         heights[[0, -1]] = (1.0 + heights[0]) / 2.0
         return self._masses(np.arange(-n, n + 1), heights)
 
-    def _masses(self, steps: NDArray, heights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """e^{−ε₀/2} e^{±v/2} times `heights` at v = `steps`·Δ; both arguments mirror-symmetric."""
-        a = heights * np.exp((steps - self.cells) * (self.eps0 / (2 * self.cells)))
-        return a, a[::-1]
+    def _masses(
+        self, steps: NDArray, heights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`heights` times R(0), R(1) and R(1/2) at v = `steps`·Δ; both are mirror-symmetric."""
+        half_step = self.eps0 / (2 * self.cells)
+        a = heights * np.exp((steps - self.cells) * half_step)
+        return a, a[::-1], heights * np.exp(-np.abs(steps) * half_step)
 
 
 def _default_cells(eps0: float) -> int:
