@@ -92,7 +92,7 @@ def write(
     with written_whole(Path(csv)) as part:
         table.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
     with written_whole(Path(page)) as part:
-        part.write_bytes(pages.markdown(table, curves).encode())
+        part.write_bytes(pages.text(table, curves).encode())
 
 
 def _row(claim: Claim, finding: Finding | None) -> dict[str, str]:

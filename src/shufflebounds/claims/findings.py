@@ -125,7 +125,7 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Fi
         measured=f"up to {percentage(top.low, up=False)}; at large ε₀ up to {listed}",
         extreme=f"largest: {setting(top)}",
         holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels of large ε₀ "
-        f"({nearly:.0%} or more)",
+        f"({100.0 * nearly:.0f} % or more)",
         verdict=verdict,
         why=f"Our largest value is {points_apart} percentage points "
         f"{'below' if more < 0.0 else 'above'} the paper's.",

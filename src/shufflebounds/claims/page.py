@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from shufflebounds import markdown
+
 INTRO = """\
 # The paper's claims, measured
 
@@ -23,25 +25,19 @@ reproduced*. "Earlier version" is that which is titled *A Unified Framework and 
 Computation for Privacy Amplification via Shuffling*.
 """
 
-
-def markdown(table: pd.DataFrame, curves: Mapping[str, pd.DataFrame]) -> str:
-    """The page for the table of `check` and the curves it was measured on. The last line ends."""
-    summary = [
-        "| claim | the paper says | where | verdict | measured |",
-        "|---|---|---|---|---|",
-        *(
-            _row(
-                f"[{row.id}](#{row.id})", row.claim, row.source, f"**{row.verdict}**", row.measured
-            )
-            for row in table.itertuples()
-        ),
-    ]
-    paragraphs = [f"## {row.id}\n\n{_paragraph(row)}" for row in table.itertuples()]
-    return "\n".join([INTRO.format(run=_run(curves)), *summary, "", "\n\n".join(paragraphs), ""])
+HEADER = ("claim", "the paper says", "where", "verdict", "measured")
 
 
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell or '—' for cell in cells)} |"
+def text(table: pd.DataFrame, curves: Mapping[str, pd.DataFrame]) -> str:
+    """The page for the table of `check` and the curves it was measured on."""
+    summary = (
+        (f"[{row.id}](#{row.id})", row.claim, row.source, f"**{row.verdict}**", row.measured or "—")
+        for row in table.itertuples()
+    )
+    paragraphs = (f"\n## {row.id}\n\n{_paragraph(row)}\n" for row in table.itertuples())
+    return "".join(
+        [INTRO.format(run=_run(curves)), "\n", markdown.table(HEADER, summary), *paragraphs]
+    )
 
 
 def _paragraph(row: tuple) -> str:

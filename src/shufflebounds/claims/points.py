@@ -95,8 +95,7 @@ def domain_matters(curves: pd.DataFrame) -> pd.DataFrame:
             for unbounded in mechanisms.intersection(UNBOUNDED_RAPPOR):
                 finite, infinite = (_of(upper, m, mechanism) for m in (mechanism, unbounded))
                 ratio = _ratio(finite, infinite)
-                distance = _extreme([ratio - 1.0, _one_minus(ratio)], "max")
-                tables.append(distance.clip(lower=0.0))
+                tables.append(_extreme([ratio - 1.0, _one_minus(ratio)], "max"))
     return _points(pd.concat([upper.iloc[:0], *tables]))
 
 
