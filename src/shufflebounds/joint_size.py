@@ -22,9 +22,10 @@ LARGEST_JOINT = 50_000_000
 # Below this, quotients of masses overflow and products lose precision as subnormal floats.
 SMALLEST_MASS = 1e-300
 
-# Logarithms of ratios in units that let rounding drown in `_COARSE`.
-_UNIT, _COARSE = 2.0**-36, 1 << 10
-_ABSENT = -1e5
+# Logarithms of ratios in units that let rounding drown in `_COARSE`, which is 6e-11. What stands
+# for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits in an int64.
+_UNIT, _COARSE = 2.0**-44, 1 << 10
+_ABSENT = -2e3
 _HASH = np.int64(0x1F3B0A5C7D96E84F)
 
 
@@ -51,10 +52,13 @@ def check_joint(factors: Sequence[Decomposition]) -> None:
 
 
 def _pairs_at_most(factors: Sequence[Decomposition]) -> int:
-    """Pairs at the last step, if ratios coincide only where equal factors change places."""
-    *first, last = factors
-    kinds = Counter((len(f), f.a.tobytes(), f.b.tobytes(), f.c.tobytes()) for f in first)
-    return len(last) * math.prod(math.comb(size + k - 1, k) for (size, *_), k in kinds.items())
+    """The most pairs of a step, if ratios coincide only where equal factors change places."""
+    most, size, kinds = 0, 1, Counter()
+    for factor in factors:
+        most = max(most, size * len(factor))
+        kinds[len(factor), factor.a.tobytes(), factor.b.tobytes(), factor.c.tobytes()] += 1
+        size = math.prod(math.comb(size + k - 1, k) for (size, *_), k in kinds.items())
+    return most
 
 
 def _pairs(factors: Sequence[Decomposition]) -> int:
