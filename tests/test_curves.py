@@ -199,7 +199,10 @@ floats = st.floats(min_value=0.0, allow_nan=False)
 def test_a_file_keeps_every_float(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("curve") / "curve.csv"
     table = pd.DataFrame(values, columns=["epsilon_lower", "epsilon_upper", "rtol"])
-    table["regime"] = "NA"
+    # Names may look like no value or like a number.
+    table["experiment"], table["regime"] = "1e3", "NA"
+    for name in ("curve", "mechanism", "differing", "others", "bound", "engine", "version"):
+        table[name] = "1"
     table = table.reindex(columns=curves.COLUMNS, fill_value=1)
     curves.write(table, path)
     assert curves.read(path).to_dict("list") == table.to_dict("list")

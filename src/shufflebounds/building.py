@@ -12,6 +12,7 @@ from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.descriptions import COMPOSITIONS
 from shufflebounds.randomizers.base import Randomizer
 
+_DEEPEST = 20
 # Keys of a composition and of its parts, with those that may be absent last.
 _KEYS = {"joint": ["parts"], "parallel": ["parts"], "subsample": ["mechanism", "rate"]}
 _PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
@@ -22,18 +23,35 @@ def randomizer(description: Mapping, eps0: float) -> Randomizer:
 
     Raises ValueError, naming the key, for anything that is no description.
     """
+    return _made("description", description, validation.eps0(eps0), _DEEPEST)
+
+
+def types() -> list[str]:
+    """What the type of a description may be."""
+    return [*randomizers.mechanism_names(), *COMPOSITIONS]
+
+
+def _made(name: str, description: object, eps0: float, levels: int) -> Randomizer:
+    """`randomizer` of the description under the key `name`, which may have so many levels."""
+    if not isinstance(description, Mapping):
+        raise ValueError(
+            f"{name} must be a mapping, such as {{'type': 'blh'}}, got {description!r}"
+        )
+    if levels == 0:
+        raise ValueError(f"{name} must be nested at most {_DEEPEST} levels deep, got more")
     kind = validation.choice("type", description.get("type"), types())
     parameters = {key: value for key, value in description.items() if key != "type"}
     if kind == "subsample":
         _require_keys("", kind, parameters, _KEYS[kind])
-        return Subsampled(randomizer(parameters["mechanism"], eps0), parameters["rate"])
+        made = _made("mechanism", parameters["mechanism"], eps0, levels - 1)
+        return Subsampled(made, parameters["rate"])
     if kind in COMPOSITIONS:
         _require_keys("", kind, parameters, _KEYS[kind])
         parts = _parts(kind, parameters["parts"])
         shares = _joint_shares(parts) if kind == "joint" else _parallel_shares(parts)
         made = [
-            randomizer(part["mechanism"], share * eps0)
-            for part, share in zip(parts, shares, strict=True)
+            _made(f"parts[{i}].mechanism", part["mechanism"], share * eps0, levels - 1)
+            for i, (part, share) in enumerate(zip(parts, shares, strict=True))
         ]
         if kind == "joint":
             return Joint(made)
@@ -44,11 +62,6 @@ def randomizer(description: Mapping, eps0: float) -> Randomizer:
     optional = [key for key in keys if accepted[key].default is not inspect.Parameter.empty]
     _require_keys("", kind, parameters, keys, optional)
     return mechanism(eps0=eps0, **parameters)
-
-
-def types() -> list[str]:
-    """What the type of a description may be."""
-    return [*randomizers.mechanism_names(), *COMPOSITIONS]
 
 
 def _parts(kind: str, parts: object) -> Sequence[Mapping]:

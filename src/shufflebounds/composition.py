@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -46,7 +46,7 @@ class Joint(Randomizer):
     @property
     def eps0(self) -> float:
         """The sum of the parts' ε₀, rounded up."""
-        budgets = [part.eps0 for part in self.parts]
+        budgets = [float(part.eps0) for part in self.parts]
         total = math.fsum(budgets)
         return total if sum(map(Fraction, budgets)) <= total else math.nextafter(total, math.inf)
 
@@ -81,6 +81,7 @@ class Joint(Randomizer):
 
     def check_size(self) -> None:
         """Raise ValueError for products too large for memory, without multiplying them out."""
+        _check_sizes(self.parts)
         check_joint([part.blanket() for part in self.parts])
         for factors in _by_others(part.dataset_pairs() for part in self.parts).values():
             check_joint(factors)
@@ -98,11 +99,7 @@ class Joint(Randomizer):
             [i for i, other in enumerate(self.parts) if other == part]
             for part in dict.fromkeys(self.parts)
         ]
-        counts = (
-            count
-            for count in itertools.product(*(range(len(group) + 1) for group in groups))
-            if sum(count) == distance
-        )
+        counts = _counts([len(group) for group in groups], distance)
         kinds = list(itertools.islice(counts, _MOST_PAIRS + 1))
         if len(kinds) > _MOST_PAIRS:
             raise ValueError(
@@ -127,9 +124,7 @@ class Parallel(Randomizer):
     parts: Sequence[tuple[float, Randomizer]]
 
     def __post_init__(self) -> None:
-        parts = list(self.parts)
-        if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
-            raise ValueError(f"parts must be pairs (weight, randomizer), got {self.parts!r}")
+        parts = validation.pairs("parts", self.parts, "(weight, randomizer)")
         weights = [weight for weight, _ in parts]
         randomizers = _checked(randomizer for _, randomizer in parts)
         validation.weights(weights)
@@ -151,6 +146,10 @@ class Parallel(Randomizer):
             name: parallel(zip(weights, pairs, strict=True))
             for name, pairs in _by_others(part.dataset_pairs() for _, part in self.parts).items()
         }
+
+    def check_size(self) -> None:
+        """Raise ValueError for joints among the parts that are too large for memory."""
+        _check_sizes(part for _, part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -181,6 +180,13 @@ class Subsampled(Randomizer):
         pairs = self.randomizer.dataset_pairs()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
+    def check_size(self) -> None:
+        """Raise ValueError for joints in the randomizer that are too large for memory."""
+        _check_sizes([self.randomizer])
+
+
+Composition = Joint | Parallel | Subsampled
+
 
 def repeated(part: Randomizer, k: int) -> Randomizer:
     """k-joint: `k` independent reports of the same randomizer sent together; `part` for k = 1."""
@@ -188,6 +194,8 @@ def repeated(part: Randomizer, k: int) -> Randomizer:
 
 
 def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
+    if not isinstance(parts, Iterable):
+        raise ValueError(f"parts must be a list of randomizers, got {parts!r}")
     parts = tuple(parts)
     if not parts:
         raise ValueError("parts must hold at least one randomizer, got none")
@@ -197,15 +205,29 @@ def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
                 f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
             )
         # Compositions of symmetric parts are symmetric.
-        if (
-            not isinstance(part, Joint | Parallel | Subsampled)
-            and not part.blanket().is_symmetric()
-        ):
+        if not isinstance(part, Composition) and not part.blanket().is_symmetric():
             raise ValueError(
                 "parts must have blankets that are their own mirror images, for nobody knows the "
                 f"worst pair of other ones, got {part!r}"
             )
     return parts
+
+
+def _check_sizes(parts: Iterable[Randomizer]) -> None:
+    for part in parts:
+        if isinstance(part, Composition):
+            part.check_size()
+
+
+def _counts(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to take `total` things from groups of these sizes, by how many of each."""
+    if not sizes:
+        yield ()
+        return
+    size, *others = sizes
+    for count in range(max(0, total - sum(others)), min(size, total) + 1):
+        for rest in _counts(others, total - count):
+            yield count, *rest
 
 
 def _product(factors: Sequence[Decomposition]) -> Decomposition:

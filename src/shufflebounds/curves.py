@@ -14,7 +14,7 @@ import pandas as pd
 from shufflebounds import amplification, baselines, building, descriptions, validation
 from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
-from shufflebounds.composition import Joint, repeated
+from shufflebounds.composition import Composition, Joint, repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.files import written_whole
@@ -43,6 +43,18 @@ COLUMNS = (
     "epsilon_upper",
     "engine",
     "rtol",
+    "version",
+)
+# Columns of text, which may look like a number.
+_TEXT = (
+    "experiment",
+    "regime",
+    "curve",
+    "mechanism",
+    "differing",
+    "others",
+    "bound",
+    "engine",
     "version",
 )
 
@@ -156,7 +168,7 @@ def check(spec: Mapping) -> None:
     validation.delta(spec["delta"])
     users(spec["n"])
     randomizer = None if bound == "clone" else _randomizer(spec)
-    if isinstance(randomizer, Joint):
+    if isinstance(randomizer, Composition):
         randomizer.check_size()
     if "distance" in spec:
         if bound != "upper" or not isinstance(randomizer, Joint):
@@ -187,7 +199,7 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
             path,
             keep_default_na=False,
             na_values={"rtol": [""], "distance": [""]},
-            dtype={"distance": "Int64"},
+            dtype={"distance": "Int64"} | dict.fromkeys(_TEXT, str),
         )
         found = tuple(frame.columns)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):

@@ -229,12 +229,11 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
     Raises ValueError where they do not.
     """
-    parts = list(parts)
-    if not all(isinstance(part, tuple) and len(part) == 2 for part in parts):
-        raise ValueError(f"parts must be pairs (weight, decomposition), got {parts!r}")
+    parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
     parts = [(weight, require("part", part)) for weight, part in parts]
-    parts = [(weight, part) for weight, part in parts if weight > 0.0]
+    # Divided by their sum, lest Σc come out above 1 by more than a rounding.
+    parts = [(float(weight) / total, part) for weight, part in parts if weight > 0.0]
 
     def mixed(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]

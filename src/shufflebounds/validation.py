@@ -6,7 +6,7 @@ Everything behind the border may then assume finite floats and honest integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 
 # e^ε₀ and its powers must stay far from the end of the double range.
@@ -65,6 +65,14 @@ def weights(values: Collection[object]) -> float:
     return total
 
 
+def pairs(name: str, values: object, what: str) -> list[tuple]:
+    """A list of tuples of two."""
+    listed = list(values) if isinstance(values, Iterable) else [values]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
+        raise ValueError(f"{name} must be pairs {what}, got {values!r}")
+    return listed
+
+
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
@@ -76,7 +84,7 @@ def whole(name: str, value: object, minimum: int, maximum: int | None = None) ->
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """One of a few names."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(sorted(allowed))}, got {value!r}")
     return str(value)
 
