@@ -22,7 +22,7 @@ class KRR(Randomizer):
 
     def __post_init__(self) -> None:
         validation.whole("k", self.k, minimum=2)
-        validation.eps0(self.eps0)
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     def blanket(self) -> Decomposition:
         """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
