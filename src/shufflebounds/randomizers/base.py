@@ -28,6 +28,14 @@ class Randomizer(ABC):
 
     eps0: float
 
+    @property
+    def caveat(self) -> str | None:
+        """What nobody has proved of a mechanism's own bounds, for people to read; None if nothing.
+
+        A composition does not repeat those of its parts.
+        """
+        return None
+
     @abstractmethod
     def blanket(self) -> Decomposition:
         """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
@@ -59,7 +67,7 @@ class DomainRandomizer(Randomizer):
     domain_size: int | None = None
 
     def __post_init__(self) -> None:
-        validation.eps0(self.eps0)
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=2)
 

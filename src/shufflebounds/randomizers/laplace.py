@@ -62,7 +62,7 @@ class Laplace(Randomizer):
     others: float | None = None
 
     def __post_init__(self) -> None:
-        validation.eps0(self.eps0)
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         validation.choice("domain", self.domain, _OTHERS)
         allowed = _OTHERS[self.domain]
         if (
@@ -76,6 +76,20 @@ class Laplace(Randomizer):
         cells = _default_cells(self.eps0) if self.cells is None else self.cells
         object.__setattr__(
             self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
+        )
+
+    @property
+    def caveat(self) -> str:
+        """Where the pair 0, 1 is known to be the worst, and where not."""
+        if self.domain == "binary":
+            return (
+                "The bounds are for inputs 0 and 1 only. On the domain [0, 1] nobody has proved "
+                "that this pair is the worst."
+            )
+        return (
+            "The bounds are those of the inputs 0 and 1, and nobody has proved that this pair is "
+            "the worst of the domain [0, 1]. So the lower bound holds, but the upper bound may be "
+            "too optimistic."
         )
 
     def blanket(self) -> Decomposition:
