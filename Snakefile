@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of the paper from one command: config.yaml says what, workflow/ says how."""
+"""The figures, tables and claims of the paper: config.yaml says what, workflow/ says how."""
 
 from snakemake.utils import min_version
 
@@ -12,7 +12,7 @@ include: "workflow/rules/common.smk"
 
 
 rule all:
-    """Every curve of the matrix and every figure."""
+    """Every curve, figure and table of the matrix, and the claims."""
     default_target: True
     input:
         final_outputs(),
@@ -20,3 +20,4 @@ rule all:
 
 include: "workflow/rules/curves.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/tables.smk"

@@ -43,7 +43,8 @@ def test_good_configurations_pass(text):
             "\nrtol:",
             "\nr_tol:",
             "r_tol is no known key (did you mean rtol?); the keys here are "
-            "delta, n, engine, rtol, regimes, mechanisms, curves, experiments, figures, style",
+            "delta, n, engine, rtol, regimes, mechanisms, curves, experiments, figures, "
+            "distributions, tables, hierarchy, claims, style",
         ),
         (
             "low: {eps0: 0.5,",
@@ -54,7 +55,7 @@ def test_good_configurations_pass(text):
             "joint2: {bound: upper, k_joint: 2}",
             "joint2: {bound: upper, joint: 2}",
             "curves.joint2.joint is no known key (did you mean k_joint?); "
-            "the keys here are bound, k_joint",
+            "the keys here are bound, k_joint, distance",
         ),
         ("\nrtol: 1.0e-3", "", "rtol is missing; it must be a number >= 1e-09 and <= 0.1"),
         (
@@ -135,7 +136,8 @@ def test_good_configurations_pass(text):
             "{type: krr, k: 10}",
             "{type: kr, k: 10}",
             "mechanisms.krr10.type is 'kr' (did you mean krr?); "
-            "it must be one of blh, hadamard, krr, laplace, oue, rappor",
+            "it must be one of blh, hadamard, krr, laplace, oue, rappor, joint, "
+            "parallel, subsample",
         ),
         ("{type: krr, k: 10}", "{k: 10}", "mechanisms.krr10.type is missing; it must be text"),
         (
@@ -321,10 +323,17 @@ def test_a_hole_in_the_matrix_is_no_curve():
 
 def test_a_figure_gets_its_own_slice():
     config = yaml.safe_load(TINY)
-    assert matrix.figure_layout(config, "fig") == {
-        "experiments": ["krr10", "blh"],
-        "regimes": {"low": {"eps0": 0.5, "label": "low"}},
-        "curves": ["bennett", "clone", "upper"],
-    }
-    assert matrix.figure_style(config, "fig") == config["style"]
+    looks = config["style"]["curves"]
+    assert matrix.figure_panels(config, "fig") == [
+        [
+            {
+                "title": f"{label}, low $\\varepsilon_0$ = 0.5",
+                "lines": [
+                    {"experiment": name, "regime": "low", "curve": curve, **looks[curve]}
+                    for curve in ("bennett", "clone", "upper")
+                ],
+            }
+        ]
+        for name, label in (("krr10", "10-RR"), ("blh", "BLH"))
+    ]
     assert set(matrix.figure_curves(config, "fig")) < set(matrix.curves(config))

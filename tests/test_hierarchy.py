@@ -285,7 +285,7 @@ def test_bad_arguments():
         ((one, [1.0], [10], 1e-6, 1.0), r"^rtol must be .*got 1.0$"),
         (
             ({"x": {"type": "none"}}, [1.0], [10], 1e-6, 1e-4),
-            r"^mechanism must be one of .*'none'$",
+            r"^type must be one of .*'none'$",
         ),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from numbers import Real
 from pathlib import Path
 
 import jsonschema
 import yaml
 
-from shufflebounds import curves, randomizers
+import matrix
+from shufflebounds import building, curves
+from shufflebounds.claims import CURVE_CLAIMS
+from shufflebounds.descriptions import COMPOSITIONS
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 
@@ -50,6 +53,9 @@ def _mistakes(config: Mapping) -> Iterator[str]:
     yield from _mechanism_mistakes(config)
     yield from _experiment_mistakes(config)
     yield from _figure_mistakes(config)
+    yield from _distribution_mistakes(config)
+    yield from _table_mistakes(config)
+    yield from _claim_mistakes(config)
     yield from _style_mistakes(config)
 
 
@@ -168,37 +174,49 @@ def _curve_mistakes(config: Mapping) -> Iterator[str]:
 
 
 def _mechanism_mistakes(config: Mapping) -> Iterator[str]:
-    levels = {curve.get("k_joint", 1) for curve in config["curves"].values()}
-    budgets = {regime["eps0"] / k for regime in config["regimes"].values() for k in levels}
     for name, mechanism in config["mechanisms"].items():
         place = f"mechanisms.{name}"
-        parameters = {key: value for key, value in mechanism.items() if key != "type"}
-        yield from _unknown(f"{place}.type", mechanism["type"], randomizers.mechanism_names())
-        kind = randomizers.mechanism(mechanism["type"])
-        yield from _parameter_mistakes(place, mechanism["type"], kind, parameters)
-        for eps0 in sorted(budgets):
+        yield from _unknown(f"{place}.type", mechanism["type"], building.types())
+        for key, part in _named_parts(mechanism):
+            yield from _unknown(f"{place}.{key}", part, config["mechanisms"])
+    for name in config["mechanisms"]:
+        yield from _circle(config, name, [name])
+    # A mistake of a part is told where it is, not where the part is used.
+    for name in sorted(config["mechanisms"], key=lambda name: _is_composed(config, name)):
+        for regime in config["regimes"].values():
+            description = matrix.description(config, name)
             try:
-                kind(eps0=eps0, **parameters)
+                building.randomizer(description, regime["eps0"])
             except ValueError as error:
-                subject = str(error).partition(" ")[0]
-                yield f"{place}{'.' if subject in parameters else f' at eps0 = {eps0}: '}{error}"
+                yield _about(f"mechanisms.{name}", description, error)
 
 
-def _parameter_mistakes(
-    place: str, name: str, kind: type, parameters: Collection[str]
-) -> Iterator[str]:
-    known = dict(inspect.signature(kind).parameters)
-    del known["eps0"]
-    listed = ", ".join(known) or "none"
-    for key in parameters:
-        if key not in known:
-            yield (
-                f"{place}.{key} is no parameter of {name}{_suggestion(key, known)}; "
-                f"its parameters are: {listed}"
-            )
-    for key, parameter in known.items():
-        if key not in parameters and parameter.default is parameter.empty:
-            yield f"{place}.{key} is missing; {name} needs: {listed}"
+def _is_composed(config: Mapping, name: str) -> bool:
+    return config["mechanisms"][name]["type"] in COMPOSITIONS
+
+
+def _named_parts(mechanism: Mapping) -> Iterator[tuple[str, str]]:
+    """Names that a composition refers to, with their places in it."""
+    if mechanism["type"] in COMPOSITIONS:
+        if "mechanism" in mechanism:
+            yield "mechanism", mechanism["mechanism"]
+        for i, part in enumerate(mechanism.get("parts", [])):
+            yield f"parts[{i}].mechanism", part["mechanism"]
+
+
+def _circle(config: Mapping, name: str, path: list[str]) -> Iterator[str]:
+    for _, part in _named_parts(config["mechanisms"][name]):
+        if part in path:
+            circle = " > ".join([*path[path.index(part) :], part])
+            yield f"mechanisms.{part} contains itself ({circle}); a composition must not"
+        yield from _circle(config, part, [*path, part])
+
+
+def _about(place: str, description: Mapping, error: ValueError) -> str:
+    """A sentence of the library with its place in the file before it."""
+    subject = str(error).partition(" ")[0]
+    of_it = subject.partition("[")[0] in description or " is no parameter " in str(error)
+    return f"{place}{'.' if of_it or ' is missing' in str(error) else ': '}{error}"
 
 
 def _experiment_mistakes(config: Mapping) -> Iterator[str]:
@@ -207,22 +225,106 @@ def _experiment_mistakes(config: Mapping) -> Iterator[str]:
         yield from _unknown(f"{place}.mechanism", experiment["mechanism"], config["mechanisms"])
         yield from _unknown_in(f"{place}.regimes", experiment["regimes"], config["regimes"])
         yield from _unknown_in(f"{place}.curves", experiment["curves"], config["curves"])
+    seen = set()
+    for wanted in matrix.curves(config):
+        curve = config["curves"][wanted.curve]
+        mechanism = config["experiments"][wanted.experiment]["mechanism"]
+        # What decides whether a randomizer can be made and composed.
+        key = mechanism, wanted.regime, *(curve.get(k) for k in ("k_joint", "distance"))
+        if curve["bound"] == "clone" or key in seen:
+            continue
+        seen.add(key)
+        try:
+            curves.check(matrix.curve_spec(config, wanted))
+        except ValueError as error:
+            yield (
+                f"experiments.{wanted.experiment}: curve {wanted.curve} in regime "
+                f"{wanted.regime}: {error}"
+            )
 
 
 def _figure_mistakes(config: Mapping) -> Iterator[str]:
     for name, figure in config["figures"].items():
         place = f"figures.{name}"
-        yield from _unknown_in(f"{place}.experiments", figure["experiments"], config["experiments"])
-        for key in ("regimes", "curves"):
-            yield from _unknown_in(f"{place}.{key}", figure[key], config[key])
-            for experiment in figure["experiments"]:
-                computed = config["experiments"][experiment][key]
-                for i, entry in enumerate(figure[key]):
-                    if entry not in computed:
-                        yield (
-                            f"{place}.{key}[{i}] is {entry!r}, which experiments.{experiment} does "
-                            f"not compute; it must be one of {', '.join(computed)}"
-                        )
+        grid = [key for key in ("experiments", "curves") if key in figure]
+        if len(grid) != (0 if "lines" in figure else 2):
+            has = ", ".join([*grid, *(["lines"] if "lines" in figure else [])]) or "neither"
+            yield f"{place} must have either experiments and curves, or lines, got {has}"
+        yield from _look_mistakes(place, figure)
+        yield from _unknown_in(f"{place}.regimes", figure["regimes"], config["regimes"])
+        for key, experiment, curve in _drawn(figure):
+            yield from _unknown(f"{place}.{key('experiment')}", experiment, config["experiments"])
+            yield from _unknown(f"{place}.{key('curve')}", curve, config["curves"])
+            entry = config["experiments"][experiment]
+            wanted = [(key("curve"), "curves", curve)]
+            wanted += [(f"regimes[{i}]", "regimes", r) for i, r in enumerate(figure["regimes"])]
+            for where, kind, value in wanted:
+                if value not in entry[kind]:
+                    yield (
+                        f"{place}.{where} is {value!r}, which experiments.{experiment} does "
+                        f"not compute; it must be one of {', '.join(entry[kind])}"
+                    )
+
+
+def _look_mistakes(place: str, figure: Mapping) -> Iterator[str]:
+    looks: dict[str, Mapping] = {}
+    for i, line in enumerate(figure.get("lines", [])):
+        look = {key: value for key, value in line.items() if key not in ("experiment", "curve")}
+        if looks.setdefault(line["label"], look) != look:
+            yield (
+                f"{place}.lines[{i}] looks unlike another line with the label {line['label']!r}; "
+                "lines with the same label must look alike"
+            )
+
+
+def _drawn(figure: Mapping) -> Iterator[tuple[Callable[[str], str], str, str]]:
+    """Experiment and curve of every line, and where either stands in the figure's entry."""
+    for i, line in enumerate(figure.get("lines", [])):
+        yield partial("lines[{}].{}".format, i), line["experiment"], line["curve"]
+    for i, experiment in enumerate(figure.get("experiments", [])):
+        for j, curve in enumerate(figure["curves"]):
+            place = {"experiment": f"experiments[{i}]", "curve": f"curves[{j}]"}
+            yield place.__getitem__, experiment, curve
+
+
+def _distribution_mistakes(config: Mapping) -> Iterator[str]:
+    for name, entry in config.get("distributions", {}).items():
+        place = f"distributions.{name}"
+        if name in config["figures"]:
+            yield f"{place} has the name of a figure; names of figures must be distinct"
+        yield from _unknown(f"{place}.mechanism", entry["mechanism"], config["mechanisms"])
+        description = matrix.description(config, entry["mechanism"])
+        try:
+            building.randomizer(description, entry["eps0"])
+        except ValueError as error:
+            yield f"{place}: {error}"
+
+
+def _table_mistakes(config: Mapping) -> Iterator[str]:
+    tables = config.get("tables")
+    if tables and tables["eps"] >= min(tables["eps0"]):
+        yield (
+            f"tables.eps is {tables['eps']}; it must be a number < {min(tables['eps0'])}, "
+            "the least of tables.eps0"
+        )
+    hierarchy = config.get("hierarchy", {"mechanisms": [], "eps0": []})
+    yield from _unknown_in("hierarchy.mechanisms", hierarchy["mechanisms"], config["mechanisms"])
+    for name in hierarchy["mechanisms"]:
+        for eps0 in hierarchy["eps0"]:
+            try:
+                building.randomizer(matrix.description(config, name), eps0)
+            except ValueError as error:
+                yield f"hierarchy: mechanism {name} at eps0 = {eps0}: {error}"
+
+
+def _claim_mistakes(config: Mapping) -> Iterator[str]:
+    for claim, shown in config.get("claims", {}).items():
+        if claim not in CURVE_CLAIMS:
+            yield (
+                f"claims.{claim} is no known claim{_suggestion(claim, CURVE_CLAIMS)}; "
+                f"claims are {', '.join(CURVE_CLAIMS)}"
+            )
+        yield from _unknown_in(f"claims.{claim}", shown, config["figures"])
 
 
 def _style_mistakes(config: Mapping) -> Iterator[str]:
@@ -236,7 +338,7 @@ def _style_mistakes(config: Mapping) -> Iterator[str]:
                     f"{key} are {', '.join(config[key])}"
                 )
         for name, figure in config["figures"].items():
-            for entry in figure[key]:
+            for entry in figure.get(key, []):
                 if entry not in style:
                     yield f"style.{key}.{entry} is missing; figures.{name} draws it"
 

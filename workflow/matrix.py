@@ -6,10 +6,18 @@ scalars, so that a change elsewhere does not rerun it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from shufflebounds.curves import CERTIFIED
+from shufflebounds.descriptions import COMPOSITIONS
+
+# Tables of the paper, by the module's names for them, and what each depends on.
+TABLES = {
+    "table1": ("eps0", "eps", "k"),
+    "table2": ("eps0", "k", "domain_size"),
+    "table3": ("eps0",),
+}
 
 
 class Curve(NamedTuple):
@@ -41,48 +49,116 @@ def curve_spec(config: Mapping, wanted: Curve) -> dict[str, Any]:
             f"in regime {wanted.regime}"
         )
     curve = config["curves"][wanted.curve]
+    experiment = config["experiments"][wanted.experiment]
     spec = {
         **wanted._asdict(),
-        "mechanism": dict(
-            config["mechanisms"][config["experiments"][wanted.experiment]["mechanism"]]
-        ),
+        "mechanism": description(config, experiment["mechanism"]),
         "eps0": config["regimes"][wanted.regime]["eps0"],
         "k_joint": curve.get("k_joint", 1),
         "bound": curve["bound"],
         "delta": config["delta"],
         "n": dict(config["n"]) if isinstance(config["n"], Mapping) else list(config["n"]),
     }
+    if "distance" in curve:
+        spec["distance"] = curve["distance"]
     # Closed forms have neither engine nor tolerance; changing those must not rerun them.
     if curve["bound"] in CERTIFIED:
         spec |= {"engine": config["engine"], "rtol": config["rtol"]}
     return spec
 
 
+def description(config: Mapping, name: str) -> dict[str, Any]:
+    """A mechanism with the mechanisms it is composed of in place of their names."""
+    entry = dict(config["mechanisms"][name])
+    if entry["type"] in COMPOSITIONS:
+        if "mechanism" in entry:
+            entry["mechanism"] = description(config, entry["mechanism"])
+        if "parts" in entry:
+            entry["parts"] = [
+                dict(part, mechanism=description(config, part["mechanism"]))
+                for part in entry["parts"]
+            ]
+    return entry
+
+
 def figure_curves(config: Mapping, figure: str) -> list[Curve]:
-    """Every curve that a figure draws."""
-    entry = config["figures"][figure]
+    """Every curve that a figure draws, once."""
+    panels = figure_panels(config, figure)
+    lines = [line for row in panels for panel in row for line in panel["lines"]]
+    return list(dict.fromkeys(Curve(*(line[key] for key in Curve._fields)) for line in lines))
+
+
+def figure_panels(config: Mapping, figure: str) -> list[list[dict[str, Any]]]:
+    """Rows of panels, a column per regime: one row per experiment, or one of chosen lines."""
+    entry, style = config["figures"][figure], config["style"]
+    if "lines" in entry:
+        return [[_panel(config, regime, "", entry["lines"]) for regime in entry["regimes"]]]
     return [
-        Curve(experiment, regime, curve)
+        [
+            _panel(
+                config,
+                regime,
+                f"{style['experiments'][experiment]}, ",
+                [
+                    {"experiment": experiment, "curve": curve, **style["curves"][curve]}
+                    for curve in entry["curves"]
+                ],
+            )
+            for regime in entry["regimes"]
+        ]
         for experiment in entry["experiments"]
-        for regime in entry["regimes"]
-        for curve in entry["curves"]
     ]
 
 
-def figure_layout(config: Mapping, figure: str) -> dict[str, Any]:
-    """Panels of a figure: experiments are rows, regimes columns."""
-    entry = config["figures"][figure]
+def _panel(
+    config: Mapping, regime: str, subject: str, lines: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    facts = config["regimes"][regime]
     return {
-        "experiments": list(entry["experiments"]),
-        "regimes": {name: dict(config["regimes"][name]) for name in entry["regimes"]},
-        "curves": list(entry["curves"]),
+        "title": f"{subject}{facts['label']} $\\varepsilon_0$ = {facts['eps0']:g}",
+        "lines": [{**line, "regime": regime} for line in lines],
     }
 
 
-def figure_style(config: Mapping, figure: str) -> dict[str, Any]:
-    """Looks of what a figure shows."""
-    entry, style = config["figures"][figure], config["style"]
+def claim_curves(config: Mapping) -> dict[str, list[Curve]]:
+    """For each claim of the paper the curves that are to show it."""
     return {
-        "experiments": {name: style["experiments"][name] for name in entry["experiments"]},
-        "curves": {name: dict(style["curves"][name]) for name in entry["curves"]},
+        claim: [curve for figure in shown for curve in figure_curves(config, figure)]
+        for claim, shown in config.get("claims", {}).items()
+    }
+
+
+def distribution_spec(config: Mapping, name: str) -> dict[str, Any]:
+    """What `shufflebounds.distribution.compute` needs to know."""
+    entry = config["distributions"][name]
+    return {
+        "distribution": name,
+        "mechanism": description(config, entry["mechanism"]),
+        "eps0": entry["eps0"],
+        "eps": entry["eps"],
+    }
+
+
+def tables(config: Mapping) -> list[str]:
+    """Names of the tables to make."""
+    return [
+        *(TABLES if "tables" in config else []),
+        *(["hierarchy"] if "hierarchy" in config else []),
+    ]
+
+
+def table_spec(config: Mapping, table: str) -> dict[str, Any]:
+    """What the function of `shufflebounds.tables` for a table needs to know."""
+    return {key: config["tables"][key] for key in TABLES[table]}
+
+
+def hierarchy_spec(config: Mapping) -> dict[str, Any]:
+    """What `shufflebounds.hierarchy.measure` needs to know."""
+    entry = config["hierarchy"]
+    return {
+        "mechanisms": {name: description(config, name) for name in entry["mechanisms"]},
+        "eps0": list(entry["eps0"]),
+        "n": list(entry["n"]),
+        "delta": config["delta"],
+        "rtol": config["rtol"],
     }

@@ -30,11 +30,6 @@ def of_curve(spec: Mapping) -> list[Path]:
     return closure(curves.modules(spec))
 
 
-def of_figure() -> list[Path]:
-    """Library files behind a figure, given its curves."""
-    return closure([f"{PACKAGE}.figures", curves.__name__])
-
-
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
     waiting, found = list(names), set()

@@ -1,177 +1,169 @@
-"""Paper-style figures: e^ε − 1 over the number of users n, a panel per experiment and regime.
+"""Paper-style figures: e^ε − 1 over the number of users n, in rows of panels.
 
-Figures 2 and 3 of the paper (Su, Cheng, Wang, arXiv 2504.07414). The same data give the same
-bytes: looks are fixed here, whatever the user's matplotlibrc says, and files carry no dates.
+Figures 2–7 of the paper (Su, Cheng, Wang, arXiv 2504.07414).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import matplotlib.style
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatterSciNotation
 
-from shufflebounds import validation
-from shufflebounds.files import written_whole
+from shufflebounds.drawing import (
+    LONE_ROW_HEIGHT,
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    FloatArray,
+    check,
+    fixed_looks,
+    numbers,
+    write,
+)
 
-FloatArray = NDArray[np.float64]
+Panel = Mapping[str, Any]
+Line = Mapping[str, Any]
 
-# Inches.
-PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
-PANEL_HEIGHT = 2.3
+PANEL_HEIGHT = 2.3  # inches
 
 MARKERS = 6  # of a curve, about
 
-THEME = {
-    **sns.axes_style("whitegrid"),
-    **sns.plotting_context("paper", font_scale=0.95),
-    "font.family": "DejaVu Sans",
-    "figure.labelsize": "medium",
-    "axes.xmargin": 0.02,
-    "axes.edgecolor": "0.6",
-    "axes.linewidth": 0.6,
-    "grid.color": "0.85",
-    "grid.linewidth": 0.6,
-    "xtick.major.size": 0.0,
-    "ytick.major.size": 0.0,
-    "xtick.minor.size": 0.0,
-    "ytick.minor.size": 0.0,
-    "legend.frameon": False,
-    "legend.handlelength": 3.2,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-}
-METADATA = {
-    "pdf": {"Creator": "shufflebounds", "Producer": None, "CreationDate": None},
-    "png": {"Software": "shufflebounds"},
-}
 
-# Outside settings must rule neither the making of a figure nor its writing.
-_fixed_looks = matplotlib.style.context(["default", THEME])
+def draw(frame: pd.DataFrame, panels: Sequence[Sequence[Panel]], paths: Sequence[Path]) -> None:
+    """Write the `figure` of the same arguments to each path, as `drawing.write` does."""
+    write(lambda: figure(frame, panels), paths)
 
 
-@_fixed_looks
-def draw(
-    frame: pd.DataFrame,
-    layout: Mapping[str, Any],
-    style: Mapping[str, Any],
-    paths: Sequence[Path],
-) -> None:
-    """Write the `figure` of the same arguments to each path, as its suffix says: PDF or PNG.
-
-    A file is replaced at once or not at all. Raises ValueError where `figure` does and for any
-    other suffix.
-    """
-    for path in paths:
-        validation.choice(f"suffix of {path}", path.suffix, [f".{kind}" for kind in METADATA])
-    for path in paths:
-        # A figure apiece: saving one lays it out, and a second file would depend on the first.
-        _write(figure(frame, layout, style), path)
-
-
-@_fixed_looks
-def figure(frame: pd.DataFrame, layout: Mapping[str, Any], style: Mapping[str, Any]) -> Figure:
-    """The figure of some curves: experiments are rows of panels, regimes columns.
+@fixed_looks
+def figure(frame: pd.DataFrame, panels: Sequence[Sequence[Panel]]) -> Figure:
+    """The figure of some curves, with one legend for all panels.
 
     Parameters
     ----------
     frame
         Curve files put together: one row per experiment, regime, curve and n, with ``bound``,
         ``epsilon_lower`` and ``epsilon_upper`` (natural logs).
-    layout
-        ``experiments`` and ``curves``: names in drawing order; ``regimes``: name to ``eps0`` and
-        ``label``.
-    style
-        ``experiments``: name to label; ``curves``: name to ``label``, ``color``, ``line`` and,
-        optionally, ``marker`` and ``width`` (points).
+    panels
+        Rows of panels; those of a column share their y axis. A panel has a ``title`` (mathtext
+        allowed) and ``lines`` in drawing order. A line says which curve it draws (``experiment``,
+        ``regime``, ``curve``) and how: ``label``, ``color``, ``line`` and, optionally, ``marker``
+        and ``width`` (points). The legend gives each label once, however many lines bear it.
 
     Raises
     ------
     ValueError
-        Where a panel lacks a curve, or a curve has a value that no panel can show.
+        Where rows differ in their number of panels, a panel has no lines, lines with the same label
+        look different, `frame` lacks a curve, or a curve has a value that no panel can show.
 
     """
-    rows, columns = len(layout["experiments"]), len(layout["regimes"])
+    columns = _columns(panels)
+    _check_lines(list(chain.from_iterable(panels)))
     fig = Figure(figsize=(PAGE_WIDTH * min(columns / 2, 1), 1), layout="constrained")
-    axes = fig.subplots(rows, columns, sharex=True, sharey="col", squeeze=False)
-    for experiment, row in zip(layout["experiments"], axes, strict=True):
-        for regime, ax in zip(layout["regimes"], row, strict=True):
-            for position, curve in enumerate(layout["curves"]):
-                n, y = _points(frame, experiment, regime, curve)
-                _plot(ax, n, y, style["curves"][curve], position)
-            name, facts = style["experiments"][experiment], layout["regimes"][regime]
-            ax.set_title(f"{name}, {facts['label']} $\\varepsilon_0$ = {facts['eps0']:g}")
-            ax.set(xscale="log", yscale="log")
-            ax.grid(which="minor", linewidth=0.25)
+    axes = fig.subplots(len(panels), columns, sharex=True, sharey="col", squeeze=False)
+    for ax, panel in zip(axes.flat, chain.from_iterable(panels), strict=True):
+        for position, line in enumerate(panel["lines"]):
+            _plot(ax, *_points(frame, line), line, position)
+        ax.set(title=panel["title"], xscale="log", yscale="log")
+        ax.grid(which="minor", linewidth=0.25)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_formatter(_MinorLabels())
     fig.supxlabel("number of users $n$")
     fig.supylabel(r"$e^{\varepsilon} - 1$")
-    fig.set_figheight(min(rows * PANEL_HEIGHT + _add_legend(fig, axes[0, 0]), PAGE_HEIGHT))
+    height = max(len(panels) * PANEL_HEIGHT, LONE_ROW_HEIGHT) + _add_legend(fig)
+    fig.set_figheight(min(height, PAGE_HEIGHT))
     return fig
 
 
-def _points(
-    frame: pd.DataFrame, experiment: str, regime: str, curve: str
-) -> tuple[FloatArray, FloatArray]:
+def _columns(panels: Sequence[Sequence[Panel]]) -> int:
+    sizes = [len(row) for row in panels]
+    if len(set(sizes)) != 1 or 0 in sizes:
+        raise ValueError(f"rows of panels must be equally long, and not empty, got {sizes} panels")
+    return sizes[0]
+
+
+def _check_lines(panels: Sequence[Panel]) -> None:
+    looks: dict[str, dict[str, Any]] = {}
+    for panel in panels:
+        if not panel["lines"]:
+            raise ValueError(f"panel {panel['title']!r} must have at least one line, got none")
+        for line in panel["lines"]:
+            label, look = line["label"], _look(line)
+            if looks.setdefault(label, look) != look:
+                raise ValueError(
+                    f"lines with the label {label!r} must look alike, got {looks[label]} and {look}"
+                )
+
+
+def _look(line: Line) -> dict[str, Any]:
+    return {
+        "color": line["color"],
+        "linestyle": line["line"],
+        "linewidth": line.get("width", 1.2),
+        "marker": line.get("marker", ""),
+    }
+
+
+def _points(frame: pd.DataFrame, line: Line) -> tuple[FloatArray, FloatArray]:
     """One curve: n, ascending, and e^ε − 1 at the end of each enclosure that bounds the truth."""
+    experiment, regime, curve = line["experiment"], line["regime"], line["curve"]
     where = f"curve {curve!r} of experiment {experiment!r} in regime {regime!r}"
     chosen = (frame["experiment"] == experiment) & (frame["regime"] == regime)
     rows = frame[chosen & (frame["curve"] == curve)].sort_values("n")
     if rows.empty:
         raise ValueError(f"{where} must be among the data, got none of its rows")
     end = rows["epsilon_lower"].where(rows["bound"] == "lower", rows["epsilon_upper"])
-    # An empty cell, or anything else that is no number, becomes NaN.
-    n, eps = (pd.to_numeric(cells, errors="coerce").to_numpy(float) for cells in (rows["n"], end))
-    for name, values, valid in (("n", n, n > 0.0), ("epsilon", eps, eps >= 0.0)):
-        wrong = values[~(valid & np.isfinite(values))]
-        if wrong.size:
-            allowed = "finite and positive" if name == "n" else "finite and at least 0"
-            raise ValueError(f"{name} must be {allowed}, got {wrong[0]} in {where}")
+    n, eps = numbers(rows["n"]), numbers(end)
+    check("n", n, n > 0.0, "finite and positive", where)
+    check("n", n[1:], np.diff(n) > 0.0, "another in every row", where)
+    check("epsilon", eps, eps >= 0.0, "finite and at least 0", where)
     return n, np.expm1(eps)
 
 
-def _plot(ax: Axes, n: FloatArray, y: FloatArray, look: Mapping[str, Any], position: int) -> None:
+def _plot(ax: Axes, n: FloatArray, y: FloatArray, line: Line, position: int) -> None:
     """One curve, the `position`-th of its panel."""
-    width = look.get("width", 1.2)
+    look = _look(line)
+    if n.size == 1 and not look["marker"]:
+        look["marker"] = "."  # A single point has no line to be seen by.
     step = max(1, n.size // MARKERS)
     # Multiples of the golden ratio: markers of curves that run together keep apart.
     first = int(position * 0.618 % 1.0 * step)
     ax.plot(
         n,
         y,
-        label=look["label"],
-        color=look["color"],
-        linestyle=look["line"],
-        linewidth=width,
-        # A single point has no line to be seen by.
-        marker=look.get("marker", "" if n.size > 1 else "."),
-        markersize=3.0 + width,
+        label=line["label"],
+        **look,
+        markersize=3.0 + look["linewidth"],
         markevery=(first, step),
         # Thin over thick: upper and lower bound nearly coincide.
-        zorder=2.0 + 1.0 / width,
+        zorder=2.0 + 1.0 / look["linewidth"],
     )
 
 
-def _add_legend(fig: Figure, ax: Axes) -> float:
+class _MinorLabels(LogFormatterSciNotation):
+    """Labels between powers of ten, for an axis that shows fewer than two of those."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """No label for 3 and 6, 30 and 60, …: they would touch their neighbours'."""
+        return "" if f"{x:.0e}"[0] in "36" else super().__call__(x, pos)
+
+
+def _add_legend(fig: Figure) -> float:
     """One legend above all panels, in as few rows as fit; returns its height in inches."""
-    handles, _ = ax.get_legend_handles_labels()
-    for rows in range(1, len(handles) + 1):
-        columns = -(-len(handles) // rows)
-        legend = fig.legend(handles=handles, loc="outside upper center", ncols=columns)
+    lines: dict[str, Line2D] = {}
+    for line in chain.from_iterable(ax.get_lines() for ax in fig.axes):
+        lines.setdefault(line.get_label(), line)
+    for rows in range(1, len(lines) + 1):
+        columns = -(-len(lines) // rows)
+        legend = fig.legend(handles=lines.values(), loc="outside upper center", ncols=columns)
         extent = legend.get_window_extent()
         if extent.width <= fig.bbox.width or columns == 1:
             break
         legend.remove()
     return extent.height / fig.dpi
-
-
-def _write(fig: Figure, path: Path) -> None:
-    kind = path.suffix.removeprefix(".")
-    with written_whole(path) as part:
-        fig.savefig(part, format=kind, metadata=METADATA[kind])

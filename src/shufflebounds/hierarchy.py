@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from shufflebounds import amplification, curves, markdown, randomizers, validation
+from shufflebounds import amplification, building, curves, descriptions, markdown, validation
 from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, require
@@ -112,8 +112,7 @@ def measure(
     Parameters
     ----------
     mechanisms
-        A name for each, and its description: ``type`` (a mechanism's name) and its parameters
-        other than ε₀.
+        A name for each, and its description, as `building.randomizer` takes it.
     eps0, n
         ε₀ of a report (natural log) and numbers of users.
     delta, rtol
@@ -137,7 +136,7 @@ def measure(
     settings = {"delta": validation.delta(delta), "rtol": validation.rtol(rtol)}
     # All of them before the first ε: a bad description should not cost minutes.
     specific = {
-        (name, level): _specific(level, **description)
+        (name, level): _specific(description, level)
         for name, description in mechanisms.items()
         for level in levels
     }
@@ -160,7 +159,7 @@ def measure(
             rows.append(
                 {
                     "name": name,
-                    "mechanism": _description(**description),
+                    "mechanism": descriptions.text(description),
                     "eps0": level,
                     "n": users,
                     **_ends(enclosures),
@@ -190,16 +189,11 @@ def write(frame: pd.DataFrame, csv: str | os.PathLike[str], page: str | os.PathL
         part.write_text(_page(frame), encoding="utf-8", newline="\n")
 
 
-def _specific(eps0: float, *, type: str, **parameters: object) -> tuple[Decomposition, ...]:
+def _specific(description: Mapping, eps0: float) -> tuple[Decomposition, ...]:
     """The coarsened clone, the blanket and the lower bound of a mechanism."""
-    randomizer = randomizers.mechanism(type)(eps0=eps0, **parameters)
+    randomizer = building.randomizer(description, eps0)
     blanket = randomizer.blanket()
     return coarsened(blanket, eps0), blanket, randomizer.dataset_pair()
-
-
-def _description(type: str, **parameters: object) -> str:
-    listed = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"{type}({listed})" if listed else type
 
 
 def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:

@@ -11,28 +11,46 @@ import config_check
 import matrix
 import sources
 
-try:
-    config_check.check(config)
-except config_check.ConfigError as mistake:
-    # The sentence alone: Snakemake would add places in this file to an exception.
-    sys.exit(str(mistake))
+from shufflebounds import descriptions, randomizers
+
+# Jobs read this file again; the configuration has passed by then.
+if workflow.is_main_process:
+    try:
+        config_check.check(config)
+    except config_check.ConfigError as mistake:
+        # The sentence alone: Snakemake would add places in this file to an exception.
+        sys.exit(str(mistake))
 
 CURVE = "results/curves/{experiment}/{regime}/{curve}.csv"
+CURVE_BENCHMARK = "results/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"
+DISTRIBUTION = "results/distributions/{distribution}.csv"
+ENVIRONMENT = "../../environment.yml"
+
+
+def names(section):
+    """A pattern for the names of a section of the configuration."""
+    return "|".join(config.get(section, [])) or "(?!)"
 
 
 wildcard_constraints:
-    experiment="|".join(config["experiments"]),
-    regime="|".join(config["regimes"]),
-    curve="|".join(config["curves"]),
-    figure="|".join(config["figures"]),
+    experiment=names("experiments"),
+    regime=names("regimes"),
+    curve=names("curves"),
+    figure=names("figures"),
+    distribution=names("distributions"),
+    table="|".join(matrix.TABLES),
 
 
 def final_outputs():
-    curves = [CURVE.format(**curve._asdict()) for curve in matrix.curves(config)]
-    figures = [
-        f"figures/{figure}.{kind}" for figure in config["figures"] for kind in ("pdf", "png")
+    """Everything the configuration asks for."""
+    curves = files(CURVE, matrix.curves(config))
+    drawn = [*config["figures"], *config.get("distributions", [])]
+    figures = [f"figures/{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
+    tables = [
+        f"results/tables/{name}.{kind}" for name in matrix.tables(config) for kind in ("csv", "md")
     ]
-    return curves + figures
+    claims = ["results/claims.csv", "results/claims.md"] if "claims" in config else []
+    return curves + figures + tables + claims
 
 
 def curve_spec(wildcards):
@@ -43,22 +61,48 @@ def curve_sources(wildcards):
     return relative(sources.of_curve(curve_spec(wildcards)))
 
 
+def files(pattern, curves):
+    return [pattern.format(**curve._asdict()) for curve in curves]
+
+
 def figure_curves(wildcards):
-    return [
-        CURVE.format(**curve._asdict()) for curve in matrix.figure_curves(config, wildcards.figure)
-    ]
+    return files(CURVE, matrix.figure_curves(config, wildcards.figure))
 
 
-def figure_sources(wildcards):
-    return relative(sources.of_figure())
+def figure_panels(wildcards):
+    return matrix.figure_panels(config, wildcards.figure)
 
 
-def figure_layout(wildcards):
-    return matrix.figure_layout(config, wildcards.figure)
+def distribution_spec(wildcards):
+    return matrix.distribution_spec(config, wildcards.distribution)
 
 
-def figure_style(wildcards):
-    return matrix.figure_style(config, wildcards.figure)
+def claim_files(pattern):
+    """The file of every curve that a claim is measured on, once."""
+    claimed = [curve for curves in matrix.claim_curves(config).values() for curve in curves]
+    return files(pattern, dict.fromkeys(claimed))
+
+
+def claim_params():
+    return {claim: files(CURVE, curves) for claim, curves in matrix.claim_curves(config).items()}
+
+
+def library(*modules, described=()):
+    """Library files behind some of its modules and some descriptions of mechanisms, as inputs."""
+    used = [f"randomizers.{name}" for one in described for name in descriptions.mechanisms(one)]
+    return relative(sources.closure([f"shufflebounds.{name}" for name in [*modules, *used]]))
+
+
+def every_mechanism():
+    return [{"type": name} for name in randomizers.mechanism_names()]
+
+
+def distribution_sources(wildcards):
+    return library("distribution", described=[distribution_spec(wildcards)["mechanism"]])
+
+
+def hierarchy_sources(wildcards):
+    return library("hierarchy", described=matrix.hierarchy_spec(config)["mechanisms"].values())
 
 
 def relative(paths):

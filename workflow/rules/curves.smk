@@ -7,9 +7,9 @@ rule curve:
     log:
         "results/logs/curves/{experiment}/{regime}/{curve}.log",
     benchmark:
-        "results/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"
+        CURVE_BENCHMARK
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=1000,
@@ -18,3 +18,25 @@ rule curve:
         spec=curve_spec,
     script:
         "../scripts/curve.py"
+
+
+rule distribution:
+    """Compute the distribution of one privacy amplification random variable."""
+    input:
+        sources=distribution_sources,
+    output:
+        csv=DISTRIBUTION,
+    log:
+        "results/logs/distributions/{distribution}.log",
+    benchmark:
+        "results/benchmarks/distributions/{distribution}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        spec=distribution_spec,
+    script:
+        "../scripts/distribution.py"

@@ -1,7 +1,7 @@
 rule figure:
     """Draw one figure of the paper from its curves."""
     input:
-        sources=figure_sources,
+        sources=library("figures", "curves"),
         curves=figure_curves,
     output:
         pdf=report(
@@ -21,13 +21,46 @@ rule figure:
     benchmark:
         "results/benchmarks/figures/{figure}.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
     params:
-        layout=figure_layout,
-        style=figure_style,
+        panels=figure_panels,
     script:
         "../scripts/figure.py"
+
+
+rule distribution_figure:
+    """Draw the distribution of one privacy amplification random variable."""
+    input:
+        sources=library("distribution_figure"),
+        csv=DISTRIBUTION,
+    output:
+        pdf=report(
+            "figures/{distribution}.pdf",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{distribution}", "format": "PDF"},
+        ),
+        png=report(
+            "figures/{distribution}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{distribution}", "format": "PNG"},
+        ),
+    log:
+        "results/logs/figures/{distribution}.log",
+    benchmark:
+        "results/benchmarks/figures/{distribution}.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        title=lambda wildcards: config["distributions"][wildcards.distribution]["title"],
+    script:
+        "../scripts/distribution_figure.py"

@@ -13,6 +13,6 @@ from shufflebounds import curves, figures
 paths = [Path(path) for path in snakemake.output]
 try:
     frame = pd.concat([curves.read(path) for path in snakemake.input.curves], ignore_index=True)
-    figures.draw(frame, snakemake.params.layout, snakemake.params.style, paths)
+    figures.draw(frame, snakemake.params.panels, paths)
 except ValueError as mistake:
     sys.exit(str(mistake))
