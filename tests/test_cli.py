@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -10,17 +11,25 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shufflebounds as sb
 from shufflebounds import Enclosure, PrecisionError, __version__, cli, curves, randomizers
+from shufflebounds.cli import looks, parameters, report, rounding
+from shufflebounds.cli.answers import Finding, largest, smallest
+from shufflebounds.cli.mistakes import Imprecise
+from shufflebounds.cli.options import of_a_report
+from shufflebounds.cli.report import Report
 from shufflebounds.randomizers.krr import KRR
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +63,23 @@ def value(text: str, label: str) -> Decimal:
 def holds(enclosure: dict, truth: float, tolerance: float = 1e-8) -> bool:
     lower, upper = enclosure["lower"], enclosure["upper"]
     return lower * (1 - tolerance) <= truth <= upper * (1 + tolerance)
+
+
+def shuffled(rows: np.ndarray, others: int, eps: float, n: int) -> float:
+    """D(ε) of the histograms of n reports, by enumeration; `rows` are the inputs of a channel.
+
+    The victim holds 0 or 1, everyone else the input `others`.
+    """
+    masses = Counter()
+    for outputs in itertools.product(range(rows.shape[1]), repeat=n):
+        rest = math.prod(rows[others, output] for output in outputs[1:])
+        for victim in (0, 1):
+            masses[tuple(sorted(outputs)), victim] += rows[victim, outputs[0]] * rest
+    histograms = {histogram for histogram, _ in masses}
+    return max(
+        sum(max(0.0, masses[h, x] - math.exp(eps) * masses[h, 1 - x]) for h in histograms)
+        for x in (0, 1)
+    )
 
 
 # Answers.
@@ -113,7 +139,120 @@ def test_the_parts_of_a_joint_share_eps0():
     found = answer("delta", *joint, "--n", "1", "--eps", "0.3")
     assert holds(found["upper_bound"], truth, 1e-12)
     assert found["k_joint"] == 2
-    assert "2 reports together, each at eps0/2" in found["notes"][0]
+    (note,) = found["notes"]
+    assert "2 reports together, each at eps0/2" in note
+    assert "any number of the coordinates: all of them is the worst" in note
+
+
+@pytest.mark.parametrize(("eps", "others"), [("0.1", "third"), ("0.3", "x1")])
+def test_the_lower_bound_is_the_best_of_its_kind(eps, others):
+    rows = KRR(k=4, eps0=0.5).matrix()
+    truth = {name: shuffled(rows, x2, float(eps), 2) for name, x2 in (("third", 2), ("x1", 1))}
+    assert others == max(truth, key=truth.get)
+    arguments = ("delta", "--mechanism", "krr", "--k", "4", "--eps0", "0.5", "--eps", eps)
+    found = answer(*arguments, "--n", "2")["lower_bound"]
+    assert holds(found, truth[others], 1e-12)
+    assert found["others"] == others
+    (row,) = (
+        line for line in succeed(*arguments, "--n", "2").stdout.splitlines() if "analysis" in line
+    )
+    assert row.split()[-1] == others
+
+
+def test_a_target_is_missed_by_the_best_of_all_others():
+    """The eps0 and the users that one choice of x2 rules out, the other may not."""
+    target = ("--mechanism", "krr", "--k", "4", "--eps", "0.3")
+    rows = KRR(k=4, eps0=0.5).matrix()
+    least, most = sorted(shuffled(rows, x2, 0.3, 2) for x2 in (1, 2))
+    delta = repr(float(least + most) / 2)
+    found = answer("eps0", *target, "--n", "2", "--delta", delta)["lower_bound"]
+    assert found["upper"] < 0.5
+    assert found["others"] == "x1"
+    found = answer("users", *target, "--eps0", "0.5", "--delta", delta)["lower_bound"]
+    assert found["lower"] >= 3
+    assert found["others"] == "x1"
+
+
+@pytest.mark.parametrize(
+    ("findings", "pick", "expected"),
+    [
+        (
+            {"u": Finding(Enclosure(1.0, 2.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
+            largest,
+            Finding(Enclosure(3.0, 4.0), "", "v"),
+        ),
+        (
+            {"u": Finding(Enclosure(1.0, 5.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
+            largest,
+            Finding(Enclosure(3.0, 5.0), "wide", "v"),
+        ),
+        (
+            {"u": Finding(Enclosure(1.0, 5.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
+            smallest,
+            Finding(Enclosure(1.0, 4.0), "wide", "v"),
+        ),
+        (
+            {"u": Finding(Enclosure(1.0, 2.0)), "v": Finding(Enclosure(3.0, math.inf), "wide")},
+            smallest,
+            Finding(Enclosure(1.0, 2.0), "", "u"),
+        ),
+    ],
+)
+def test_of_several_enclosures_each_end_is_the_extreme_one(findings, pick, expected):
+    assert pick(findings) == expected
+
+
+def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
+    rows = KRR(k=4, eps0=1.0).matrix()
+    sampled = np.hstack([0.25 * rows, np.full((4, 1), 0.75)])
+    arguments = ("--mechanism", "krr", "--k", "4", "--eps0", "1", "--rate", "0.25", "--eps", "0.2")
+    found = answer("delta", *arguments, "--n", "2")
+    truth = max(shuffled(sampled, x2, 0.2, 2) for x2 in (1, 2))
+    assert holds(found["lower_bound"], truth, 1e-12)
+    alone = answer("delta", *arguments, "--n", "1")
+    assert holds(alone["upper_bound"], shuffled(sampled, 2, 0.2, 1), 1e-12)
+    assert found["rate"] == 0.25
+    (note,) = found["notes"]
+    assert "takes part with probability 0.25" in note
+    text = succeed("delta", *arguments, "--n", "2").stdout
+    assert text.startswith("KRR(k=4, eps0=1.0) at rate 0.25, n = 2 users")
+
+
+def test_each_report_of_a_joint_is_sampled_on_its_own():
+    rows = np.hstack([0.25 * KRR(k=4, eps0=1.0).matrix(), np.full((4, 1), 0.75)])
+    both = np.array([np.outer(row, row).ravel() for row in rows])
+    options = ("--mechanism", "krr", "--k", "4", "--eps0", "2", "--rate", "0.25", "--k-joint", "2")
+    found = answer("delta", *options, "--eps", "0.2", "--n", "1")
+    assert holds(found["upper_bound"], shuffled(both, 2, 0.2, 1), 1e-12)
+    assert [note.split(" with ")[0] for note in found["notes"][1:]] == [
+        "Each of these reports is sent"
+    ]
+    text = succeed("delta", *options, "--eps", "0.2", "--n", "1").stdout
+    assert text.startswith("2 x KRR(k=4, eps0=1.0) at rate 0.25,")
+
+
+def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
+    options = ("--mechanism", "laplace", "--k-joint", "2", "--n", "1e4", "--delta", "1e-6")
+    found = answer("eps0", *options, "--eps", "0.3")["upper_bound"]
+    assert found["upper"] - found["lower"] <= 1e-3 * found["upper"]
+    at = {end: ("--eps0", repr(value)) for end, value in found.items()}
+    # In as many cells as there are by default.
+    assert answer("epsilon", *options, *at["lower"])["upper_bound"]["upper"] <= 0.3 * 1.001
+    assert answer("epsilon", *options, *at["upper"])["upper_bound"]["lower"] >= 0.3 * 0.999
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cells"),
+    [
+        (Report("laplace", {}, 4), [8, 16, 32, None]),
+        (Report("laplace", {"cells": 5}), [5]),
+        (Report("krr", {"k": 10}), [None]),
+    ],
+)
+def test_only_open_numbers_of_cells_start_small(chosen, cells):
+    finer = list(chosen.coarse_to_fine())
+    assert [other.parameters.get("cells") for other in finer] == cells
+    assert finer[-1] == chosen
 
 
 def test_json_has_these_keys():
@@ -123,6 +262,7 @@ def test_json_has_these_keys():
         "mechanism",
         "parameters",
         "k_joint",
+        "rate",
         "eps0",
         "n",
         "delta",
@@ -134,6 +274,8 @@ def test_json_has_these_keys():
     ]
     assert found["version"] == __version__
     assert found["parameters"] == {"k": 10}
+    assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
+    assert list(found["lower_bound"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
 
 
@@ -162,12 +304,20 @@ def test_text_says_what_is_bounded_in_which_unit(command):
     assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
 
 
-def test_laplace_says_what_is_not_proved():
-    options = ("--mechanism", "laplace", "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
-    (note,) = answer("epsilon", *options)["notes"]
+@pytest.mark.parametrize("domain", ["binary", "interval"])
+def test_laplace_says_what_is_not_proved(domain):
+    options = ("--mechanism", "laplace", "--domain", domain, "--eps0", "1", "--n", "1e4")
+    (note,) = answer("epsilon", *options, "--delta", "1e-6")["notes"]
     assert "nobody has proved that this pair is the worst" in note
+    assert ("for inputs 0 and 1 only" in note) == (domain == "binary")
+    assert ("upper bound may be too optimistic" in note) == (domain == "interval")
     assert "nobody has proved that" in randomizers.mechanism("laplace").__doc__
-    assert "nobody has proved" in succeed("epsilon", *options).stdout.replace("\n", " ")
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "nobody has proved" in text.replace("\n", " ")
+
+
+def test_what_is_proved_needs_no_caveat():
+    assert answer("epsilon", *AT_4, "--delta", "1e-6")["notes"] == []
 
 
 # Rounding.
@@ -176,7 +326,7 @@ def test_laplace_says_what_is_not_proved():
 @settings(deadline=None)
 @given(st.floats(min_value=0.0, allow_nan=False, allow_infinity=False))
 def test_what_is_printed_is_on_the_safe_side_and_close(number):
-    up, down = (Decimal(cli._outward(number, up=up)) for up in (True, False))
+    up, down = (Decimal(rounding.outward(number, up=up)) for up in (True, False))
     assert down <= Decimal(number) <= up
     assert up - down <= Decimal(number) * Decimal("1.0001e-5")
 
@@ -185,7 +335,7 @@ def test_what_is_printed_is_on_the_safe_side_and_close(number):
 @given(st.floats(0.0, 1e300), st.floats(0.0, 1.0))
 def test_a_width_is_rounded_up(upper, ratio):
     found = Enclosure(upper * ratio, upper)
-    printed = cli._width(found).removesuffix(" (exact)")
+    printed = rounding.width(found).removesuffix(" (exact)")
     assert Decimal(printed) >= Decimal(found.relative_width)
 
 
@@ -225,7 +375,7 @@ def vague(monkeypatch):
 @pytest.mark.usefixtures("vague")
 def test_a_wide_enclosure_is_printed_and_reported(command, target):
     text = run(command, *AT_4, *target)
-    assert text.exit_code == cli.IMPRECISE
+    assert text.exit_code == Imprecise.exit_code
     assert value(text.stdout, "may be claimed") == Decimal("0.5")
     assert text.stderr.startswith("Error: ")
     assert "known only roughly" in text.stderr
@@ -238,7 +388,7 @@ def test_a_wide_enclosure_is_printed_and_reported(command, target):
 def test_a_curve_that_is_not_precise_says_where(tmp_path):
     path = tmp_path / "curve.csv"
     result = run("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "-o", str(path))
-    assert result.exit_code == cli.IMPRECISE
+    assert result.exit_code == Imprecise.exit_code
     assert re.fullmatch(r"Error: known only roughly, in curve .* at n = 1000\n", result.stderr)
     assert not path.exists()
 
@@ -273,6 +423,19 @@ def test_a_curve_is_the_table_of_the_library():
             assert [float(row[end]) for row in mine] == theirs[end].tolist()
 
 
+def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
+    sampled = (*KRR10, "--k-joint", "2", "--rate", "0.5", "--eps0", "4", "--delta", "1e-6")
+    grid = ("--start", "1e4", "--stop", "1e4", "--points", "1")
+    result = succeed("curve", *sampled, *grid)
+    rows = {row["bound"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
+    found = answer("epsilon", *sampled, "--n", "1e4", "--rtol", "1e-4")
+    for bound, name in {"upper": "upper_bound", "lower": "lower_bound", "clone": "clone"}.items():
+        assert float(rows[bound]["epsilon_upper"]) == found[name]["upper"]
+    assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
+    assert rows["lower"]["others"] == found["lower_bound"]["others"]
+    assert result.stderr.splitlines() == found["notes"]
+
+
 def test_a_curve_is_written_and_drawn(tmp_path):
     table, plot = tmp_path / "curve.csv", tmp_path / "curve.png"
     result = succeed(*CURVE, "--points", "3", "-o", str(table), "--plot", str(plot))
@@ -281,12 +444,24 @@ def test_a_curve_is_written_and_drawn(tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("shufflebounds.figures.draw", lambda *args: drawn.extend(args))
+    path = tmp_path / "curve.png"
+    succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
+    table, [[panel]], paths = drawn
+    assert panel["title"] == r"KRR(k=10) at rate 0.5, with $\varepsilon_0$ = 4"
+    assert [line["label"] for line in panel["lines"]] == ["lower bound"]
+    assert {line["curve"] for line in panel["lines"]} == set(table["curve"])
+    assert paths == [path]
+
+
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
-    assert curves.BOUNDS == cli.BOUNDS
-    bounds = [part for bound in cli.BOUNDS for part in ("--bound", bound)]
+    assert curves.BOUNDS == looks.BOUNDS == tuple(looks.LOOKS)
+    bounds = [part for bound in looks.BOUNDS for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
     result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(cli.BOUNDS)
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(looks.BOUNDS)
     assert plot.read_bytes().startswith(b"%PDF")
 
 
@@ -313,10 +488,21 @@ def test_mechanisms_are_listed_with_their_parameters():
 
 @pytest.mark.parametrize("name", randomizers.mechanism_names())
 def test_every_parameter_of_a_mechanism_is_an_option(name):
-    own = {field.name for field in fields(randomizers.mechanism(name))} - {"eps0"}
-    given = [part for parameter in sorted(own) for part in (cli._flag(parameter), "5")]
+    values = {"domain": "interval", "others": 0.5}
+    own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
+    given = [part for name in own for part in (parameters.flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
-    assert answer("epsilon", *options)["parameters"] == dict.fromkeys(own, 5)
+    assert answer("epsilon", *options)["parameters"] == own
+
+
+def test_a_parameter_may_be_a_name_or_a_fraction():
+    options = ("epsilon", "--mechanism", "laplace", "--domain", "interval", "--others", "0.5")
+    found = answer(*options, "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    laplace = sb.Laplace(eps0=1.0, domain="interval", others=0.5)
+    half = sb.epsilon(laplace.dataset_pair(), n=10_000, delta=1e-6)
+    assert found["lower_bound"] == {"lower": half.lower, "upper": half.upper, "others": "1/2"}
+    free = answer(*options[:-2], "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    assert free["lower_bound"]["lower"] > half.lower
 
 
 @dataclass(frozen=True)
@@ -329,7 +515,7 @@ class Coin(KRR):
 def test_a_new_mechanism_needs_no_edit_of_the_command(monkeypatch):
     monkeypatch.setattr(randomizers, "mechanism_names", lambda: ["coin"])
     monkeypatch.setattr(randomizers, "mechanism", lambda _: Coin)
-    command = click.command()(cli._of_a_mechanism(lambda report: click.echo(report.part(1.0))))
+    command = click.command()(of_a_report(lambda report: click.echo(report.randomizer(1.0))))
     options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25"]
     result = CliRunner().invoke(command, options)
     assert result.stdout == "Coin(k=2, eps0=1.0, bias=0.25)\n"
@@ -353,7 +539,7 @@ def test_ways_to_write_a_number_of_users(text):
 
 MISTAKES = {
     "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
-    "an unknown option": (["epsilon", *options(), "--domain", "3"], "no such option '--domain'"),
+    "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
     "an extra argument": (["epsilon", *options(), "now"], "unexpected extra argument"),
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
@@ -366,6 +552,25 @@ MISTAKES = {
     ),
     "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
     "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),
+    "an unknown name": (
+        ["epsilon", *options(mechanism="laplace", k=None, domain="cube")],
+        "domain must be one of binary, interval, got 'cube'",
+    ),
+    "no fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="half")],
+        "'half' is not a valid float",
+    ),
+    "a bad fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="0.5")],
+        "others must be 1 on the binary domain, got 0.5",
+    ),
+    "a NaN fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="nan")],
+        "others must be a finite number, got nan",
+    ),
+    "a rate above 1": (["epsilon", *options(rate="1.5")], "0 <= rate <= 1, got 1.5"),
+    "a NaN rate": (["eps0", *options(eps0=None, eps="1", rate="nan")], "rate <= 1, got nan"),
+    "a curve at no rate": (["curve", *options(n=None, rate="-1")], "0 <= rate <= 1, got -1.0"),
     "no whole n": (["epsilon", *options(n="1000.5")], "'1000.5' is not a whole number"),
     "no number n": (["epsilon", *options(n="many")], "'many' is not a whole number"),
     "NaN users": (["epsilon", *options(n="nan")], "'nan' is not a whole number"),
@@ -388,6 +593,12 @@ MISTAKES = {
     "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),
     "bad delta for users": (["users", *options(n=None, eps="1", delta="0")], "got 0.0"),
     "no part": (["epsilon", *options(k_joint="0")], "k_joint must be an integer >= 1, got 0"),
+    "too many parts": (["epsilon", *options(k_joint="1e9")], "k_joint must be an integer <= 100"),
+    "too large a joint": (
+        ["epsilon", *options(mechanism="laplace", k=None, cells="5000", k_joint="4")],
+        "a joint of 4 reports",
+    ),
+    "a bad mechanism of a curve": (["curve", *options(n=None, k="1", bound="clone")], "k must be"),
     "rtol too fine": (["epsilon", *options(rtol="1e-12")], "rtol"),
     "rtol too coarse": (["curve", *options(n=None, rtol="0.5")], "rtol"),
     "an empty grid": (["curve", *options(n=None, start="10", stop="9")], "stop must be"),
@@ -420,6 +631,10 @@ def test_a_failed_write_is_a_mistake(tmp_path, monkeypatch):
     assert re.fullmatch(r"Error: cannot write '.*': No space left on device\n", result.stderr)
 
 
+def test_a_joint_has_as_many_parts_as_in_a_curve():
+    assert report.MAX_JOINT == curves.MAX_JOINT
+
+
 def test_the_version_and_the_help():
     assert succeed("--version").stdout.strip() == f"shufflebounds, version {__version__}"
     assert succeed("-h").stdout == succeed("--help").stdout
@@ -443,6 +658,13 @@ def test_the_installed_command_runs():
     done = program("epsilon", *options(), capture_output=True, text=True, check=True)
     assert done.stdout == succeed("epsilon", *options()).stdout
     assert done.stderr == ""
+
+
+def test_the_module_is_the_command():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "shufflebounds.cli", "epsilon", *options()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == succeed("epsilon", *options()).stdout
 
 
 def test_a_mistake_shows_no_traceback():

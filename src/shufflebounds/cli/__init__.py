@@ -1,0 +1,35 @@
+"""The console command ``shufflebounds``.
+
+Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
+every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3, after whatever
+was found, where the engine could not reach the precision asked for.
+"""
+
+from __future__ import annotations
+
+import click
+
+from shufflebounds._version import __version__
+from shufflebounds.cli.curve_files import curve
+from shufflebounds.cli.listing import mechanisms
+from shufflebounds.cli.mistakes import Group
+from shufflebounds.cli.questions import delta, eps0, epsilon, users
+
+__all__ = ["main"]
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="shufflebounds")
+def main() -> None:
+    """Certified differential privacy of shuffled reports.
+
+    n users each send one report through the same local randomizer, and a shuffler hides who sent
+    what. These commands bound the (epsilon, delta) that results, from above and from below.
+
+    All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
+    a mistake; 3 where the precision asked for was out of reach (what was found is still printed).
+    """
+
+
+for command in (epsilon, delta, eps0, users, curve, mechanisms):
+    main.add_command(command)

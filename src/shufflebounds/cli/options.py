@@ -1,0 +1,90 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from shufflebounds import randomizers
+from shufflebounds.cli.parameters import flag, kind, takers
+from shufflebounds.cli.report import Report
+from shufflebounds.cli.values import WHOLE, Name
+
+
+def of_a_report(command: Callable) -> Callable:
+    """Options that say what a user sends; the command receives them as ``report``."""
+    parameters = takers()
+
+    @functools.wraps(command)
+    def wrapped(mechanism: str, k_joint: int, rate: float, **options: Any) -> None:
+        chosen = {name: options.pop(name) for name in parameters}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        command(report=Report(mechanism, given, k_joint, rate), **options)
+
+    choose = click.option(
+        "--mechanism",
+        type=Name(randomizers.mechanism_names()),
+        required=True,
+        help="The local randomizer; `shufflebounds mechanisms` lists them.",
+    )
+    tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
+    join = click.option(
+        "--k-joint",
+        type=WHOLE,
+        default=1,
+        show_default=True,
+        help="How many independent reports at eps0/K a user sends together.",
+        metavar="K",
+    )
+    sample = click.option(
+        "--rate",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="Poisson subsampling: the probability that a report is sent at all.",
+        metavar="R",
+    )
+    # The last one added is the first one listed.
+    for add in reversed([choose, *tune, join, sample]):
+        wrapped = add(wrapped)
+    return wrapped
+
+
+def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callable]:
+    type_ = kind(mechanisms[0], name)
+    return click.option(
+        flag(name),
+        type=WHOLE if type_ is int else type_,
+        help=f"Parameter of {', '.join(mechanisms)}.",
+    )
+
+
+eps0_option = click.option(
+    "--eps0",
+    type=float,
+    required=True,
+    help="Local privacy parameter of all that a user sends: natural logarithm, up to 300.",
+)
+eps_option = click.option(
+    "--eps", type=float, required=True, help="Privacy loss: natural logarithm, at least 0."
+)
+delta_option = click.option(
+    "--delta", type=float, required=True, help="A probability, 1e-300 to below 1."
+)
+users_option = click.option(
+    "--n",
+    type=WHOLE,
+    required=True,
+    help="Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
+)
+rtol_option = click.option(
+    "--rtol",
+    type=float,
+    help="Largest relative width of the enclosures, 1e-9 to 0.1; 1e-4 unless given.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object, all digits."
+)

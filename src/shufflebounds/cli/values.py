@@ -1,0 +1,67 @@
+"""Types of option values, and the one sentence for a value that is none."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class Name(click.Choice):
+    """One of a few names, with a guess at what a wrong one was meant to be."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "NAME"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        return f"It is one of {', '.join(self.choices)}."
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        near = get_close_matches(str(value), self.choices, n=1)
+        guess = f"; did you mean {near[0]}?" if near else "."
+        return f"{value!r} is not one of {', '.join(self.choices)}{guess}"
+
+
+class Whole(click.ParamType):
+    """A whole number, written as 100000, 100_000 or 1e5."""
+
+    name = "integer"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            number = Decimal("nan")
+        # Written out, larger ones would only fill the memory.
+        if number.is_finite() and number.adjusted() > 30:
+            self.fail(f"{value!r} is too large.", param, ctx)
+        if not number.is_finite() or number != int(number):
+            example = "100000, 100_000 or 1e5"
+            self.fail(f"{value!r} is not a whole number such as {example}.", param, ctx)
+        return int(number)
+
+
+class Target(click.Path):
+    """A file to write, in a directory that exists."""
+
+    def __init__(self, suffixes: tuple[str, ...] = ()) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+        self._suffixes = suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))
+        if self._suffixes and path.suffix not in self._suffixes:
+            self.fail(f"{str(path)!r} must end in {' or '.join(self._suffixes)}.", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"Directory {str(path.parent)!r} does not exist.", param, ctx)
+        return path
+
+
+WHOLE = Whole()
