@@ -9,6 +9,7 @@ from test_config import TINY, mistake
 
 import config_check
 import matrix
+from shufflebounds.claims import CURVE_CLAIMS
 
 ROOT = Path(__file__).parents[1]
 
@@ -272,7 +273,7 @@ MECHANISMS = "it must be one of krr10, blh, mix, pair, some"
         (
             ["claims", "improvment"],
             ["fig"],
-            "claims.improvment is no known claim (did you mean improvement?); claims are "
+            "claims.improvment is no known key (did you mean improvement?); the keys here are "
             "improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, joint, "
             "parallel, rappor_domain, hamming, subsampling",
         ),
@@ -305,6 +306,11 @@ def test_names_of_parts_are_replaced_by_what_they_stand_for():
         "mechanism": {"type": "joint", "parts": [{"mechanism": krr}, {"mechanism": mix}]},
         "rate": 0.5,
     }
+
+
+def test_the_schema_knows_every_claim():
+    schema = yaml.safe_load(config_check.SCHEMA.read_text(encoding="utf-8"))["properties"]
+    assert list(schema["claims"]["properties"]) == list(CURVE_CLAIMS)
 
 
 def test_only_what_is_asked_for_is_made():

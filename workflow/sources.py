@@ -32,13 +32,18 @@ def of_curve(spec: Mapping) -> list[Path]:
 
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
+    return list(_closure(frozenset(names)))
+
+
+@cache
+def _closure(names: frozenset[str]) -> tuple[Path, ...]:
     waiting, found = list(names), set()
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             waiting.extend(_imported(name))
-    return sorted(_file(name) for name in found)
+    return tuple(sorted(_file(name) for name in found))
 
 
 @cache
