@@ -125,6 +125,8 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
         return _log_mean_positive_part(g, n, rtol)
     tilted = tilt(g, tilting_point(g, n))
+    if not math.isfinite(tilted.log_mgf_err):
+        return -math.inf, math.inf
     # The loss counts for more the further out in the tail it is.
     depth = 1.0 + abs(n * tilted.log_mgf)
     cells = math.ceil(_CELLS * math.sqrt(depth / rtol))
