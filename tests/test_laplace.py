@@ -1,5 +1,6 @@
 """The Laplace mechanism's two decompositions against its densities."""
 
+import functools
 import itertools
 import math
 
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import shufflebounds as sb
+from shufflebounds.divergence.exact import exact
 
 EPS0 = [0.1, 1.0, 4.0]
 
@@ -269,6 +272,164 @@ def test_cells_are_chosen_by_eps0():
     assert chosen == sorted(chosen)
     assert all(isinstance(cells, int) and cells >= 1 for cells in chosen)
     assert sb.Laplace(1.0) == sb.Laplace(1.0, sb.Laplace(1.0).cells)
+
+
+# The domain [0, 1], where all others may hold 1/2.
+
+
+def interval(eps0, cells=None, others=0.5):
+    return sb.Laplace(eps0, cells, domain="interval", others=others)
+
+
+def moments(eps0, others):
+    """∫ R(0)²/c, ∫ R(1)²/c and ∫ R(0)R(1)/c for the c of reports on `others`, by quadrature."""
+    zero, one, c = (density(eps0, x) for x in (0.0, 1.0, others))
+
+    def integral(f, g):
+        pieces = [(-60.0 / eps0, 0.0), (0.0, others), (others, 1.0), (1.0, 1.0 + 60.0 / eps0)]
+        return math.fsum(
+            quad(lambda y: f(y) * g(y) / c(y), *piece, epsabs=0.0, epsrel=1e-12)[0]
+            for piece in pieces
+            if piece[0] < piece[1]
+        )
+
+    return integral(zero, zero), integral(one, one), integral(zero, one)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_bins_of_one_half_hold_what_its_density_puts_there(eps0):
+    half = density(eps0, 0.5)
+    borders = [math.inf, *map(float, cell_borders(eps0, 4)), -math.inf]
+    expected = [
+        quad(half, left, right, epsabs=0.0, epsrel=1e-12)[0]
+        for right, left in itertools.pairwise(borders)
+    ]
+    inner, blanket = interval(eps0, 4).dataset_pair(), interval(eps0, 4).blanket().inner
+    np.testing.assert_allclose(inner.c, expected, rtol=1e-10)
+    np.testing.assert_array_equal(inner.a, blanket.a)
+    np.testing.assert_array_equal(inner.b, blanket.b)
+    assert math.fsum(inner.c) == pytest.approx(1.0, rel=1e-14)
+    assert inner.is_symmetric()
+
+
+@pytest.mark.parametrize("cells", [1, 2, 13])
+@pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 50.0])
+def test_masses_of_one_half_keep_their_promise_of_accuracy(eps0, cells):
+    """Reports on 1/2 are e^{ε₀/2} times as likely as the less likely of those on 0 and 1."""
+    pair = interval(eps0, cells).dataset_pair()
+    with mpmath.workdps(50 + int(eps0)):
+        for found, exact_masses in (
+            (pair, exact_bins(eps0, cells)),
+            (pair.outer, exact_spread(eps0, cells)),
+        ):
+            grown = mpmath.exp(mpf(eps0) / 2)
+            assert_accurate(found, [(a, b, c * grown) for a, b, c in exact_masses])
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("eps0", EPS0)
+def test_second_moments_of_joint_reports_lie_between_inner_and_outer(eps0, parts):
+    """∫ (R(0) − e^ε R(1))²/c, whose three integrals multiply over the parts."""
+    for others in (0.5, 1.0):
+        aa, bb, ab = (moment**parts for moment in moments(eps0, others))
+        pair = interval(eps0, 6, others).dataset_pair()
+        joint = functools.reduce(sb.Decomposition.joint, [pair] * parts)
+        for eps in (0.0, 0.3 * eps0, eps0):
+            t = math.exp(eps)
+            truth = aa - 2.0 * t * ab + t * t * bb
+            inner, outer = (
+                float(((end.a - t * end.b) ** 2 / end.c).sum()) for end in joint.bounds()
+            )
+            assert inner < truth < outer
+            assert outer - inner < 0.2 * truth
+
+
+def mean_excess(eps0, eps, others, shift):
+    """E (shift + G)₊ for the reports of one user who holds `others`, by quadrature."""
+    zero, one, c = (density(eps0, x) for x in (0.0, 1.0, others))
+
+    def value(y):
+        return shift + (zero(y) - math.exp(eps) * one(y)) / c(y)
+
+    def excess(y):
+        return max(value(y), 0.0) * c(y)
+
+    edges = [0.0, others, 1.0]
+    kinks = [
+        brentq(value, left, right)
+        for left, right in itertools.pairwise(edges)
+        if left < right and value(left) * value(right) < 0.0
+    ]
+    inside = math.fsum(
+        quad(excess, left, right, epsabs=1e-13, epsrel=1e-11)[0]
+        for left, right in itertools.pairwise(sorted([*edges, *kinks]))
+        if left < right
+    )
+    # Beyond 0 and 1 the ratios stay the same.
+    masses = [math.exp(-eps0 * others) / 2.0, math.exp(-eps0 * (1.0 - others)) / 2.0]
+    return inside + sum(m * max(value(y), 0.0) for m, y in zip(masses, (0.0, 1.0), strict=True))
+
+
+@pytest.mark.parametrize("others", [0.5, 1])
+@pytest.mark.parametrize(("eps0", "eps"), [(1.0, 0.1), (1.0, 0.6), (4.0, 1.0)])
+def test_two_users_by_quadrature(eps0, eps, others):
+    """D(ε) = ½ E (G₁ + G₂)₊ as a double integral, atoms beyond 0 and 1 apart."""
+    zero, one, c = (density(eps0, x) for x in (0.0, 1.0, float(others)))
+
+    def given(y):
+        return mean_excess(eps0, eps, float(others), (zero(y) - math.exp(eps) * one(y)) / c(y))
+
+    total = math.fsum(
+        quad(lambda y: c(y) * given(y), *piece, epsabs=1e-9, epsrel=1e-8, limit=200)[0]
+        for piece in itertools.pairwise(sorted({0.0, float(others), 1.0}))
+    )
+    total += math.exp(-eps0 * others) / 2.0 * given(0.0)
+    total += math.exp(-eps0 * (1.0 - others)) / 2.0 * given(1.0)
+    pair = interval(eps0, 24, others).dataset_pair()
+    below, above = (exact(end, eps, 2) for end in pair.bounds())
+    assert below.lower <= 0.5 * total * (1.0 + 1e-7)
+    assert above.upper >= 0.5 * total * (1.0 - 1e-7)
+    assert above.upper - below.lower < 0.01 * total
+
+
+def test_either_choice_of_others_is_a_lower_bound():
+    for eps0 in EPS0:
+        pairs = sb.Laplace(eps0, domain="interval").dataset_pairs()
+        assert list(pairs) == ["1", "1/2"]
+        blanket = sb.epsilon(sb.Laplace(eps0, domain="interval").blanket(), 1000, 1e-6)
+        for others, name in ((1, "1"), (0.5, "1/2")):
+            (pair,) = interval(eps0, None, others).dataset_pairs().items()
+            assert pair[0] == name
+            found = sb.epsilon(pair[1], 1000, 1e-6)
+            assert found == sb.epsilon(pairs[name], 1000, 1e-6)
+            assert found.upper < blanket.lower
+
+
+def test_the_blanket_does_not_depend_on_domain_and_others():
+    for which in (interval(1.0, 5), interval(1.0, 5, None), sb.Laplace(1.0, 5, others=1)):
+        for one, other in zip(
+            which.blanket().bounds(), sb.Laplace(1.0, 5).blanket().bounds(), strict=True
+        ):
+            for name in "abc":
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"domain": "real"}, "domain must be one of binary, interval, got 'real'"),
+        ({"domain": None}, "domain must be one of binary, interval, got None"),
+        ({"domain": ["binary"]}, "domain must be one of binary, interval, got "),
+        ({"others": 0.5}, "others must be 1 on the binary domain, got 0.5"),
+        ({"others": 0.25, "domain": "interval"}, "others must be 1 or 0.5 on the interval domain"),
+        ({"others": "1/2", "domain": "interval"}, "others must be a finite number, got '1/2'"),
+        ({"others": True}, "others must be a finite number, got True"),
+        ({"others": math.nan, "domain": "interval"}, "others must be a finite number, got nan"),
+    ],
+)
+def test_bad_domain_or_others(given, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        sb.Laplace(1.0, **given)
 
 
 @pytest.mark.parametrize("eps0", [0.0, -1.0, math.nan, math.inf, 301.0, True, "1"])

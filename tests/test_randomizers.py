@@ -10,6 +10,7 @@ import pytest
 from scipy.linalg import hadamard
 
 import shufflebounds as sb
+from shufflebounds.divergence.exact import exact
 from shufflebounds.randomizers import mechanism, mechanism_names
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR
 
@@ -109,9 +110,37 @@ def test_closed_forms_are_those_of_the_matrix(kind, size, eps0):
     for x0, x1 in itertools.permutations(range(size), 2):
         brute = sb.Decomposition(matrix[x0], matrix[x1], matrix.min(axis=0))
         assert_same(blanket, brute, eps0)
-    pair = randomizer.dataset_pair()
-    assert_same(pair, sb.Decomposition(*matrix[[0, 1, min(2, size - 1)]]), eps0)
-    assert pair.c.sum() == pytest.approx(1.0, rel=1e-14)
+    pairs = randomizer.dataset_pairs()
+    others = {"x1": 1} if size == 2 else {"third": 2, "x1": 1}
+    assert list(pairs) == list(others)
+    for name, pair in pairs.items():
+        assert_same(pair, sb.Decomposition(*matrix[[0, 1, others[name]]]), eps0)
+        assert pair.c.sum() == pytest.approx(1.0, rel=1e-14)
+    assert_same(randomizer.dataset_pair(), pairs[next(iter(others))], eps0)
+
+
+@pytest.mark.parametrize("randomizer", [sb.KRR(2, 1.0), *(kind(1.0, 2) for kind in OVER_DOMAINS)])
+def test_in_a_domain_of_two_all_others_hold_the_second_input(randomizer):
+    """Its rows swapped are another pair, of other divergences: both directions count."""
+    (pair,) = randomizer.dataset_pairs().values()
+    rows = randomizer.matrix()
+    assert_same(pair, sb.Decomposition(rows[0], rows[1], rows[1]), 1.0)
+    assert_same(pair.swap(), sb.Decomposition(rows[1], rows[0], rows[1]), 1.0)
+    assert len(pair.directions) == 2
+    n, eps = 3, 0.2
+    ends = [exact(one, eps, n) for one in (pair, pair.swap())]
+    assert ends[0].lower > ends[1].upper or ends[1].lower > ends[0].upper
+    assert sb.delta(pair, eps, n).lower >= max(end.lower for end in ends) * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("others", ["third", "x1"])
+@pytest.mark.parametrize("kind", [lambda eps0: sb.KRR(10, eps0), *OVER_DOMAINS])
+def test_dataset_pairs_lie_below_the_blanket(kind, others):
+    for eps0, n in itertools.product(EPS0, (1, 2, 1000)):
+        randomizer = kind(eps0)
+        for eps in (0.0, 0.1 * eps0, 0.5 * eps0):
+            pair = sb.delta(randomizer.dataset_pairs()[others], eps, n)
+            assert pair.lower <= sb.delta(randomizer.blanket(), eps, n).upper
 
 
 @pytest.mark.parametrize("kind", UNARY)
@@ -139,7 +168,10 @@ def test_hadamard_pair_has_the_blanket_wherever_it_tells_the_inputs_apart(size):
 def test_large_domains_approach_the_limit(kind, eps0):
     limit = kind(eps0)
     assert_same(kind(eps0, 2**60).blanket(), limit.blanket(), eps0)
-    assert_same(kind(eps0, 2**60).dataset_pair(), limit.dataset_pair(), eps0)
+    pairs = kind(eps0, 2**60).dataset_pairs()
+    assert list(pairs) == list(limit.dataset_pairs()) == ["third", "x1"]
+    for name, pair in limit.dataset_pairs().items():
+        assert_same(pairs[name], pair, eps0)
     # Both masses of the ratio (1, 1) and their distance from the limit fall with the domain.
     extra = [
         components(kind(eps0, size).blanket(), eps0)[0.0, 0.0][2]
@@ -261,3 +293,11 @@ def test_matrix_refuses_probabilities_too_small_for_a_float():
 @pytest.mark.parametrize("kind", [sb.KRR, *OVER_DOMAINS, sb.Laplace])
 def test_mechanisms_are_found_by_name(kind):
     assert kind in {mechanism(name) for name in mechanism_names()}
+
+
+@pytest.mark.parametrize("kind", [lambda eps0: sb.KRR(1000, eps0), *OVER_DOMAINS, sb.Laplace])
+def test_single_precision_is_no_other_eps0(kind):
+    for eps0 in map(np.float32, (0.1, 1.0, 4.0)):
+        one, other = kind(eps0).blanket(), kind(float(eps0)).blanket()
+        for name in "abc":
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -210,6 +210,69 @@ def test_compressed_and_full_results_agree(monkeypatch):
         assert full.relative_width <= 1e-5
 
 
+def all_draws(decomposition, eps, n):
+    """D(ε) over all ordered draws of n values, in plain floats."""
+    values, masses = decomposition.gparv(eps)
+    sums, weights = np.zeros(1), np.ones(1)
+    for _ in range(n):
+        sums = np.add.outer(sums, values).ravel()
+        weights = np.multiply.outer(weights, masses).ravel()
+    return float(np.maximum(sums, 0.0) @ weights) / n
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(400, 2), (70, 3), (25, 4)]),
+    st.floats(-3.0, 1.0).map(lambda x: 10.0**x),
+    st.floats(0.0, 0.99),
+    st.sampled_from([0.1, 1e-2, 1e-3]),
+    st.sampled_from([0.3, 1.0 - 1e-9]),
+)
+@examples(60)
+def test_compression_for_few_users_against_all_draws(seed, size, spread, share, rtol, sure):
+    """Where few values make up S, compression gains least, and more cells have to be tried."""
+    components, n = size
+    rng = np.random.default_rng(seed)
+    c = rng.dirichlet(np.full(components, 0.3)) + 1e-12
+    a, b = (c * np.exp(spread * rng.uniform(0.0, 1.0, components) ** 3) for _ in "ab")
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), sure * c / c.sum())
+    eps = max(0.0, share * float(np.log(decomposition.a / decomposition.b).max()))
+    found, truth = saddle(decomposition, eps, n, rtol), all_draws(decomposition, eps, n)
+    assert found.lower <= truth * (1.0 + 1e-10)
+    assert found.upper >= truth * (1.0 - 1e-10)
+
+
+@pytest.mark.parametrize("cells", [0.05, 0.5, 4.0])
+def test_more_cells_are_tried_until_the_width_is_reached(monkeypatch, cells):
+    """From too coarse a start the bounds are wide, valid, and narrowed by refining."""
+    from shufflebounds.divergence import saddle as module
+
+    rng = np.random.default_rng(9)
+    c = rng.dirichlet(np.ones(2000))
+    a, b = (c * np.exp(rng.uniform(0.0, 1.5, 2000)) for _ in "ab")
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), c)
+    narrow = saddle(decomposition, 0.05, 3000, 1e-5)
+    monkeypatch.setattr(module, "_CELLS", cells)
+    found = saddle(decomposition, 0.05, 3000, 1e-3)
+    assert overlap(found, narrow)
+    assert found.relative_width <= 1e-3
+    monkeypatch.setattr(module, "_WORTHWHILE", -1.0)  # never refine
+    coarse = saddle(decomposition, 0.05, 3000, 1e-3)
+    assert overlap(coarse, narrow)
+    assert (coarse.relative_width > 1e-3) == (cells < 4.0)
+
+
+def test_a_law_whose_tilt_is_out_of_range_is_bounded_all_the_same():
+    """Masses of 1e-136 beside others of 1, and more components than cells."""
+    rare, common = KRR(k=3, eps0=2.0).blanket(), KRR(k=2, eps0=0.1).blanket()
+    weight = 3.1407658633824305e-136
+    arrays = (np.append(weight * getattr(rare, x), getattr(common, x)) for x in "abc")
+    decomposition = Decomposition(*arrays, rel_err=1e-15)
+    found = saddle(decomposition, 1.0, 300, 1e-4)
+    assert 0.0 <= found.lower <= found.upper
+    assert found.upper <= saddle(decomposition, 1.0, 1, 1e-4).upper < 1e-135
+
+
 @pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12, 10**15])
 @pytest.mark.parametrize("eps0", [0.1, 4.0])
 def test_width_does_not_depend_on_users(n, eps0):

@@ -1,0 +1,736 @@
+"""Compositions against explicit matrices of the composed randomizer and shuffles of its reports."""
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import examples
+
+import shufflebounds as sb
+from shufflebounds import decomposition, joint_size
+from shufflebounds.baselines import blanket_bennett, blanket_hoeffding
+from shufflebounds.composition import Joint, Parallel, Subsampled, repeated
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.saddle import saddle
+from shufflebounds.randomizers.base import Randomizer
+
+
+def matrix(randomizer):
+    """Probabilities of all reports, shape (inputs, outputs).
+
+    The inputs of a joint are tuples in the order of np.kron; the parts of a parallel composition
+    look at the same value.
+    """
+    match randomizer:
+        case Joint(parts):
+            return functools.reduce(np.kron, map(matrix, parts))
+        case Parallel(parts):
+            return np.hstack([float(weight) * matrix(part) for weight, part in parts])
+        case Subsampled(part, rate):
+            rows = rate * matrix(part)
+            return np.hstack([rows, np.full((len(rows), 1), 1.0 - rate)])
+    return randomizer.matrix()
+
+
+def apart(parts):
+    """The matrix of a parallel composition each of whose parts has its own coordinate."""
+    rows = [weight * matrix(part) for weight, part in parts]
+    inputs = itertools.product(*(range(len(row)) for row in rows))
+    return np.array(
+        [np.concatenate([row[x] for row, x in zip(rows, xs, strict=True)]) for xs in inputs]
+    )
+
+
+def inputs(parts):
+    """The inputs of a joint of leaves, and of parallel ones with a shared value, in order."""
+    return list(itertools.product(*(range(len(matrix(part))) for part in parts)))
+
+
+def columns(a, b, c):
+    """Merged columns (a, b, c), shape (J, 3), by their ratios; those that nobody uses left out.
+
+    Equal ratios are those that agree to nine digits.
+    """
+    merged = {}
+    for column in np.stack([a, b, c], axis=1)[(a > 0.0) | (b > 0.0)]:
+        key = tuple(np.round(column / column.max(), 9))
+        merged[key] = merged.get(key, 0.0) + column
+    return np.array([merged[key] for key in sorted(merged)])
+
+
+def assert_same(found, a, b, c):
+    expected, found = columns(a, b, c), columns(found.a, found.b, found.c)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0.0)
+
+
+def enclosure(decomposition, eps, n):
+    """`delta`, be it as wide as it may."""
+    try:
+        return sb.delta(decomposition, eps, n)
+    except sb.PrecisionError as error:
+        return error.enclosure
+
+
+def overlap(one, two):
+    return one.lower <= two.upper and two.lower <= one.upper
+
+
+def same(one, two):
+    """Enclosures of one number, so narrow that it would show if they were not."""
+    assert one.relative_width < 1e-10
+    assert two.relative_width < 1e-10
+    return overlap(one, two)
+
+
+JOINTS = {
+    "krr3 twice": [sb.KRR(3, 0.7)] * 2,
+    "krr3, rappor3": [sb.KRR(3, 0.7), sb.RAPPOR(1.1, 3)],
+    "krr2, krr2, krr3": [sb.KRR(2, 0.5), sb.KRR(2, 0.5), sb.KRR(3, 1.5)],
+    "krr2, blh3, krr4": [sb.KRR(2, 0.3), sb.BLH(1.0, 3), sb.KRR(4, 0.6)],
+    "parallel, subsampled": [
+        Parallel([(0.3, sb.KRR(3, 0.5)), (0.7, sb.RAPPOR(0.9, 3))]),
+        Subsampled(sb.KRR(3, 1.0), 0.6),
+    ],
+}
+# Of inputs whose first and last rows differ in every coordinate.
+TREES = {
+    "parallel": Parallel([(0.25, sb.KRR(3, 1.0)), (0.75, sb.OUE(0.6, 3))]),
+    "joint in a joint": Joint([Joint([sb.KRR(2, 0.4), sb.KRR(3, 0.8)]), sb.KRR(3, 0.6)]),
+    "subsampled joint": Subsampled(Joint([sb.KRR(2, 0.5), sb.KRR(2, 0.9)]), 0.3),
+    "parallel of joints": Parallel(
+        [(0.5, repeated(sb.KRR(2, 0.5), 2)), (0.5, Joint([sb.KRR(2, 0.2), sb.BLH(0.7, 2)]))]
+    ),
+    "joint of a subsampled joint": Joint(
+        [Subsampled(repeated(sb.KRR(2, 0.3), 2), 0.9), sb.KRR(3, 0.4)]
+    ),
+    "subsampled parallel of a subsampled one": Subsampled(
+        Parallel([(0.9, sb.KRR(3, 0.8)), (0.1, Subsampled(sb.BLH(2.0, 3), 0.5))]), 0.7
+    ),
+}
+
+
+@pytest.mark.parametrize("parts", JOINTS.values(), ids=JOINTS)
+def test_every_pair_of_inputs_of_a_joint(parts):
+    """The blankets by distance against rows x, x' and the least of each column, for all x, x'."""
+    joint = Joint(parts)
+    rows, least = matrix(joint), matrix(joint).min(axis=0)
+    found = {
+        name: blanket
+        for distance in range(1, len(parts) + 1)
+        for name, blanket in joint.blankets(distance).items()
+    }
+    seen = set()
+    for (i, x), (j, y) in itertools.permutations(enumerate(inputs(parts)), 2):
+        differing = [k for k in range(len(parts)) if x[k] != y[k]]
+        # Equal parts may change places, and only the first of them are listed.
+        kind = sorted(parts.index(parts[k]) for k in differing)
+        for k in range(1, len(kind)):
+            kind[k] = max(kind[k], kind[k - 1] + 1) if kind[k] == kind[k - 1] else kind[k]
+        name = " ".join(str(k + 1) for k in kind)
+        seen.add(name)
+        assert_same(found[name], rows[i], rows[j], least)
+    assert seen == found.keys()
+    assert_same(joint.blanket(), rows[0], rows[-1], least)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_divergences_of_every_pair_of_two_krr3_reports(n):
+    """The same for D, computed from the 9 by 9 matrix."""
+    joint = repeated(sb.KRR(3, 0.7), 2)
+    rows = matrix(joint)
+    for eps in (0.0, 0.4, 1.2):
+        found = {d: [*joint.blankets(d).values()] for d in (1, 2)}
+        assert len(found[1]) == len(found[2]) == 1
+        found = {d: exact(blankets[0], eps, n) for d, blankets in found.items()}
+        assert found[1].upper < found[2].lower
+        for (i, x), (j, y) in itertools.permutations(enumerate(inputs(joint.parts)), 2):
+            brute = sb.Decomposition(rows[i], rows[j], rows.min(axis=0), rel_err=1e-15).merge()
+            assert same(exact(brute, eps, n), found[sum(u != v for u, v in zip(x, y, strict=True))])
+
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_nested_compositions_are_their_matrices(tree):
+    rows = matrix(tree)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-14)
+    ratios = rows.max(axis=0) / rows.min(axis=0)
+    assert math.log(ratios.max()) <= tree.eps0 * (1.0 + 1e-14)
+    assert_same(tree.blanket(), rows[0], rows[-1], rows.min(axis=0))
+    assert tree.blanket().is_symmetric()
+
+
+def test_parts_of_a_parallel_composition_may_have_a_coordinate_each():
+    parts = [(0.25, sb.KRR(3, 1.0)), (0.75, sb.RAPPOR(0.6, 2))]
+    rows, parallel = apart(parts), Parallel(parts)
+    least, blanket = rows.min(axis=0), parallel.blanket()
+    assert_same(blanket, rows[0], rows[-1], least)
+    for eps, n in itertools.product((0.0, 0.3, 0.7), (1, 2, 3)):
+        above = exact(blanket, eps, n).upper
+        for one, two in itertools.permutations(rows, 2):
+            pair = sb.Decomposition(one, two, least, rel_err=1e-15).merge()
+            assert exact(pair, eps, n).lower <= above
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("part", [sb.KRR(4, 1.2), sb.OUE(0.8, 3)])
+def test_subsampling_against_a_matrix_with_an_empty_report(part, rate):
+    rows = matrix(Subsampled(part, rate))
+    rows = rows[:, (rows > 0.0).any(axis=0)]
+    subsampled = Subsampled(part, rate)
+    assert_same(subsampled.blanket(), rows[0], rows[1], rows.min(axis=0))
+    for name, pair in subsampled.dataset_pairs().items():
+        assert_same(pair, *rows[[0, 1, {"third": 2, "x1": 1}[name]]])
+    if rate == 0.0:
+        assert sb.delta(subsampled.blanket(), 0.0, 10).upper < 1e-13
+
+
+def test_dataset_pairs_are_rows_of_the_matrix():
+    joint = Joint([sb.KRR(3, 0.7), sb.RAPPOR(1.1, 3), sb.KRR(2, 0.5)])
+    rows = matrix(joint)
+    places = inputs(joint.parts)
+    pairs = joint.dataset_pairs()
+    assert list(pairs) == ["third third x1", "x1"]
+    for name, others in (("third third x1", (2, 2, 1)), ("x1", (1, 1, 1))):
+        chosen = [places.index(x) for x in ((0, 0, 0), (1, 1, 1), others)]
+        assert_same(pairs[name], *rows[chosen])
+    assert_same(
+        joint.dataset_pair(),
+        *rows[[places.index(x) for x in ((0,) * 3, (1,) * 3)]],
+        rows[places.index((2, 2, 1))],
+    )
+
+
+# Shuffles of actual reports.
+
+CHANNELS = {
+    "joint": repeated(sb.KRR(3, 0.8), 2),
+    "mixed joint": Joint([sb.KRR(2, 1.5), sb.KRR(3, 0.5)]),
+    "parallel": Parallel([(0.4, sb.KRR(3, 2.0)), (0.6, sb.HadamardResponse(1.0, 3))]),
+    "subsampled": Subsampled(sb.KRR(3, 1.5), 0.8),
+    "subsampled joint": Subsampled(Joint([sb.KRR(2, 1.0), sb.KRR(2, 0.5)]), 0.5),
+}
+
+
+def shuffled(rows, n):
+    """Laws of the multiset of n reports for the victim's inputs, by what the others hold."""
+    reports = np.sort(list(itertools.product(range(rows.shape[1]), repeat=n)), axis=1)
+    _, label = np.unique(reports, axis=0, return_inverse=True)
+    label = label.ravel()
+    return {
+        others: np.array(
+            [
+                np.bincount(
+                    label,
+                    functools.reduce(np.multiply.outer, [rows[x], *rows[list(others)]]).ravel(),
+                )
+                for x in range(len(rows))
+            ]
+        )
+        for others in itertools.combinations_with_replacement(range(len(rows)), n - 1)
+    }
+
+
+def hockey_sticks(laws, eps):
+    """D(ε) of every two rows, shape (rows, rows)."""
+    return np.maximum(laws[:, np.newaxis] - math.exp(eps) * laws, 0.0).sum(axis=2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+def test_bounds_hold_for_every_pair_of_neighbouring_datasets(channel, n):
+    laws = shuffled(matrix(channel), n)
+    for eps in (0.0, 0.3, 0.9):
+        worst = max(hockey_sticks(law, eps).max() for law in laws.values())
+        upper = sb.delta(channel.blanket(), eps, n)
+        assert worst <= upper.upper + 1e-15
+        for pair in channel.dataset_pairs().values():
+            assert sb.delta(pair, eps, n).lower <= min(worst + 1e-15, upper.upper)
+        if n == 1:
+            assert worst == pytest.approx(upper.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_bounds_by_distance_hold_for_the_pairs_at_that_distance(n):
+    joint = Joint([sb.KRR(2, 1.5), sb.KRR(3, 0.5)])
+    places = inputs(joint.parts)
+    laws = shuffled(matrix(joint), n)
+    for eps in (0.0, 0.4):
+        upper = {
+            name: sb.delta(blanket, eps, n).upper
+            for distance in (1, 2)
+            for name, blanket in joint.blankets(distance).items()
+        }
+        assert upper.keys() == {"1", "2", "1 2"}
+        truth = dict.fromkeys(upper, 0.0)
+        for law in laws.values():
+            found = hockey_sticks(law, eps)
+            for (i, x), (j, y) in itertools.permutations(enumerate(places), 2):
+                name = " ".join(str(k + 1) for k in range(2) if x[k] != y[k])
+                truth[name] = max(truth[name], found[i, j])
+        for name, bound in upper.items():
+            assert 0.5 * bound < truth[name] <= bound + 1e-15
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_dataset_pair_has_the_divergence_of_its_datasets(n):
+    joint = Joint([sb.KRR(3, 0.8), sb.KRR(3, 1.1)])
+    places = inputs(joint.parts)
+    laws = shuffled(matrix(joint), n)
+    for (name, pair), eps in itertools.product(joint.dataset_pairs().items(), (0.0, 0.5)):
+        others = places.index({"third": (2, 2), "x1": (1, 1)}[name])
+        first, second = laws[(others,) * (n - 1)][[places.index((0, 0)), places.index((1, 1))]]
+        truth = max(hockey_sticks(np.array([first, second]), eps).ravel())
+        assert sb.delta(pair, eps, n).upper == pytest.approx(truth, rel=1e-9)
+
+
+# A further coordinate that differs.
+
+
+@st.composite
+def mirrored(draw, most=2):
+    """Decompositions that are their own mirror image, zeros in all three arrays among them."""
+    masses = st.one_of(st.just(0.0), st.floats(0.02, 1.0))
+    pairs = draw(
+        st.lists(st.tuples(masses, masses, masses), min_size=1, max_size=most).filter(
+            lambda rows: any(x + y > 0.0 for x, y, _ in rows)
+        )
+    )
+    alone = draw(st.lists(st.tuples(masses, masses), max_size=1))
+    a = np.array([*(p[0] for p in pairs), *(p[1] for p in pairs), *(x for x, _ in alone)])
+    b = np.array([*(p[1] for p in pairs), *(p[0] for p in pairs), *(x for x, _ in alone)])
+    c = np.array([*(p[2] for p in pairs), *(p[2] for p in pairs), *(z for _, z in alone)])
+    total = a.sum()
+    sure = draw(st.sampled_from([0.25, 0.75, 1.0 - 1e-9])) / max(c.sum(), 1e-9)
+    return sb.Decomposition(a / total, b / total, sure * c)
+
+
+def at_distances(parts):
+    """Products of which the first 1, 2, … parts differ."""
+    return [
+        functools.reduce(
+            sb.Decomposition.joint,
+            [part if i < distance else part.same_input() for i, part in enumerate(parts)],
+        )
+        for distance in range(1, len(parts) + 1)
+    ]
+
+
+@given(st.lists(mirrored(), min_size=2, max_size=2), st.integers(1, 3), st.floats(0.0, 2.0))
+@examples(150)
+def test_a_further_coordinate_that_differs_raises_the_divergence(parts, n, eps):
+    one, both = at_distances(parts)
+    assert exact(one, eps, n).lower <= exact(both, eps, n).upper
+    assert exact(one.swap(), eps, n).lower <= exact(both, eps, n).upper
+
+
+@given(
+    st.lists(mirrored(most=1), min_size=3, max_size=3),
+    st.integers(5, 10_000),
+    st.floats(0.0, 1.5),
+)
+@examples(40)
+def test_the_same_for_many_users_and_the_baselines(parts, n, eps):
+    bounds = [
+        lambda pair: saddle(pair, eps, n, 1e-3),
+        *(
+            lambda pair, baseline=baseline: sb.Enclosure(
+                baseline.delta(pair, eps, n) * (1.0 - 1e-9), baseline.delta(pair, eps, n)
+            )
+            for baseline in (blanket_hoeffding, blanket_bennett)
+        ),
+    ]
+    for bound in bounds:
+        found = [bound(pair) for pair in at_distances(parts)]
+        assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
+
+
+def test_every_leaf_of_a_nested_composition_counts():
+    """A leaf inside a parallel composition inside a joint, taken as a coordinate of its own."""
+    weights, leaves = (0.3, 0.7), (sb.KRR(3, 1.5).blanket(), sb.RAPPOR(0.8, 3).blanket())
+    last = sb.KRR(2, 1.0).blanket()
+    for eps, n in itertools.product((0.0, 0.5, 1.2), (1, 2, 3, 50)):
+        found = {}
+        for choice in itertools.product((False, True), repeat=3):
+            first, second, third = (
+                leaf if differs else leaf.same_input()
+                for leaf, differs in zip((*leaves, last), choice, strict=True)
+            )
+            pair = sb.parallel(zip(weights, (first, second), strict=True)).joint(third)
+            found[choice] = sb.delta(pair, eps, n)
+        for few, many in itertools.product(found, repeat=2):
+            if all(x <= y for x, y in zip(few, many, strict=True)):
+                assert found[few].lower <= found[many].upper
+        if n > 1:
+            assert found[True, True, True].lower > found[True, True, False].upper
+
+
+@dataclass(frozen=True)
+class Lopsided(Randomizer):
+    """Binary reports that say more about one of the two inputs, with more in the blanket."""
+
+    eps0: float = math.log(2.0)
+
+    def blanket(self):
+        return sb.Decomposition([0.25, 0.75], [0.5, 0.5], [0.7, 0.3])
+
+    def dataset_pairs(self):
+        return {"x1": self.blanket()}
+
+
+def test_a_lopsided_part_may_be_worse_where_it_does_not_differ():
+    """Why such parts are refused: exact values for ten users."""
+    one, both = at_distances([sb.KRR(2, 2.0).blanket(), Lopsided().blanket()])
+    worse = max(exact(pair, 0.5, 10).lower for pair in (one, one.swap()))
+    assert worse > 1.05 * max(exact(pair, 0.5, 10).upper for pair in (both, both.swap()))
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda part: Joint([sb.KRR(3, 1.0), part]),
+        lambda part: Parallel([(0.5, sb.KRR(3, 1.0)), (0.5, part)]),
+        lambda part: Subsampled(part, 0.5),
+        lambda part: repeated(part, 2),
+    ],
+)
+def test_lopsided_parts_are_refused(compose):
+    with pytest.raises(ValueError, match=r"^parts must have blankets that are their own mirror im"):
+        compose(Lopsided())
+
+
+# Orders that theory demands, and two that it does not.
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 1000])
+@pytest.mark.parametrize("part", [sb.KRR(10, 4.0), repeated(sb.BLH(0.5), 2)])
+@pytest.mark.parametrize("method", ["blanket", "dataset_pair"])
+def test_rarer_reports_say_less(part, method, n):
+    """⊥ is at the mean of G, so a lower rate draws it together in convex order."""
+    for eps in (0.0, 0.1, 0.5):
+        found = [
+            enclosure(getattr(Subsampled(part, rate), method)(), eps, n)
+            for rate in (0.0, 1e-9, 0.1, 0.5, 1.0 - 1e-9, 1.0)
+        ]
+        assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
+        if eps < 0.5:
+            assert found[2].upper < 0.5 * found[3].lower
+        assert overlap(found[-1], sb.delta(getattr(part, method)(), eps, n))
+
+
+@pytest.mark.parametrize("kind", [sb.RAPPOR, sb.OUE, sb.BLH])
+@pytest.mark.parametrize(("eps0", "n"), [(4.0, 4), (0.5, 1000), (4.0, 1000)])
+def test_larger_domains_hide_less(kind, eps0, n):
+    """A domain contains the smaller ones, and the bits of other values are noise of their own."""
+    found = [sb.delta(kind(eps0, size).blanket(), 0.2 * eps0, n) for size in (2, 3, 4, 8, 40, None)]
+    assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
+    assert found[0].upper < found[2].lower
+
+
+LEAVES = [
+    *(sb.KRR(k, eps0) for k in (2, 3, 10) for eps0 in (0.1, 2.0)),
+    *(kind(1.0, size) for kind in (sb.RAPPOR, sb.BLH, sb.OUE) for size in (2, 3, None)),
+    sb.HadamardResponse(3.0, 3),
+    sb.Laplace(1.0, cells=2),
+]
+compositions = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda parts: st.one_of(
+        st.lists(parts, min_size=1, max_size=2).map(Joint),
+        st.tuples(st.sampled_from([0.0, 1e-9, 0.01, 0.5]), parts, parts).map(
+            lambda x: Parallel([(x[0], x[1]), (1.0 - x[0], x[2])])
+        ),
+        st.builds(Subsampled, parts, st.sampled_from([0.01, 0.5, 1.0])),
+    ),
+    max_leaves=3,
+)
+
+
+@given(compositions, st.sampled_from([1, 2, 300]), st.floats(0.0, 1.0))
+@examples(60)
+def test_no_lower_bound_is_above_the_upper_bound(randomizer, n, share):
+    eps = share * randomizer.eps0
+    above = enclosure(randomizer.blanket(), eps, n).upper
+    assert enclosure(randomizer.blanket(), randomizer.eps0, n).upper <= 1e-10
+    for pair in randomizer.dataset_pairs().values():
+        assert enclosure(pair, eps, n).lower <= above
+
+
+def test_two_reports_at_half_of_eps0_may_say_more_than_one():
+    """Half of the reports of BLH do not tell two inputs apart, be ε₀ as large as it may."""
+    one, two = sb.BLH(20.0, 2), repeated(sb.BLH(10.0, 2), 2)
+    totals = [hockey_sticks(matrix(r)[[0, -1]], 0.0).max() for r in (one, two)]
+    assert totals == pytest.approx([0.5, 0.75], rel=1e-3)
+    for randomizer, total in zip((one, two), totals, strict=True):
+        assert sb.delta(randomizer.blanket(), 0.0, 1).upper == pytest.approx(total, rel=1e-12)
+    one, two = (repeated(sb.BLH(4.0 / k), k).blanket() for k in (1, 2))
+    assert sb.epsilon(two, 100_000, 1e-6).lower > 1.009 * sb.epsilon(one, 100_000, 1e-6).upper
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "eps", "side"),
+    [
+        (sb.KRR(10, 4.0 * 0.7295), sb.BLH(4.0), 1.0, 1),
+        (sb.OUE(4.0 * 1.1626), sb.BLH(4.0), 2.0, -1),
+    ],
+)
+def test_a_parallel_composition_need_not_lie_between_its_parts(one, two, eps, side):
+    n = 5
+    parts = [sb.delta(part.blanket(), eps, n) for part in (one, two)]
+    mixed = sb.delta(Parallel([(0.5, one), (0.5, two)]).blanket(), eps, n)
+    assert parts[0].upper == pytest.approx(parts[1].upper, rel=1e-3)
+    if side > 0:
+        assert mixed.lower > 1.02 * max(part.upper for part in parts)
+    else:
+        assert mixed.upper < 0.98 * min(part.lower for part in parts)
+
+
+# ε₀, names and refusals.
+
+
+@given(st.lists(st.floats(1e-6, 2.0), min_size=1, max_size=12))
+@examples(100)
+def test_eps0_of_a_joint_is_no_less_than_the_exact_sum(budgets):
+    found = Joint([sb.KRR(2, eps0) for eps0 in budgets]).eps0
+    assert Fraction(found) >= sum(map(Fraction, budgets))
+    assert found <= math.fsum(budgets) * (1.0 + 2.0**-51)
+
+
+def test_eps0_of_single_precision_keeps_its_meaning():
+    part = sb.KRR(1000, np.float32(0.1))
+    exactly = sb.KRR(1000, float(np.float32(0.1)))
+    np.testing.assert_array_equal(part.blanket().a, exactly.blanket().a)
+    assert Joint([part] * 3).eps0 == Joint([exactly] * 3).eps0
+
+
+def test_eps0_of_mixtures():
+    parts = [(0.25, sb.KRR(3, 1.0)), (0.75, sb.KRR(3, 2.0))]
+    assert Parallel(parts).eps0 == 2.0
+    assert Subsampled(sb.KRR(3, 1.0), 0.1).eps0 == 1.0
+
+
+def test_pairs_at_a_distance_are_one_of_every_kind():
+    krr, blh = sb.KRR(10, 1.0), sb.BLH(1.0)
+    joint = Joint([krr, blh, krr, blh])
+    assert list(joint.blankets(2)) == ["2 4", "1 2", "1 3"]
+    assert list(joint.blankets(4)) == ["1 2 3 4"]
+    assert list(repeated(krr, 100).blankets(50)) == [" ".join(map(str, range(1, 51)))]
+
+
+def test_distances_of_many_different_parts_do_not_take_forever():
+    joint = Joint([sb.KRR(3 + i, 0.1) for i in range(60)])
+    joint.check_distance(1)
+    joint.check_distance(59)
+    with pytest.raises(ValueError, match=r"^distance must leave at most 1000 .* got 30 of 60 par"):
+        joint.check_distance(30)
+
+
+@pytest.mark.parametrize("distance", [0, 3, -1, 1.0, True, "1", math.nan])
+def test_bad_distances(distance):
+    with pytest.raises(ValueError, match=r"^distance must be an integer [<>]= [12], got "):
+        repeated(sb.KRR(3, 1.0), 2).blankets(distance)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Joint([]), "parts must hold at least one randomizer"),
+        (lambda: Joint(sb.KRR(3, 1.0)), "parts must be a list of randomizers, got KRR"),
+        (lambda: Joint([sb.KRR]), "parts must be randomizers"),
+        (lambda: Joint([sb.KRR(3, 1.0).blanket()]), "parts must be randomizers"),
+        (lambda: Joint([None]), "parts must be randomizers, .* got None"),
+        (lambda: Parallel([]), "parts must hold at least one randomizer"),
+        (lambda: Parallel(5), r"parts must be pairs \(weight, randomizer\), got 5"),
+        (lambda: Parallel([sb.KRR(3, 1.0)]), "parts must be pairs"),
+        (lambda: Parallel([(sb.KRR(3, 1.0), 1.0)]), "parts must be randomizers"),
+        (lambda: Parallel([(0.5, sb.KRR(3, 1.0))]), "weights must sum to 1, got 0.5"),
+        (lambda: Parallel([(math.nan, sb.KRR(3, 1.0))]), "weight must be .* got nan"),
+        (lambda: Parallel([(True, sb.KRR(3, 1.0))]), "weight must be .* got True"),
+        (lambda: Subsampled(None, 0.5), "parts must be randomizers"),
+        (lambda: Subsampled(sb.KRR(3, 1.0), 1.5), "rate must be .* got 1.5"),
+        (lambda: Subsampled(sb.KRR(3, 1.0), -1e-300), "rate must be .* got -1e-300"),
+        (lambda: repeated(sb.KRR(3, 1.0), 0), "k_joint must be an integer >= 1, got 0"),
+        (lambda: sb.parallel(5), r"parts must be pairs \(weight, decomposition\), got 5"),
+        (
+            lambda: Subsampled(sb.KRR(3, 1.0), 1e-300).blanket(),
+            "a of the composition would hold a mass below 1e-300",
+        ),
+    ],
+)
+def test_bad_compositions(make, message):
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+# Rounding.
+
+
+def test_weights_that_miss_1_by_rounding_add_up_over_levels():
+    """Σc stays at most 1, and the enclosure covers the weights as given and as shares of 1."""
+    given, part = (0.5, 0.5 + 0.9e-12), sb.KRR(2, 0.5)
+    tree = part
+    for _ in range(4):
+        tree = Parallel([(weight, tree) for weight in given])
+    for pair in (tree.blanket(), tree.dataset_pair()):
+        assert math.fsum(pair.c) <= 1.0 + 1e-15
+    assert overlap(
+        sb.delta(tree.blanket(), 0.1, 100),
+        sb.delta(part.blanket(), 0.1, 100),
+    )
+
+
+def test_weights_may_be_fractions():
+    parts = [(Fraction(1, 3), sb.KRR(3, 1.0)), (Fraction(2, 3), sb.BLH(1.0, 3))]
+    rows = matrix(Parallel(parts))
+    assert_same(Parallel(parts).blanket(), rows[0], rows[1], rows.min(axis=0))
+
+
+@given(st.lists(st.sampled_from(LEAVES[:-1]), min_size=2, max_size=4), st.randoms())
+@examples(40)
+def test_products_stay_within_their_uncertainty(parts, random):
+    """Against products of the same floats by rational arithmetic, merged by their true ratios."""
+    factors = [random.choice([p, p.same_input()]) for p in (part.blanket() for part in parts)]
+    found = functools.reduce(sb.Decomposition.joint, factors)
+    rationals = [
+        list(zip(*([Fraction(x) for x in m] for m in (f.a, f.b, f.c)), strict=True))
+        for f in factors
+    ]
+    exact_columns = {}
+    for choice in itertools.product(*rationals):
+        column = [math.prod(x) for x in zip(*choice, strict=True)]
+        key = tuple(round(float(x / max(column)), 9) for x in column)
+        exact_columns[key] = [
+            x + y for x, y in zip(exact_columns.get(key, (0, 0, 0)), column, strict=True)
+        ]
+    # The factors' own uncertainty is no rounding of the product's.
+    allowed = Fraction(found.rel_err - sum(factor.rel_err for factor in factors))
+    allowed += sum(Fraction(factor.rel_err) for factor in factors)
+    assert len(found) == len(exact_columns)
+    for column in zip(found.a, found.b, found.c, strict=True):
+        key = tuple(round(x / max(column), 9) for x in column)
+        for x, y in zip(column, exact_columns[key], strict=True):
+            assert abs(Fraction(x) - y) <= allowed * y
+
+
+def test_a_hundred_reports():
+    """Chances of a hundred 2-RR reports by binomials: all the ratios merge."""
+    eps0 = 0.04
+    joint = repeated(sb.KRR(2, eps0), 100)
+    blanket = joint.blanket()
+    assert len(blanket) == 101
+    p = 1.0 / (1.0 + math.exp(-eps0))
+    chances = [math.comb(100, k) * p**k * (1.0 - p) ** (100 - k) for k in range(101)]
+    np.testing.assert_allclose(np.sort(blanket.a), np.sort(chances), rtol=1e-12)
+    assert blanket.is_symmetric()
+    assert blanket.rel_err < 1e-11
+    assert sb.epsilon(blanket, 10_000, 1e-6).relative_width <= 1e-4
+
+
+def test_tiny_shares_and_rates():
+    """What hardly anybody reports hardly changes anything."""
+    alone = sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1000)
+    joint = Joint([sb.KRR(10, 4.0), sb.KRR(3, 1e-12)])
+    assert overlap(sb.delta(joint.blanket(), 1.0, 1000), alone)
+    for rate in (1e-17, 1e-100, 1e-290):
+        found = sb.delta(Subsampled(sb.KRR(10, 4.0), rate).blanket(), 1.0, 1000, rtol=0.1)
+        # One report in 1/rate, with nobody to hide it.
+        assert found.upper <= 1.001 * rate * sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1).upper
+
+
+# Sizes.
+
+
+def largest_step(factors):
+    most, product = 0, factors[0]
+    for factor in factors[1:]:
+        most = max(most, len(product) * len(factor))
+        product = product.joint(factor)
+    return most
+
+
+FACTORS = {
+    "10 KRR": [sb.KRR(10, 0.4).blanket()] * 10,
+    "8 KRR pairs": [sb.KRR(10, 0.4).dataset_pair()] * 8,
+    "6 RAPPOR pairs": [sb.RAPPOR(0.4, 5).dataset_pair()] * 6,
+    "20 binary pairs": [sb.KRR(2, 1.0).dataset_pair()] * 20,
+    "6 Laplace": [sb.Laplace(0.5, cells=6).blanket()] * 6,
+    "6 Laplace pairs": [sb.Laplace(1.0, cells=6).dataset_pair()] * 6,
+    "5 Laplace of tiny eps0": [sb.Laplace(1e-8, cells=6).blanket()] * 5,
+    "4 Laplace of large eps0": [sb.Laplace(60.0, cells=6).blanket()] * 4,
+    "6 parallel": [Parallel([(0.5, sb.KRR(10, 1.0)), (0.5, sb.BLH(0.7))]).blanket()] * 6,
+    "one component last": [sb.Laplace(1.0, cells=9).blanket()] * 2
+    + [Subsampled(sb.KRR(3, 1.0), 0.0).blanket()],
+    "some do not differ": [sb.KRR(10, 0.4).blanket()] * 4
+    + [sb.KRR(10, 0.4).blanket().same_input()] * 4,
+    "mixed": [
+        part.blanket()
+        for part in (sb.RAPPOR(0.4, 5), sb.KRR(10, 0.7), sb.BLH(0.3), sb.Laplace(0.4, cells=8))
+    ],
+    "zeros": [
+        sb.Decomposition([0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.4, 0.0, 0.5]),
+        sb.Decomposition([0.1, 0.9], [0.9, 0.1], [0.0, 0.3]),
+        sb.Decomposition([0.2, 0.8, 0.0], [0.0, 0.8, 0.2], [0.0, 0.9, 0.0]),
+    ],
+}
+
+
+@pytest.mark.parametrize("factors", FACTORS.values(), ids=FACTORS)
+def test_estimates_of_size_are_never_too_small(factors):
+    factors = [factor.merge() for factor in factors]
+    truth = largest_step(factors)
+    assert truth <= joint_size._pairs_at_most(factors)
+    assert 0.98 * truth <= joint_size._pairs(factors) <= 1.5 * truth
+
+
+@pytest.mark.parametrize("factors", FACTORS.values(), ids=FACTORS)
+def test_sizes_are_refused_before_any_work(factors, monkeypatch):
+    truth = largest_step([factor.merge() for factor in factors])
+    with monkeypatch.context() as patch:
+        patch.setattr(joint_size, "LARGEST_JOINT", int(1.5 * truth))
+        joint_size.check_joint(factors)
+    for module in (joint_size, decomposition):
+        monkeypatch.setattr(module, "LARGEST_JOINT", int(0.9 * truth))
+    monkeypatch.setattr(sb.Decomposition, "joint", None)
+    with pytest.raises(ValueError, match=rf"^a joint of {len(factors)} reports .* too large for m"):
+        joint_size.check_joint(factors)
+
+
+LARGE = Joint([sb.Laplace(1.0 + 0.01 * i, cells=4) for i in range(5)])
+
+
+@pytest.mark.parametrize(
+    "composition",
+    [
+        LARGE,
+        Parallel([(0.5, sb.BLH(1.0)), (0.5, LARGE)]),
+        Subsampled(LARGE, 0.5),
+        Joint([sb.BLH(1.0), Subsampled(LARGE, 0.5)]),
+    ],
+)
+def test_joints_that_do_not_fit_are_refused_wherever_they_are(composition, monkeypatch):
+    composition.check_size()
+    monkeypatch.setattr(joint_size, "LARGEST_JOINT", 20_000)
+    monkeypatch.setattr(sb.Decomposition, "joint", None)
+    with pytest.raises(ValueError, match=r"^a joint of 5 reports .* too large for memory; "):
+        composition.check_size()
+
+
+def test_joints_that_fit_are_accepted():
+    repeated(sb.KRR(10, 0.04), 100).check_size()
+    repeated(sb.Laplace(0.4), 10).check_size()
+    Parallel([(0.5, sb.BLH(1.0)), (0.5, repeated(sb.RAPPOR(0.1, 5), 10))]).check_size()
+
+
+def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):
+    joint = repeated(sb.KRR(10, 10.0), 100)
+    monkeypatch.setattr(sb.Decomposition, "joint", None)
+    message = r"^a of a joint of 100 reports would hold a mass of 1e-434, too small for floating "
+    for refused in (joint.check_size, joint.blanket, joint.dataset_pairs):
+        with pytest.raises(ValueError, match=message):
+            refused()
