@@ -4,8 +4,10 @@ import os
 import sys
 from pathlib import Path
 
+# Not workflow.basedir: that is the importing workflow's where this one is used as a module.
+ROOT = Path(workflow.snakefile).parents[2]
 # The library of this checkout, whatever else is installed.
-sys.path[:0] = [os.path.join(workflow.basedir, folder) for folder in ("src", "workflow")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
 import config_check
 import matrix
@@ -77,14 +79,21 @@ def distribution_spec(wildcards):
     return matrix.distribution_spec(config, wildcards.distribution)
 
 
+def claimed_curves():
+    """Every curve that a claim is measured on, once."""
+    curves = matrix.claim_curves(config).values()
+    return list(dict.fromkeys(curve for shown in curves for curve in shown))
+
+
 def claim_files(pattern):
-    """The file of every curve that a claim is measured on, once."""
-    claimed = [curve for curves in matrix.claim_curves(config).values() for curve in curves]
-    return files(pattern, dict.fromkeys(claimed))
+    return files(pattern, claimed_curves())
 
 
 def claim_params():
-    return {claim: files(CURVE, curves) for claim, curves in matrix.claim_curves(config).items()}
+    """For each claim the places of its curves among all of them: unlike paths, without prefixes."""
+    place = {curve: i for i, curve in enumerate(claimed_curves())}
+    shown_by = matrix.claim_curves(config)
+    return {claim: [place[curve] for curve in curves] for claim, curves in shown_by.items()}
 
 
 def library(*modules, described=()):
@@ -106,5 +115,8 @@ def hierarchy_sources(wildcards):
 
 
 def relative(paths):
-    """As seen from the working directory: a checkout that moves must not rerun everything."""
-    return [os.path.relpath(path) for path in paths]
+    """As seen from the working directory: a checkout that moves must not rerun everything.
+
+    Marked as local, since the prefix of a module is for what it makes, not for its own files.
+    """
+    return [local(os.path.relpath(path)) for path in paths]

@@ -14,9 +14,9 @@ from shufflebounds import claims, curves
 
 found, shown_by = snakemake.output, snakemake.params.shown_by
 try:
-    frames = {path: curves.read(path) for path in snakemake.input.curves}
-    shown = {name: pd.concat([frames[path] for path in paths]) for name, paths in shown_by.items()}
-    seconds = timings.seconds(frames.values(), snakemake.input.benchmarks)
+    frames = [curves.read(path) for path in snakemake.input.curves]
+    shown = {name: pd.concat([frames[i] for i in places]) for name, places in shown_by.items()}
+    seconds = timings.seconds(frames, snakemake.input.benchmarks)
     claims.write(shown, seconds, found.csv, found.page)
 except ValueError as mistake:
     sys.exit(str(mistake))
