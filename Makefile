@@ -39,7 +39,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip
 	$(PIP) install --no-deps --editable .
 	touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+$(VENV)/.installed-dev: requirements-dev.txt requirements-slurm.txt $(VENV)/.installed
 	$(PIP) install --requirement requirements-dev.txt
 	touch $@
 
