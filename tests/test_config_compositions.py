@@ -179,7 +179,7 @@ MECHANISMS = "it must be one of krr10, blh, mix, pair, some"
             ["mechanisms", "mix", "parts", 1, "mechanism"],
             "laplace",
             "experiments.some: curve upper in regime low: a joint of 4 reports with up to "
-            "1200 components each is too large for memory; at most 50000000 pairs of components "
+            "1200 components each is too large for memory; at most 25000000 pairs of components "
             "are allowed",
         ),
         (

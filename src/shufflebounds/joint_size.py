@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from shufflebounds.decomposition import Decomposition
 
-# Pairs of components that a step may have, three arrays of 400 MB.
-LARGEST_JOINT = 50_000_000
+# Pairs of components that a step may have: up to 4 GB and a minute.
+LARGEST_JOINT = 25_000_000
 # Below this, quotients of masses overflow and products lose precision as subnormal floats.
 SMALLEST_MASS = 1e-300
 
