@@ -41,7 +41,9 @@ def conda() -> dict[str, str]:
 RUNTIME, DEVELOPMENT = pins("requirements.txt"), pins("requirements-dev.txt")
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-dev.txt", "requirements-slurm.txt"]
+)
 def test_requirements_are_exact_sorted_and_from_no_url(name):
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith(("#", "-r "))]
