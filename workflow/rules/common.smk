@@ -41,6 +41,7 @@ wildcard_constraints:
     figure=names("figures"),
     distribution=names("distributions"),
     table="|".join(matrix.TABLES),
+    page="claims|tables/[a-z0-9]+",
 
 
 def final_outputs():
@@ -48,11 +49,10 @@ def final_outputs():
     curves = files(CURVE, matrix.curves(config))
     drawn = [*config["figures"], *config.get("distributions", [])]
     figures = [f"figures/{name}.{kind}" for name in drawn for kind in ("pdf", "png")]
-    tables = [
-        f"results/tables/{name}.{kind}" for name in matrix.tables(config) for kind in ("csv", "md")
-    ]
-    claims = ["results/claims.csv", "results/claims.md"] if "claims" in config else []
-    return curves + figures + tables + claims
+    tables = [f"tables/{name}" for name in matrix.tables(config)]
+    claims = ["claims"] if "claims" in config else []
+    pages = [f"results/{name}.{kind}" for name in tables + claims for kind in ("csv", "md", "html")]
+    return curves + figures + pages
 
 
 def curve_spec(wildcards):
@@ -112,6 +112,18 @@ def distribution_sources(wildcards):
 
 def hierarchy_sources(wildcards):
     return library("hierarchy", described=matrix.hierarchy_spec(config)["mechanisms"].values())
+
+
+def page_sources():
+    return relative([ROOT / "workflow" / "html_page.py"]) + library("files")
+
+
+def page_category(wildcards):
+    return "Claims" if wildcards.page == "claims" else "Tables"
+
+
+def page_labels(wildcards):
+    return {"table": os.path.basename(wildcards.page), "format": "HTML"}
 
 
 def relative(paths):

@@ -8,7 +8,7 @@ rule figure:
             "figures/{figure}.pdf",
             caption="../report/figure.rst",
             category="Figures",
-            labels={"figure": "{figure}", "format": "PDF"},
+            labels={"figure": "{figure}", "format": "print (PDF)"},
         ),
         png=report(
             "figures/{figure}.png",
@@ -42,7 +42,7 @@ rule distribution_figure:
             "figures/{distribution}.pdf",
             caption="../report/figure.rst",
             category="Figures",
-            labels={"figure": "{distribution}", "format": "PDF"},
+            labels={"figure": "{distribution}", "format": "print (PDF)"},
         ),
         png=report(
             "figures/{distribution}.png",

@@ -7,7 +7,7 @@ rule table:
             "results/tables/{table}.csv",
             caption="../report/table.rst",
             category="Tables",
-            labels={"table": "{table}", "format": "CSV"},
+            labels={"table": "{table}", "format": "data (CSV)"},
         ),
         page="results/tables/{table}.md",
     log:
@@ -35,7 +35,7 @@ rule hierarchy:
             "results/tables/hierarchy.csv",
             caption="../report/table.rst",
             category="Tables",
-            labels={"table": "hierarchy", "format": "CSV"},
+            labels={"table": "hierarchy", "format": "data (CSV)"},
         ),
         page="results/tables/hierarchy.md",
     log:
@@ -64,9 +64,9 @@ rule claims:
     output:
         csv=report(
             "results/claims.csv",
-            caption="../report/claims.rst",
+            caption="../report/table.rst",
             category="Claims",
-            labels={"table": "claims", "format": "CSV"},
+            labels={"table": "claims", "format": "data (CSV)"},
         ),
         page="results/claims.md",
     log:
@@ -83,3 +83,29 @@ rule claims:
         shown_by=claim_params(),
     script:
         "../scripts/claims.py"
+
+
+rule page:
+    """Make HTML of a page that goes with a table, for the report, which shows no Markdown."""
+    input:
+        sources=page_sources(),
+        page="results/{page}.md",
+    output:
+        html=report(
+            "results/{page}.html",
+            caption="../report/table.rst",
+            category=page_category,
+            labels=page_labels,
+        ),
+    log:
+        "results/logs/{page}_page.log",
+    benchmark:
+        "results/benchmarks/{page}_page.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/page.py"
