@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -214,8 +217,9 @@ def test_a_file_keeps_every_float(tmp_path_factory, values):
 def test_what_is_no_curve_file_is_named(tmp_path, content):
     path = tmp_path / "curve.csv"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"curve\.csv is not a curve file"):
-        curves.read(path)
+    for look in (curves.read, lambda path: curves.verify(path, SPEC)):
+        with pytest.raises(ValueError, match=r"curve\.csv is no table with a checksum$"):
+            look(path)
 
 
 def test_equal_curves_are_equal_files(tmp_path):
@@ -228,13 +232,182 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "curve.csv"
     path.write_text("old", encoding="utf-8")
 
-    def fails(part, **_):
-        part.write_text("half a li", encoding="utf-8")
+    def fails(_):
         raise OSError("disk full")
 
-    table = curves.compute(SPEC)
-    monkeypatch.setattr(table, "to_csv", fails)
+    monkeypatch.setattr(os, "fsync", fails)
     with pytest.raises(OSError, match="disk full"):
-        curves.write(table, path)
+        curves.write(curves.compute(SPEC), path)
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["curve.csv"]
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """First the content, then the name, then the folder that holds the name."""
+    path, steps = tmp_path / "curve.csv", []
+    sync, rename = os.fsync, Path.replace
+
+    def synced(descriptor):
+        steps.append(("sync", Path(f"/proc/self/fd/{descriptor}").resolve(), path.exists()))
+        sync(descriptor)
+
+    def renamed(part, target):
+        steps.append(("rename", part, path.exists()))
+        return rename(part, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    curves.write(curves.compute(SPEC), path)
+    (_, part, _), *_ = steps
+    assert steps == [("sync", part, False), ("rename", part, False), ("sync", tmp_path, True)]
+    assert part.parent == tmp_path
+
+
+# Files that are not the curve that is asked for.
+
+GRID = {"start": 100, "stop": 10_000, "points": 4}
+SPECS = {
+    "upper": {**SPEC, "n": GRID},
+    "joint": {**SPEC, "n": GRID, "k_joint": 3},
+    "distance": {**SPEC, "n": GRID, "k_joint": 3, "distance": 2},
+    "parts": {
+        **SPEC,
+        "n": [40],
+        "mechanism": {
+            "type": "joint",
+            "parts": [{"mechanism": {"type": "krr", "k": 3}}, {"mechanism": {"type": "blh"}}],
+        },
+        "eps0": 1,
+    },
+    "lower": {**SPEC, "n": GRID, "bound": "lower"},
+    "clone": {**SPEC, "n": GRID, "bound": "clone"},
+    "exact": {**SPEC, "n": [5, 6], "engine": "exact"},
+    "bennett": {**SPEC, "n": GRID, "bound": "blanket_bennett"},
+    "generic": {**SPEC, "n": GRID, "bound": "blanket_bennett_generic"},
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A file of each spec, and nothing else the matter with it."""
+    folder = tmp_path_factory.mktemp("curves")
+    for name, spec in SPECS.items():
+        curves.write(curves.compute(spec), folder / f"{name}.csv")
+    return folder
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_curve_passes_for_what_it_was_computed_from(written, name):
+    curves.verify(written / f"{name}.csv", SPECS[name])
+
+
+@settings(deadline=None)
+@given(
+    st.floats(1e-300, 300.0), st.floats(1e-300, 0.9), st.floats(1e-9, 0.1), st.integers(1, 10**15)
+)
+def test_parameters_are_found_again_however_they_are_written(written, eps0, delta, rtol, n):
+    path = written / "written.csv"
+    table = curves.read(written / "clone.csv").head(1)
+    curves.write(table.assign(eps0=eps0, delta=delta, rtol=rtol, n=n), path)
+    spec = {**SPECS["clone"], "eps0": eps0, "delta": delta, "rtol": rtol, "n": [n]}
+    curves.verify(path, spec)
+    for name in ("eps0", "delta", "rtol"):
+        with pytest.raises(ValueError, match=f"has {name} = .* where .* is wanted"):
+            curves.verify(path, spec | {name: math.nextafter(spec[name], 0.05)})
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "field", "found", "wanted"),
+    [
+        ("upper", {"experiment": "krr11"}, "experiment", "krr10", "krr11"),
+        ("upper", {"regime": "low"}, "regime", "large", "low"),
+        ("upper", {"curve": "best"}, "curve", "upper", "best"),
+        ("upper", {"mechanism": {"type": "krr", "k": 9}}, "mechanism", "krr(k=10)", "krr(k=9)"),
+        ("upper", {"mechanism": {"type": "blh"}}, "mechanism", "krr(k=10)", "blh"),
+        ("upper", {"k_joint": 3}, "k_joint", "1", "3"),
+        ("upper", {"bound": "lower"}, "bound", "upper", "lower"),
+        ("upper", {"eps0": 4.000000000000001}, "eps0", "4.0", "4.000000000000001"),
+        ("upper", {"delta": 1e-5}, "delta", "1e-06", "1e-05"),
+        ("upper", {"engine": "fft"}, "engine", "saddle", "fft"),
+        ("upper", {"rtol": 1e-3}, "rtol", "0.0001", "0.001"),
+        ("joint", {"distance": 2}, "distance", "3", "2"),
+        ("distance", {"distance": 1}, "distance", "2", "1"),
+        ("distance", {"distance": 3}, "distance", "2", "3"),
+        ("lower", {"bound": "blanket_bennett"}, "bound", "lower", "blanket_bennett"),
+        ("bennett", {"bound": "blanket_hoeffding"}, "bound", "blanket_bennett", None),
+        ("exact", {"engine": "fft"}, "engine", "exact", "fft"),
+    ],
+)
+def test_a_curve_of_something_else_is_named(written, name, changes, field, found, wanted):
+    spec = {**SPECS[name], **changes}
+    path = written / f"{name}.csv"
+    wanted = spec[field] if wanted is None else wanted
+    sentence = f"{path} has {field} = {found} where {wanted} is wanted"
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        curves.verify(path, spec)
+
+
+def test_a_curve_of_another_version_is_named(written, monkeypatch):
+    monkeypatch.setattr(curves, "__version__", "0.0.9")
+    sentence = f"has version = {__version__} where 0.0.9 is wanted"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        curves.verify(written / "upper.csv", SPECS["upper"])
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [
+        ({**GRID, "points": 3}, "has 4 rows where 3 are wanted"),
+        ({**GRID, "points": 5}, "has 4 rows where 5 are wanted"),
+        ({**GRID, "stop": 20_000}, "has n = 464 in row 2 where 585 is wanted"),
+        ([100, 464, 2154, 10_001], "has n = 10000 in row 4 where 10001 is wanted"),
+    ],
+)
+def test_a_curve_on_another_grid_is_named(written, n, message):
+    with pytest.raises(ValueError, match=message):
+        curves.verify(written / "upper.csv", {**SPECS["upper"], "n": n})
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(0.2, 0.1), (-0.1, 0.1), (math.nan, 0.1), (0.1, math.inf), (0.1, math.nan)]
+)
+def test_what_encloses_nothing_is_named(tmp_path, lower, upper):
+    path = tmp_path / "curve.csv"
+    curves.write(curves.compute(SPEC).assign(epsilon_lower=lower, epsilon_upper=upper), path)
+    with pytest.raises(ValueError, match=r"curve\.csv has no enclosure of epsilon .* at n = 1000"):
+        curves.verify(path, SPEC)
+
+
+@pytest.mark.parametrize("look", [curves.read, lambda path: curves.verify(path, SPECS["upper"])])
+def test_every_edit_of_a_file_is_noticed(written, tmp_path, look):
+    """Any byte changed or lost, any line lost or doubled, any end cut off."""
+    content = (written / "upper.csv").read_bytes()
+    lines = content.splitlines(keepends=True)
+    edited = {
+        *(
+            content[:i] + (b"2" if byte != ord("2") else b"3") + content[i + 1 :]
+            for i, byte in enumerate(content)
+        ),
+        *(content[:i] + content[i + 1 :] for i in range(len(content))),
+        *(content[:i] for i in range(len(content))),
+        *(b"".join(lines[:i] + lines[i + 1 :]) for i in range(len(lines))),
+        *(b"".join(lines[:i] + lines[i:][:1] + lines[i:]) for i in range(len(lines))),
+    }
+    path = tmp_path / "curve.csv"
+    for text in edited - {content}:
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match=r"^[^\n]*curve\.csv (is no|has changed)[^\n]*$"):
+            look(path)
+
+
+def test_line_ends_of_another_system_are_no_edit(written, tmp_path):
+    path = tmp_path / "curve.csv"
+    path.write_bytes((written / "upper.csv").read_bytes().replace(b"\n", b"\r\n"))
+    curves.verify(path, SPECS["upper"])
+
+
+def test_other_programs_read_a_curve_as_it_is(written):
+    table = pd.read_csv(written / "lower.csv")
+    assert tuple(table.columns) == (*curves.COLUMNS, "checksum")
+    assert table["checksum"].str.fullmatch("sha256:[0-9a-f]{16}").all()
+    assert table["epsilon_upper"].dtype == float

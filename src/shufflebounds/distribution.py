@@ -6,16 +6,17 @@ the blanket, times γ (Balle, Bell, Gascón and Nissim, CRYPTO 2019; the paper's
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
-from shufflebounds import building, descriptions, validation
+from shufflebounds import building, descriptions, sealed, validation
 from shufflebounds._version import __version__
-from shufflebounds.files import written_whole
+
+COLUMNS = ("distribution", "mechanism", "eps0", "eps", "value", "cdf", "version")
 
 
 def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> pd.DataFrame:
@@ -42,20 +43,51 @@ def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> p
     gamma = masses[:size].sum()
     cdf = np.cumsum(masses[order]) / gamma
     cdf[-1] = 1.0
+    columns = {"value": gamma * values[order], "cdf": np.minimum(cdf, 1.0)}
     return pd.DataFrame(
-        {
-            "distribution": distribution,
-            "mechanism": descriptions.text(mechanism),
-            "eps0": float(eps0),
-            "eps": float(eps),
-            "value": gamma * values[order],
-            "cdf": np.minimum(cdf, 1.0),
-            "version": __version__,
-        }
+        _parameters(distribution, mechanism, eps0, eps) | columns, columns=list(COLUMNS)
     )
 
 
 def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table of `compute` as CSV, at once or not at all."""
-    with written_whole(Path(path)) as part:
-        frame.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
+    """Write a table of `compute` as CSV with a checksum (see `sealed`), at once or not at all."""
+    sealed.write(frame, path)
+
+
+def read(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table back.
+
+    Raises ValueError, naming the file, where it is not as `write` wrote it.
+    """
+    text = {"distribution": str, "mechanism": str, "version": str}
+    frame = pd.read_csv(io.StringIO(sealed.read(path)), keep_default_na=False, dtype=text)
+    _require_columns(path, frame.columns)
+    return frame
+
+
+def verify(path: str | os.PathLike[str], spec: Mapping) -> None:
+    """Raise ValueError, in one sentence, where a file is not the table that `spec` asks for.
+
+    `spec` holds the arguments of `compute`. Looks at them in every row, and computes nothing.
+    """
+    found = sealed.columns(path)
+    _require_columns(path, found)
+    sealed.require(path, found, _parameters(**spec))
+
+
+def _parameters(
+    distribution: str, mechanism: Mapping, eps0: float, eps: float
+) -> dict[str, str | float]:
+    """Columns that are the same in all rows."""
+    return {
+        "distribution": distribution,
+        "mechanism": descriptions.text(mechanism),
+        "eps0": float(eps0),
+        "eps": float(eps),
+        "version": __version__,
+    }
+
+
+def _require_columns(path: str | os.PathLike[str], found: Iterable[str]) -> None:
+    if tuple(found) != COLUMNS:
+        raise ValueError(f"{path} is not the table of a distribution")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pandas as pd
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place once the block has ended well."""
+    """A temporary path beside `path` that takes its place once the block has ended well.
+
+    What has taken its place is on the disk, not only on its way there. A process that is killed
+    leaves its temporary file behind, hidden; nothing reads it or writes to it again.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
@@ -19,3 +25,20 @@ def written_whole(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a table as CSV, at once or not at all; equal tables are equal files."""
+    with written_whole(Path(path)) as part:
+        frame.to_csv(part, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk too, as far as the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -22,7 +22,7 @@ from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import Enclosure
-from shufflebounds.files import written_whole
+from shufflebounds.files import write_csv, written_whole
 
 # From the largest ε to the smallest, as far as theory goes.
 BOUNDS = ("clone", "coarsened", "blanket", "lower")
@@ -184,7 +184,7 @@ def write(frame: pd.DataFrame, csv: str | os.PathLike[str], page: str | os.PathL
 
     The page shows the end of each enclosure that may be claimed, rounded to the safe side.
     """
-    curves.write(frame, csv)
+    write_csv(frame, csv)
     with written_whole(Path(page)) as part:
         part.write_text(_page(frame), encoding="utf-8", newline="\n")
 

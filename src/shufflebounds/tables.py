@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from shufflebounds import markdown, randomizers, validation
 from shufflebounds._version import __version__
-from shufflebounds.curves import write as write_csv
-from shufflebounds.files import written_whole
+from shufflebounds.files import write_csv, written_whole
 from shufflebounds.randomizers.base import Randomizer
 
 FloatArray = NDArray[np.float64]
