@@ -13,7 +13,7 @@ import config_check
 import matrix
 import sources
 
-from shufflebounds import descriptions, randomizers
+from shufflebounds import curves, descriptions, distribution, randomizers
 
 # Jobs read this file again; the configuration has passed by then.
 if workflow.is_main_process:
@@ -60,7 +60,9 @@ def curve_spec(wildcards):
 
 
 def curve_sources(wildcards):
-    return relative(sources.of_curve(curve_spec(wildcards)))
+    spec = curve_spec(wildcards)
+    refuse_stale(curves, made(CURVE, wildcards), spec)
+    return relative(sources.of_curve(spec))
 
 
 def files(pattern, curves):
@@ -69,6 +71,14 @@ def files(pattern, curves):
 
 def figure_curves(wildcards):
     return files(CURVE, matrix.figure_curves(config, wildcards.figure))
+
+
+def figure_specs(wildcards):
+    return specs(matrix.figure_curves(config, wildcards.figure))
+
+
+def specs(curves):
+    return [matrix.curve_spec(config, curve) for curve in curves]
 
 
 def figure_panels(wildcards):
@@ -107,7 +117,9 @@ def every_mechanism():
 
 
 def distribution_sources(wildcards):
-    return library("distribution", described=[distribution_spec(wildcards)["mechanism"]])
+    spec = distribution_spec(wildcards)
+    refuse_stale(distribution, made(DISTRIBUTION, wildcards), spec)
+    return library("distribution", described=[spec["mechanism"]])
 
 
 def hierarchy_sources(wildcards):

@@ -28,6 +28,7 @@ rule figure:
         runtime=10,
     params:
         panels=figure_panels,
+        specs=figure_specs,
     script:
         "../scripts/figure.py"
 
@@ -62,5 +63,6 @@ rule distribution_figure:
         runtime=10,
     params:
         title=lambda wildcards: config["distributions"][wildcards.distribution]["title"],
+        spec=distribution_spec,
     script:
         "../scripts/distribution_figure.py"

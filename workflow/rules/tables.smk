@@ -81,6 +81,7 @@ rule claims:
         runtime=10,
     params:
         shown_by=claim_params(),
+        specs=specs(claimed_curves()),
     script:
         "../scripts/claims.py"
 

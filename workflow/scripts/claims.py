@@ -9,14 +9,15 @@ sys.path[:0] = [str(root / "src"), str(root / "workflow")]
 
 import pandas as pd
 
+import failures
+import stale
 import timings
 from shufflebounds import claims, curves
 
 found, shown_by = snakemake.output, snakemake.params.shown_by
-try:
-    frames = [curves.read(path) for path in snakemake.input.curves]
+wanted = zip(snakemake.input.curves, snakemake.params.specs, strict=True)
+with failures.told(found):
+    frames = [stale.read(curves, path, spec) for path, spec in wanted]
     shown = {name: pd.concat([frames[i] for i in places]) for name, places in shown_by.items()}
     seconds = timings.seconds(frames, snakemake.input.benchmarks)
     claims.write(shown, seconds, found.csv, found.page)
-except ValueError as mistake:
-    sys.exit(str(mistake))

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-sys.path.insert(0, str(Path(snakemake.scriptdir).resolve().parents[1] / "src"))
+root = Path(snakemake.scriptdir).resolve().parents[1]
+sys.path[:0] = [str(root / "src"), str(root / "workflow")]
 
+import failures
 from shufflebounds import distribution
 
-try:
+with failures.told(snakemake.output):
     distribution.write(distribution.compute(**snakemake.params.spec), snakemake.output.csv)
-except ValueError as mistake:
-    sys.exit(str(mistake))

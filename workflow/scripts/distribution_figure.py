@@ -4,14 +4,14 @@ import sys
 from pathlib import Path
 
 sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-sys.path.insert(0, str(Path(snakemake.scriptdir).resolve().parents[1] / "src"))
+root = Path(snakemake.scriptdir).resolve().parents[1]
+sys.path[:0] = [str(root / "src"), str(root / "workflow")]
 
-import pandas as pd
+import failures
+import stale
+from shufflebounds import distribution, distribution_figure
 
-from shufflebounds import distribution_figure
-
-paths = [Path(path) for path in snakemake.output]
-try:
-    distribution_figure.draw(pd.read_csv(snakemake.input.csv), snakemake.params.title, paths)
-except ValueError as mistake:
-    sys.exit(str(mistake))
+with failures.told(snakemake.output):
+    frame = stale.read(distribution, snakemake.input.csv, snakemake.params.spec)
+    paths = [Path(path) for path in snakemake.output]
+    distribution_figure.draw(frame, snakemake.params.title, paths)

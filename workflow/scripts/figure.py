@@ -4,15 +4,16 @@ import sys
 from pathlib import Path
 
 sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-sys.path.insert(0, str(Path(snakemake.scriptdir).resolve().parents[1] / "src"))
+root = Path(snakemake.scriptdir).resolve().parents[1]
+sys.path[:0] = [str(root / "src"), str(root / "workflow")]
 
 import pandas as pd
 
+import failures
+import stale
 from shufflebounds import curves, figures
 
-paths = [Path(path) for path in snakemake.output]
-try:
-    frame = pd.concat([curves.read(path) for path in snakemake.input.curves], ignore_index=True)
-    figures.draw(frame, snakemake.params.panels, paths)
-except ValueError as mistake:
-    sys.exit(str(mistake))
+wanted = zip(snakemake.input.curves, snakemake.params.specs, strict=True)
+with failures.told(snakemake.output):
+    frame = pd.concat([stale.read(curves, path, spec) for path, spec in wanted], ignore_index=True)
+    figures.draw(frame, snakemake.params.panels, [Path(path) for path in snakemake.output])

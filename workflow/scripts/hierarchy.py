@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 
 sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-sys.path.insert(0, str(Path(snakemake.scriptdir).resolve().parents[1] / "src"))
+root = Path(snakemake.scriptdir).resolve().parents[1]
+sys.path[:0] = [str(root / "src"), str(root / "workflow")]
 
+import failures
 from shufflebounds import hierarchy
 
 found = snakemake.output
-try:
+with failures.told(found):
     hierarchy.write(hierarchy.measure(**snakemake.params.spec), found.csv, found.page)
-except (ValueError, ArithmeticError) as mistake:
-    sys.exit("\n".join([str(mistake), *getattr(mistake, "__notes__", [])]))
