@@ -10,7 +10,7 @@ from hypothesis import given
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds import curves, descriptions
+from shufflebounds import curves, descriptions, specs
 from shufflebounds.building import randomizer
 from shufflebounds.composition import Joint, Parallel, Subsampled
 
@@ -163,7 +163,7 @@ def test_large_joints_are_refused_without_work(monkeypatch):
     ):
         spec = {"bound": "upper", "mechanism": mechanism, "eps0": 1.0, "delta": 1e-6, "n": [100]}
         with pytest.raises(ValueError, match=r"^a joint of 4 reports .* is too large for memory"):
-            curves.check(spec)
+            specs.check(spec)
 
 
 def test_texts_and_mechanisms():
@@ -269,4 +269,4 @@ def test_the_kind_of_pair_at_a_distance_is_the_worst_one():
 )
 def test_bad_curves(changes, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        curves.check({**SPEC, **changes})
+        specs.check({**SPEC, **changes})

@@ -24,8 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufflebounds as sb
-from shufflebounds import Enclosure, PrecisionError, __version__, cli, curves, randomizers
-from shufflebounds.cli import looks, parameters, report, rounding
+from shufflebounds import Enclosure, PrecisionError, __version__, cli, curves, randomizers, specs
+from shufflebounds.cli import looks, parameters, rounding
 from shufflebounds.cli.answers import Finding, largest, smallest
 from shufflebounds.cli.mistakes import Imprecise
 from shufflebounds.cli.options import of_a_report
@@ -457,11 +457,11 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
 
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
-    assert curves.BOUNDS == looks.BOUNDS == tuple(looks.LOOKS)
-    bounds = [part for bound in looks.BOUNDS for part in ("--bound", bound)]
+    assert tuple(looks.LOOKS) == specs.BOUNDS
+    bounds = [part for bound in specs.BOUNDS for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
     result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(looks.BOUNDS)
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(specs.BOUNDS)
     assert plot.read_bytes().startswith(b"%PDF")
 
 
@@ -629,10 +629,6 @@ def test_a_failed_write_is_a_mistake(tmp_path, monkeypatch):
     result = run(*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
     assert result.exit_code == 2
     assert re.fullmatch(r"Error: cannot write '.*': No space left on device\n", result.stderr)
-
-
-def test_a_joint_has_as_many_parts_as_in_a_curve():
-    assert report.MAX_JOINT == curves.MAX_JOINT
 
 
 def test_the_version_and_the_help():

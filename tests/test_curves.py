@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds import KRR, Enclosure, PrecisionError, __version__, amplification, curves
+from shufflebounds import KRR, Enclosure, PrecisionError, __version__, amplification, curves, specs
 
 SPEC = {
     "experiment": "krr10",
@@ -45,7 +45,7 @@ def hockey_stick(p, q, eps: float) -> float:
 @given(st.integers(1, 10**12), st.integers(0, 10**12), st.integers(2, 300))
 def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points):
     assume(points <= extent + 1)
-    grid = curves.geometric_grid(start, start + extent, points)
+    grid = specs.geometric_grid(start, start + extent, points)
     assert grid[0] == start
     assert grid[-1] == start + extent
     assert len(grid) == points
@@ -53,14 +53,14 @@ def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points):
 
 
 def test_a_grid_is_geometric_where_integers_allow():
-    assert curves.geometric_grid(1, 1000, 4) == [1, 10, 100, 1000]
-    grid = np.array(curves.geometric_grid(1000, 100_000, 100))
+    assert specs.geometric_grid(1, 1000, 4) == [1, 10, 100, 1000]
+    grid = np.array(specs.geometric_grid(1000, 100_000, 100))
     assert np.abs(grid - 1000 * 100.0 ** (np.arange(100) / 99)).max() <= 0.5 + 1e-6
 
 
 def test_a_dense_grid_is_every_integer():
-    assert curves.geometric_grid(1, 10, 10) == list(range(1, 11))
-    assert curves.geometric_grid(7, 7, 1) == [7]
+    assert specs.geometric_grid(1, 10, 10) == list(range(1, 11))
+    assert specs.geometric_grid(7, 7, 1) == [7]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_dense_grid_is_every_integer():
 )
 def test_an_impossible_grid_is_refused(start, stop, points, message):
     with pytest.raises(ValueError, match=message):
-        curves.geometric_grid(start, stop, points)
+        specs.geometric_grid(start, stop, points)
 
 
 # What a spec asks for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import jsonschema
 import yaml
 
 import matrix
-from shufflebounds import building, curves
+import texts
+from shufflebounds import building, specs
 from shufflebounds.descriptions import COMPOSITIONS
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
@@ -30,8 +31,13 @@ _LIMITS = {
     "minimum": ">= {}",
     "exclusiveMaximum": "< {}",
     "maximum": "<= {}",
+    "maxLength": "of at most {} characters",
 }
 _NOT_EMPTY = ("minItems", "minProperties", "minLength")
+
+# Characters of a value that a sentence repeats, and of a sentence.
+_LONGEST_SHOWN = 80
+_LONGEST_SENTENCE = 1000
 
 
 class ConfigError(ValueError):
@@ -41,12 +47,19 @@ class ConfigError(ValueError):
 def check(config: Mapping) -> None:
     """Raise ConfigError for the first mistake in the configuration, if there is one."""
     for mistake in _mistakes(config):
-        raise ConfigError(f"config.yaml: {mistake}")
+        raise ConfigError(f"config.yaml: {_line(mistake)}")
+
+
+def _line(sentence: str) -> str:
+    """A sentence on one line, whatever texts of the file it repeats."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence)
+    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
 
 
 def _mistakes(config: Mapping) -> Iterator[str]:
     # Lazily and in this order: each check relies on the ones before.
     yield from _schema_mistakes(config)
+    yield from _name_mistakes(config)
     yield from _grid_mistakes(config)
     yield from _curve_mistakes(config)
     yield from _mechanism_mistakes(config)
@@ -56,23 +69,33 @@ def _mistakes(config: Mapping) -> Iterator[str]:
     yield from _table_mistakes(config)
     yield from _claim_mistakes(config)
     yield from _style_mistakes(config)
+    yield from texts.mistakes(config)
 
 
 # The schema: its errors, in words.
 
 
 def _schema_mistakes(config: Mapping) -> Iterator[str]:
+    for error in _validator().iter_errors(config):
+        yield _sentence(error)
+
+
+@cache
+def _validator() -> jsonschema.protocols.Validator:
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     base = jsonschema.Draft202012Validator
     # JSON has no NaN and takes 10.0 for an integer; YAML and Python see that otherwise.
     checker = base.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer})
-    validator = jsonschema.validators.extend(base, type_checker=checker)(schema)
-    for error in validator.iter_errors(config):
-        yield _sentence(error)
+    return jsonschema.validators.extend(base, type_checker=checker)(schema)
 
 
 def _is_number(_: object, value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    # An integer may be too large for the float that isfinite makes of it.
+    return (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and (isinstance(value, int) or math.isfinite(value))
+    )
 
 
 def _is_integer(_: object, value: object) -> bool:
@@ -111,7 +134,8 @@ def _dotted(path: Iterable[str | int]) -> str:
 
 
 def _within(place: str, key: object) -> str:
-    return str(key) if place == "the file" else f"{place}.{key}"
+    name = _brief(str(key))
+    return name if place == "the file" else f"{place}.{name}"
 
 
 def _shown(value: object) -> str:
@@ -121,7 +145,13 @@ def _shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list) and value:
         return "a list"
-    return repr(value)
+    return _brief(repr(value))
+
+
+def _brief(text: str) -> str:
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
 
 
 def _allowed(fragment: Mapping) -> str:
@@ -160,16 +190,30 @@ def _number_hint(value: object, fragment: Mapping) -> str:
 # What the schema cannot say: names that must exist, parameters that the library must accept.
 
 
+def _name_mistakes(config: Mapping) -> Iterator[str]:
+    figures = [*config["figures"], *config.get("distributions", [])]
+    sections = {key: list(config[key]) for key in ("experiments", "regimes", "curves")}
+    for section, found in {**sections, "figures and distributions": figures}.items():
+        spellings: dict[str, str] = {}
+        for name in found:
+            other = spellings.setdefault(name.lower(), name)
+            if other != name:
+                yield (
+                    f"{section}: {other} and {name} differ in case alone; on many disks they would "
+                    "be the same file"
+                )
+
+
 def _grid_mistakes(config: Mapping) -> Iterator[str]:
     try:
-        curves.users(config["n"])
+        specs.users(config["n"])
     except ValueError as error:
         yield f"n.{error}"
 
 
 def _curve_mistakes(config: Mapping) -> Iterator[str]:
     for name, curve in config["curves"].items():
-        yield from _unknown(f"curves.{name}.bound", curve["bound"], curves.BOUNDS)
+        yield from _unknown(f"curves.{name}.bound", curve["bound"], specs.BOUNDS)
 
 
 def _mechanism_mistakes(config: Mapping) -> Iterator[str]:
@@ -234,7 +278,7 @@ def _experiment_mistakes(config: Mapping) -> Iterator[str]:
             continue
         seen.add(key)
         try:
-            curves.check(matrix.curve_spec(config, wanted))
+            specs.check(matrix.curve_spec(config, wanted))
         except ValueError as error:
             yield (
                 f"experiments.{wanted.experiment}: curve {wanted.curve} in regime "

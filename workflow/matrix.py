@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from shufflebounds.curves import CERTIFIED
 from shufflebounds.descriptions import COMPOSITIONS
+from shufflebounds.specs import CERTIFIED
 
 # Tables of the paper, by the module's names for them, and what each depends on.
 TABLES = {

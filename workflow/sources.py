@@ -4,8 +4,8 @@ Snakemake sees changes in a job's script but not in what the script imports, so 
 files among their inputs. Dependencies come in two kinds:
 
 * a module depends on every module of the library that an import statement anywhere in it names;
-* ``shufflebounds.curves`` picks mechanism, baseline and engine by name, so its import statements
-  say nothing of what one curve uses: `shufflebounds.curves.modules` says it instead.
+* ``shufflebounds.curves`` and ``specs`` pick mechanism, baseline and engine by name, so their
+  import statements say nothing of what one curve uses: `shufflebounds.curves.modules` says it.
 
 A package's ``__init__`` counts where it is imported by its own name, not on the way to a module
 inside: that of ``shufflebounds`` only repeats names that are defined elsewhere.
@@ -19,7 +19,7 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
-from shufflebounds import curves
+from shufflebounds import curves, specs
 
 PACKAGE = "shufflebounds"
 SRC = Path(__file__).resolve().parents[1] / "src"
@@ -48,7 +48,7 @@ def _closure(names: frozenset[str]) -> tuple[Path, ...]:
 
 @cache
 def _imported(name: str) -> frozenset[str]:
-    if name == curves.__name__:
+    if name in (curves.__name__, specs.__name__):
         return frozenset()
     file = _file(name)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from shufflebounds import amplification, building, curves, descriptions, markdown, validation
+from shufflebounds import amplification, building, descriptions, markdown, specs, validation
 from shufflebounds._version import __version__
 from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition, require
@@ -132,7 +132,7 @@ def measure(
         if not values:
             raise ValueError(f"{name} must not be empty")
     levels = [validation.eps0(level) for level in eps0]
-    grid = list(itertools.product(levels, curves.users(n)))
+    grid = list(itertools.product(levels, specs.users(n)))
     settings = {"delta": validation.delta(delta), "rtol": validation.rtol(rtol)}
     # All of them before the first ε: a bad description should not cost minutes.
     specific = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sources
-from shufflebounds import curves
+from shufflebounds import curves, specs
 
 LIBRARY = Path(curves.__file__).resolve().parent
 
@@ -47,7 +47,7 @@ def files_run(action) -> set[str]:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", curves.BOUNDS)
+@pytest.mark.parametrize("bound", specs.BOUNDS)
 def test_whatever_a_curve_runs_is_listed(bound, mechanism):
     wanted = spec(bound, mechanism)
     run = files_run(lambda: curves.compute(wanted))

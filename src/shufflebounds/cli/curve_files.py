@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shufflebounds import validation
-from shufflebounds.cli.looks import BOUNDS, LOOKS
+from shufflebounds import specs, validation
+from shufflebounds.cli.looks import LOOKS
 from shufflebounds.cli.mistakes import written
 from shufflebounds.cli.options import delta_option, eps0_option, of_a_report
 from shufflebounds.cli.report import Report
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 @click.option(
     "--bound",
     "bounds",
-    type=Name(BOUNDS),
+    type=Name(specs.BOUNDS),
     multiple=True,
-    default=BOUNDS[:3],
+    default=specs.BOUNDS[:3],
     show_default=True,
-    help=f"May be repeated; one of {', '.join(BOUNDS)}.",
+    help=f"May be repeated; one of {', '.join(specs.BOUNDS)}.",
 )
 @click.option(
     "--rtol", type=float, default=1e-4, show_default=True, help="Relative width, at most."
@@ -66,7 +66,7 @@ def curve(
 
     if stop > validation.MAX_USERS:
         raise ValueError(f"stop must be at most {validation.MAX_USERS:.0e}, got {stop}")
-    grid = curves.geometric_grid(start, stop, points)
+    grid = specs.geometric_grid(start, stop, points)
     validation.rtol(rtol)
     report.randomizer(eps0)  # the clone alone would not check it
     spec = {

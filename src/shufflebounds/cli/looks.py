@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from shufflebounds.baselines import BASELINES
-
-# As `curves.BOUNDS`, whose module takes pandas to import.
-BOUNDS = ("upper", "lower", "clone", *BASELINES)
-
 LOOKS = {
     "upper": {"label": "upper bound", "color": "#8ecae6", "line": "solid", "width": 3.5},
     "lower": {"label": "lower bound", "color": "#000000", "line": "solid", "width": 0.9},

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shufflebounds import building, randomizers, validation
+from shufflebounds import building, randomizers, specs, validation
 from shufflebounds.cli.parameters import fields, flag, is_required
 from shufflebounds.composition import repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer
 
-# As `curves.MAX_JOINT`, whose module takes pandas to import.
-MAX_JOINT = 100
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0
 _COARSE_CELLS = (8, 16, 32)
@@ -32,7 +30,7 @@ class Report:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=MAX_JOINT)
+        validation.whole("k_joint", self.k_joint, minimum=1, maximum=specs.MAX_JOINT)
         validation.probability("rate", self.rate)
         own = fields(self.mechanism)
         for name in self.parameters:
