@@ -19,80 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shufflebounds import markdown, randomizers, validation
+from shufflebounds import formulas, markdown, randomizers, validation
 from shufflebounds._version import __version__
 from shufflebounds.files import write_csv, written_whole
 from shufflebounds.randomizers.base import Randomizer
 
 FloatArray = NDArray[np.float64]
-
-NAMES = {"krr": "k-RR", "blh": "BLH", "rappor": "RAPPOR", "oue": "OUE", "hadamard": "HR"}
-
-# How the paper writes p in most rows, and all three of p, q and r for Hadamard response.
-_COMMON = r"\frac{1}{2(e^{\varepsilon_0}+1)}"
-
-_FINITE = {
-    "krr": (
-        r"\frac{1}{e^{\varepsilon_0}+k-1}",
-        "0",
-        r"\frac{k-2}{e^{\varepsilon_0}+k-1}",
-    ),
-    "blh": (
-        _COMMON,
-        _COMMON + r"-\frac{1}{2^{D-1}(e^{\varepsilon_0}+1)}",
-        _COMMON + r"+\frac{e^{\varepsilon_0}}{2^{D-1}(e^{\varepsilon_0}+1)}",
-    ),
-    "rappor": (
-        r"\frac{1}{(e^{\varepsilon_0/2}+1)^{2}}",
-        r"\frac{e^{-\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}"
-        r"-\frac{e^{-\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{D}}",
-        r"\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}"
-        r"+\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{D}}",
-    ),
-    "oue": (
-        _COMMON,
-        r"\frac{e^{-\varepsilon_0}}{2(e^{\varepsilon_0}+1)}"
-        r"-\frac{e^{-\varepsilon_0}}{2(e^{\varepsilon_0}+1)^{D-1}}",
-        r"\frac{e^{\varepsilon_0}}{2(e^{\varepsilon_0}+1)}+\frac{1}{2(e^{\varepsilon_0}+1)^{D-1}}",
-    ),
-    "hadamard": (
-        _COMMON,
-        _COMMON + r"-\frac{2}{K(e^{\varepsilon_0}+1)}",
-        _COMMON + r"+\frac{2e^{\varepsilon_0}}{K(e^{\varepsilon_0}+1)}",
-    ),
-}
-
-_LIMIT = {
-    "blh": (_COMMON, _COMMON, _COMMON),
-    "rappor": (
-        r"\frac{1}{(e^{\varepsilon_0/2}+1)^{2}}",
-        r"\frac{1}{e^{\varepsilon_0/2}(e^{\varepsilon_0/2}+1)^{2}}",
-        r"\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}",
-    ),
-    "oue": (
-        _COMMON,
-        r"\frac{1}{2e^{\varepsilon_0}(e^{\varepsilon_0}+1)}",
-        r"\frac{e^{\varepsilon_0}}{2(e^{\varepsilon_0}+1)}",
-    ),
-    "hadamard": (_COMMON, _COMMON, _COMMON),
-}
-
-# What the blanket leaves over, 1 − 2p − q − r: the mass of the GPARV at 0.
-_RESIDUAL = {
-    "krr": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+k-1}",
-    "blh": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+1}",
-    "rappor": r"1-e^{-\varepsilon_0/2}",
-    "oue": r"\frac{1}{2}(1-e^{-\varepsilon_0})",
-    "hadamard": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+1}",
-}
-
-_POINTS = (
-    r"1-e^{\varepsilon_0+\varepsilon}",
-    r"e^{\varepsilon_0}-e^{\varepsilon_0+\varepsilon}",
-    r"1-e^{\varepsilon}",
-    "0",
-    r"e^{\varepsilon_0}-e^{\varepsilon}",
-)
 
 _TITLES = {
     1: "Table 1: distribution of the GPARV",
@@ -130,12 +62,12 @@ def gparv(eps0: Sequence[float], eps: float, k: int) -> pd.DataFrame:
     if not 0.0 < eps < min(eps0):
         raise ValueError(f"eps must be a number with 0 < eps < {min(eps0)!r}, got {eps!r}")
     rows = []
-    for kind in NAMES:
-        p, q, r = _FINITE[kind] if kind == "krr" else _LIMIT[kind]
-        forms = (p, q, r, _RESIDUAL[kind], p)
+    for kind in formulas.NAMES:
+        p, q, r = formulas.FINITE[kind] if kind == "krr" else formulas.LIMIT[kind]
+        forms = (p, q, r, formulas.RESIDUAL[kind], p)
         row = {
             "table": 1,
-            "mechanism": NAMES[kind],
+            "mechanism": formulas.NAMES[kind],
             "parameters": f"k = {k}" if kind == "krr" else "D → ∞",
             "eps": eps,
             "note": _UNMARKED_LIMIT if kind == "hadamard" else "",
@@ -146,7 +78,7 @@ def gparv(eps0: Sequence[float], eps: float, k: int) -> pd.DataFrame:
             rows += [
                 row
                 | {"quantity": name, "symbolic": form, "eps0": level, "point": at, "value": mass}
-                for name, form, at, mass in zip(_POINTS, forms, points, masses, strict=True)
+                for name, form, at, mass in zip(formulas.POINTS, forms, points, masses, strict=True)
             ]
     return _frame(rows, "eps", "point")
 
@@ -159,14 +91,14 @@ def finite(eps0: Sequence[float], k: int, domain_size: int) -> pd.DataFrame:
     """
     domain_size = validation.whole("domain_size", domain_size, minimum=2)
     columns = 2 ** domain_size.bit_length()
-    parameters = dict.fromkeys(NAMES, f"D = {domain_size}")
+    parameters = dict.fromkeys(formulas.NAMES, f"D = {domain_size}")
     parameters |= {"krr": f"k = {k}", "hadamard": f"D = {domain_size}, K = {columns}"}
     printed = (
-        f"the paper prints ${_COMMON}$ for any D, the limit K → ∞. "
+        f"the paper prints ${formulas.COMMON}$ for any D, the limit K → ∞. "
         "K is the number of columns, the least power of 2 above D"
     )
     notes = {("hadamard", quantity): printed for quantity in "qr"}
-    return _decompositions(2, _FINITE, eps0, k, domain_size, parameters, notes)
+    return _decompositions(2, formulas.FINITE, eps0, k, domain_size, parameters, notes)
 
 
 def limit(eps0: Sequence[float]) -> pd.DataFrame:
@@ -176,8 +108,8 @@ def limit(eps0: Sequence[float]) -> pd.DataFrame:
     columns are those of `gparv`, without ``eps`` and ``point``. Raises ValueError for a bad `eps0`.
     """
     notes = {("hadamard", quantity): _OTHER_TABLE for quantity in "pqr"}
-    parameters = dict.fromkeys(_LIMIT, "D → ∞")
-    return _decompositions(3, _LIMIT, eps0, None, None, parameters, notes)
+    parameters = dict.fromkeys(formulas.LIMIT, "D → ∞")
+    return _decompositions(3, formulas.LIMIT, eps0, None, None, parameters, notes)
 
 
 # By the name of the file that a table goes into.
@@ -211,7 +143,7 @@ def _decompositions(
     rows = [
         {
             "table": number,
-            "mechanism": NAMES[kind],
+            "mechanism": formulas.NAMES[kind],
             "parameters": parameters[kind],
             "quantity": quantity,
             "symbolic": form,
@@ -249,7 +181,7 @@ def _blanket_masses(randomizer: Randomizer) -> tuple[float, float, float]:
 
 
 def _points(eps0: float, eps: float) -> FloatArray:
-    """The five values of the GPARV, in the order of `_POINTS`."""
+    """The five values of the GPARV, in the order of `formulas.POINTS`."""
     fall = -math.expm1(eps)
     return np.array(
         [
