@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
 from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
-from shufflebounds.merging import merge_arrays, ratio_labels
+from shufflebounds.merging import merge_arrays, mirror_gap
 
 FloatArray = NDArray[np.float64]
 
@@ -147,17 +147,8 @@ class Decomposition:
         exact arithmetic, inf where a component has no counterpart at all.
         """
         merged = self.merge()
-        here = np.stack([merged.a, merged.b, merged.c])
-        there = here[[1, 0, 2]]
-        label = ratio_labels(*np.concatenate([here, there], axis=1))
-        mine, mirrored = label[: len(merged)], label[len(merged) :]
-        if not np.array_equal(np.sort(mine), np.sort(mirrored)):
-            return math.inf
-        here, there = here[:, np.argsort(mine)], there[:, np.argsort(mirrored)]
-        largest = np.maximum(here, there)
-        gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
-        return max(float(gap.max()), *ends) if ends else float(gap.max())
+        return max([mirror_gap(merged.a, merged.b, merged.c), *ends])
 
     @cached_property
     def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,3 +48,19 @@ def merge_arrays(
     # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
     rounding = (6.0 + float(np.bincount(label).max())) * _U
     return sums[0], sums[1], sums[2], spread + rounding
+
+
+def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
+    """Largest relative difference between a merged component and its mirror image (b, a, c).
+
+    Infinite where a component has no counterpart.
+    """
+    here, there = np.stack([a, b, c]), np.stack([b, a, c])
+    label = ratio_labels(*np.concatenate([here, there], axis=1))
+    mine, mirrored = label[: a.size], label[a.size :]
+    if not np.array_equal(np.sort(mine), np.sort(mirrored)):
+        return math.inf
+    here, there = here[:, np.argsort(mine)], there[:, np.argsort(mirrored)]
+    largest = np.maximum(here, there)
+    gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
+    return float(gap.max())
