@@ -109,7 +109,7 @@ def test_good_configurations_pass(text):
             "n.start is 99.5; it must be an integer >= 1 and <= 1000000000000000",
         ),
         ("stop: 1000,", "stop: 10,", "n.stop must be an integer >= 100, got 10"),
-        ("points: 3", "points: 0", "n.points is 0; it must be an integer >= 1"),
+        ("points: 3", "points: 0", "n.points is 0; it must be an integer >= 1 and <= 100000"),
         ("points: 3", "points: 1", "n.points must be an integer >= 2, got 1"),
         (
             "stop: 1000, points: 3",
@@ -170,12 +170,14 @@ def test_good_configurations_pass(text):
         (
             "joint2: {bound: upper, k_joint: 2}",
             "2-joint: {bound: upper, k_joint: 2}",
-            "curves.2-joint is no valid name; it must be a letter, then letters, digits, _ or -",
+            "curves.2-joint is no valid name; "
+            "it must be a letter, then at most 63 letters, digits, _ or -",
         ),
         (
             "large: {eps0: 2.0,",
             "no: {eps0: 2.0,",
-            "regimes.False is no valid name; it must be a letter, then letters, digits, _ or -",
+            "regimes.False is no valid name; "
+            "it must be a letter, then at most 63 letters, digits, _ or -",
         ),
         (
             "bennett: {bound: blanket_bennett}",

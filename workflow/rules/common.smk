@@ -4,24 +4,12 @@ import os
 import sys
 from pathlib import Path
 
-# Not workflow.basedir: that is the importing workflow's where this one is used as a module.
-ROOT = Path(workflow.snakefile).parents[2]
-# The library of this checkout, whatever else is installed.
-sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
-
-import config_check
 import matrix
 import sources
 
 from shufflebounds import curves, descriptions, distribution, randomizers
 
-# Jobs read this file again; the configuration has passed by then.
-if workflow.is_main_process:
-    try:
-        config_check.check(config)
-    except config_check.ConfigError as mistake:
-        # The sentence alone: Snakemake would add places in this file to an exception.
-        sys.exit(str(mistake))
+stop_at_mistakes(config_check.check, config)
 
 CURVE = "results/curves/{experiment}/{regime}/{curve}.csv"
 CURVE_BENCHMARK = "results/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"

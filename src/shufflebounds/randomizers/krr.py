@@ -21,7 +21,8 @@ class KRR(Randomizer):
     eps0: float
 
     def __post_init__(self) -> None:
-        validation.whole("k", self.k, minimum=2)
+        # Beyond this floats skip integers.
+        validation.whole("k", self.k, minimum=2, maximum=2**53)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     def blanket(self) -> Decomposition:

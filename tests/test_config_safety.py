@@ -1,0 +1,269 @@
+"""Nothing that config.yaml holds reaches a path, a shell or the report's page as more than text.
+
+Hostile values stand in every place of a good configuration, in turn; each is refused in one line or
+harmless. What whole runs make of them is in tests/workflow/test_security.py.
+"""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import config_check
+import config_files
+
+ROOT = Path(__file__).parents[1]
+TINY = yaml.safe_load((ROOT / "tests" / "tiny_config.yaml").read_text(encoding="utf-8"))
+
+# A configuration with every section.
+FULL = {
+    **TINY,
+    "mechanisms": {
+        **TINY["mechanisms"],
+        "laplace": {"type": "laplace", "domain": "interval", "others": 0.5},
+        "rappor": {"type": "rappor", "domain_size": 4},
+        "mix": {
+            "type": "parallel",
+            "parts": [{"mechanism": "krr10", "weight": 0.5}, {"mechanism": "blh", "weight": 0.5}],
+        },
+        "sampled": {"type": "subsample", "mechanism": "krr10", "rate": 0.5},
+    },
+    "figures": {
+        **TINY["figures"],
+        "lines": {
+            "caption": "Lines.",
+            "regimes": ["low"],
+            "lines": [
+                {
+                    "experiment": "krr10",
+                    "curve": "upper",
+                    "label": "upper",
+                    "color": "#000000",
+                    "line": "solid",
+                }
+            ],
+        },
+    },
+    "distributions": {
+        "cdf": {"caption": "CDF.", "title": "CDF", "mechanism": "krr10", "eps0": 1.0, "eps": 0.1}
+    },
+    "tables": {"eps0": [0.5], "eps": 0.05, "k": 10, "domain_size": 10},
+    "hierarchy": {"mechanisms": ["krr10"], "eps0": [1.0], "n": [100]},
+    "claims": {"outperforms": ["fig"]},
+}
+
+TEXTS = [
+    "../x",
+    "/tmp/x",
+    "a;touch x",
+    "`touch x`",
+    "$(touch x)",
+    "krr10\n",
+    "кrr10",  # Cyrillic
+    "krr１０",  # full-width digits
+    "{wildcards.x}",
+    "{{ 7 * 7 }}",
+    "</script><script>alert(1)</script>",
+    "\x1b[31m",
+    "",
+    "a" * 5000,
+    "!!python/object/apply:os.system",
+]
+NUMBERS = [10**400, -1, float("nan"), float("inf"), -float("inf"), "NaN", "1e-6", True]
+SHAPES = [None, [], {}, {"a": 1}, [1, 2]]
+
+
+def places(node: object, path: tuple = ()) -> Iterator[tuple]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from places(value, (*path, key))
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from places(value, (*path, i))
+    if path:
+        yield path
+
+
+def at(config: dict, path: tuple) -> object:
+    for step in path:
+        config = config[step]
+    return config
+
+
+def with_value(path: tuple, value: object) -> dict:
+    config = copy.deepcopy(FULL)
+    at(config, path[:-1])[path[-1]] = value
+    return config
+
+
+def refusal(config: object) -> str | None:
+    """The sentence that refuses a configuration, which must be one line of a screen's text."""
+    try:
+        config_check.check(config)
+    except config_check.ConfigError as mistake:
+        sentence = str(mistake)
+        assert sentence.isprintable()
+        assert len(sentence) < 1100
+        return sentence
+    return None
+
+
+def is_shown(path: tuple) -> bool:
+    """Whether a place holds text that is for people to read."""
+    return path[-1] in ("label", "caption", "title") or path[:2] == ("style", "experiments")
+
+
+PLACES = list(places(FULL))
+
+
+def test_the_configuration_of_these_tests_is_good():
+    assert refusal(FULL) is None
+
+
+@pytest.mark.parametrize("value", TEXTS, ids=lambda text: ascii(text[:12]))
+def test_hostile_text_is_taken_nowhere_but_where_people_read_it(value):
+    taken = {path for path in PLACES if refusal(with_value(path, value)) is None}
+    assert all(map(is_shown, taken))
+
+
+@pytest.mark.parametrize("value", [*NUMBERS, *SHAPES], ids=lambda value: repr(value)[:12])
+def test_no_value_ends_in_a_traceback(value):
+    for path in PLACES:
+        refusal(with_value(path, value))
+
+
+# 10**400 is the size of a legal domain.
+@pytest.mark.parametrize("value", NUMBERS[1:6], ids=lambda value: repr(value)[:12])
+def test_impossible_numbers_are_taken_nowhere(value):
+    places = [path for path in PLACES if isinstance(at(FULL, path), int | float)]
+    assert len(places) > 10
+    for path in places:
+        assert refusal(with_value(path, value))
+
+
+@pytest.mark.parametrize("name", [text for text in TEXTS if text] + [7, True, None, 1.5])
+@pytest.mark.parametrize(
+    "section", ["regimes", "mechanisms", "curves", "experiments", "figures", "distributions"]
+)
+def test_hostile_names_are_refused(section, name):
+    config = copy.deepcopy(FULL)
+    config[section][name] = next(iter(config[section].values()))
+    assert "is no valid name" in refusal(config)
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "other"),
+    [("experiments", "krr10", "KRR10"), ("regimes", "low", "Low"), ("figures", "fig", "Fig")],
+)
+def test_names_that_differ_in_case_alone_are_refused(section, name, other):
+    config = copy.deepcopy(FULL)
+    config[section][other] = config[section][name]
+    sentence = refusal(config)
+    assert f"{section}" in sentence
+    assert f"{name} and {other} differ in case alone" in sentence
+
+
+def test_figures_and_distributions_share_their_folder():
+    config = copy.deepcopy(FULL)
+    config["distributions"]["FIG"] = config["distributions"]["cdf"]
+    assert "fig and FIG differ in case alone" in refusal(config)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "sentence"),
+    [
+        (
+            ("regimes", "low", "label"),
+            "low $",
+            r"regimes.low.label is 'low $', with a $ too few or too many; for the sign itself "
+            r"write \$",
+        ),
+        (
+            ("style", "curves", "clone", "label"),
+            r"$\input{/etc/passwd}$",
+            r"style.curves.clone.label is '$\\input{/etc/passwd}$', with a formula that "
+            "Matplotlib cannot draw",
+        ),
+        (
+            ("distributions", "cdf", "title"),
+            "$" + "{" * 90 + "$",
+            f"distributions.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot draw",
+        ),
+        (
+            ("figures", "lines", "lines", 0, "label"),
+            "_hidden",
+            "figures.lines.lines[0].label is '_hidden'; it must not begin with _, which hides it "
+            "from the legend",
+        ),
+        (
+            ("figures", "fig", "caption"),
+            "<b>bold</b>",
+            "figures.fig.caption holds '<b', which begins an HTML tag; put a blank after the <",
+        ),
+        (
+            ("figures", "fig", "caption"),
+            "one\n.. include:: /etc/passwd",
+            r"figures.fig.caption is 'one\n.. include:: /etc/passwd'; it must be a single line of "
+            "printable characters",
+        ),
+    ],
+    ids=["unpaired", "unknown macro", "deep", "underscore", "tag", "lines"],
+)
+def test_texts_that_cannot_be_shown_are_refused(path, text, sentence):
+    assert refusal(with_value(path, text)) == f"config.yaml: {sentence}"
+
+
+@pytest.mark.parametrize("text", [r"$\varepsilon_0$ = 1", r"costs \$5", "n < 5", "50 %", "a_b"])
+def test_ordinary_texts_are_taken(text):
+    assert refusal(with_value(("regimes", "low", "label"), text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("delta: 1\nn: 2\ndelta: 3\n", "'delta' is given twice, on lines 1 and 3; give it once"),
+        ("a: {b: 1, b: 2}\n", "'b' is given twice, on lines 1 and 1; give it once"),
+        ("a: 1\n'a': 2\n", "'a' is given twice, on lines 1 and 2; give it once"),
+        (
+            "a:\n  - !!python/object/apply:os.system ['touch x']\n",
+            "the tag !!python/object/apply:os.system on line 2 is not allowed; write plain values",
+        ),
+        ("a: !!python/name:os.system\n", "the tag !!python/name:os.system on line 1 is not"),
+        ("a: !load x\n", "the tag !load on line 1 is not allowed; write plain values"),
+        (
+            "__use_yte__: true\na: ?__import__('os').system('touch x')\n",
+            "__use_yte__ on line 1 is not allowed: it makes text run as Python",
+        ),
+        ("? [a, b]\n: 1\n", "the key on line 1 is a list or a mapping; keys must be text"),
+    ],
+)
+def test_what_yaml_hides_or_runs_is_refused(tmp_path, text, sentence):
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(config_check.ConfigError) as caught:
+        config_files.check(file)
+    assert str(caught.value).startswith(f"config.yaml: {sentence}")
+
+
+@pytest.mark.parametrize("content", [b"a: [1", b"a: b: c", b"\ta: 1", b"a: \xff", b"a: *b", b"\0"])
+def test_what_is_no_yaml_is_refused_in_one_line(tmp_path, content):
+    file = tmp_path / "config.yaml"
+    file.write_bytes(content)
+    with pytest.raises(config_check.ConfigError) as caught:
+        config_files.check(file)
+    assert str(caught.value).isprintable()
+    assert str(caught.value).startswith("config.yaml ")
+
+
+@pytest.mark.parametrize("text", ["", "a: &x {b: 1}\nc: {<<: *x, b: 2}\nd: *x\n", '{"a": 1}'])
+def test_plain_files_pass(tmp_path, text):
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    config_files.check(file)
+
+
+def test_our_own_files_pass():
+    for file in (ROOT / "config.yaml", ROOT / "tests" / "tiny_config.yaml"):
+        config_files.check(file)
