@@ -189,7 +189,8 @@ def test_figures_and_distributions_share_their_folder():
         (
             ("distributions", "cdf", "title"),
             "$" + "{" * 90 + "$",
-            f"distributions.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot draw",
+            f"distributions.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot "
+            "draw",
         ),
         (
             ("figures", "lines", "lines", 0, "label"),
