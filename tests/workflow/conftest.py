@@ -1,6 +1,7 @@
-"""What the tests of the executors share."""
+"""What the tests of the executors share, and those of the report and of modules."""
 
 import pytest
+import whole_run
 from local_run import FIGURE, make_checkout, results
 
 
@@ -12,3 +13,12 @@ def local_results(tmp_path_factory):
     assert run.returncode == 0, run.stderr
     assert len(results(checkout)) == 5
     return results(checkout)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """A checkout after a run that made one of everything."""
+    checkout = whole_run.make_checkout(tmp_path_factory.mktemp("whole") / "checkout")
+    run = checkout.snakemake("--cores", "2")
+    assert run.returncode == 0, run.stderr
+    return checkout

@@ -1,0 +1,238 @@
+"""The report of a run: what it holds, and what a browser shows of it."""
+
+import html
+import json
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from whole_run import CAPTION, CURVES, FIGURES, PAGES, TABLES
+
+CATEGORIES = {
+    "Figures": {"fig", "cdf"},
+    "Tables": set(TABLES),
+    "Claims": {"claims"},
+}
+SHOWN = {path for path in FIGURES | PAGES if not path.endswith(".md")}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+# Lower than a figure that is as wide.
+WINDOW = {"width": 1600, "height": 450}
+
+
+@pytest.fixture(scope="module")
+def reports(whole):
+    """The report as one page, and as an archive."""
+    paths = [whole.path / name for name in ("report.html", "report.zip")]
+    for path in paths:
+        run = whole.snakemake("--report", path.name)
+        assert run.returncode == 0, run.stderr
+    return paths
+
+
+@pytest.fixture(scope="module")
+def unpacked(reports, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archive")
+    with zipfile.ZipFile(reports[1]) as archive:
+        archive.extractall(folder)
+    return folder / "report" / "report.html"
+
+
+def embedded(report: Path, name: str) -> dict:
+    """What the report's page declares under a name."""
+    text = report.read_text(encoding="utf-8")
+    return json.loads(re.search(rf"<script id=\"\w+\">\s+var {name} = (.*);\n", text)[1])
+
+
+def test_every_figure_and_table_is_there_with_caption_category_and_labels(reports):
+    results = embedded(reports[0], "results")
+    assert results.keys() == SHOWN
+    assert all(result["caption"] for result in results.values())
+    labels = {(*result["labels"].values(),) for result in results.values()}
+    figures = {(name, kind) for name in ("fig", "cdf") for kind in ("PNG", "print (PDF)")}
+    tables = {(name, kind) for name in (*TABLES, "claims") for kind in ("HTML", "data (CSV)")}
+    assert labels == figures | tables
+    listed = {
+        category: {
+            results[path]["labels"][kind]
+            for path in paths
+            for kind in ("figure", "table")
+            if kind in results[path]["labels"]
+        }
+        for category, groups in embedded(reports[0], "categories").items()
+        for paths in groups.values()
+    }
+    assert listed == CATEGORIES
+
+
+def test_every_job_has_its_run_time(reports, whole):
+    rules = pd.DataFrame(embedded(reports[0], "runtimes_spec")["data"]["values"])["rule"]
+    counted = rules.value_counts().to_dict()
+    assert counted == {
+        "curve": len(CURVES),
+        "figure": 1,
+        "distribution": 1,
+        "distribution_figure": 1,
+        "table": 3,
+        "hierarchy": 1,
+        "claims": 1,
+        "page": 5,
+    }
+
+
+def test_the_archive_holds_the_files_themselves(unpacked, whole):
+    results = embedded(unpacked, "results")
+    assert results.keys() == SHOWN
+    for path, result in results.items():
+        assert (unpacked.parent / result["data_uri"]).read_bytes() == (
+            whole.path / path
+        ).read_bytes()
+
+
+def test_a_page_says_what_its_markdown_says(whole):
+    markdown = (whole.path / "results/claims.md").read_text(encoding="utf-8")
+    page = (whole.path / "results/claims.html").read_text(encoding="utf-8")
+    shown = html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<body>")[2]))
+    marks = r"^\| ---.*$|^#+ |^\| | \|(?= |$)|\]\([^)]*\)|[\[`*]"
+    said = re.sub(marks, " ", markdown, flags=re.MULTILINE)
+    assert re.findall(r"\S+", shown) == re.findall(r"\S+", said)
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="requirements-dev.txt is not installed"
+    )
+    # In a sandbox Chromium will not run as root.
+    options = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(request, chromium, reports, unpacked):
+    """A report in the browser, which must neither complain nor want anything from elsewhere."""
+    report = {"html": reports[0], "zip": unpacked}[getattr(request, "param", "html")]
+    page = chromium.new_page(viewport=WINDOW)
+    page.set_default_timeout(20_000)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+    page.on("requestfailed", lambda wanted: faults.append(f"not loaded: {wanted.url[:200]}"))
+    page.on("request", lambda wanted: local(wanted.url) or faults.append(wanted.url))
+    page.goto(report.as_uri())
+    menu(page, "Statistics").wait_for()
+    yield page
+    page.close()
+    assert faults == []
+
+
+def local(url: str) -> bool:
+    return url.startswith(("file:", "data:", "blob:"))
+
+
+def menu(page, item: str):
+    return page.locator("ul a").get_by_text(item, exact=True)
+
+
+def open_category(page, category: str) -> None:
+    page.locator("nav nav a").first.click()  # home
+    menu(page, category).click()
+
+
+def entries(page) -> list[SimpleNamespace]:
+    """The lines of an open category: a name, a button that shows it and one that explains it."""
+    rows = page.locator("tbody tr")
+    return [
+        SimpleNamespace(
+            name=row.inner_text().strip(), show=row.locator("a").first, tell=row.locator("a").last
+        )
+        for row in rows.all()
+    ]
+
+
+@pytest.mark.browser
+def test_the_first_page_says_what_the_report_is(page):
+    assert "differential privacy" in page.inner_text("#app")
+    graph = page.locator("#app .vega-embed")
+    graph.wait_for()
+    assert graph.bounding_box()["height"] > 100
+
+
+@pytest.mark.browser
+def test_run_times_are_drawn(page):
+    menu(page, "Statistics").click()
+    for plot in ("#app #runtimes", "#app #timeline"):
+        page.locator(f"{plot} canvas, {plot} svg").first.wait_for()
+        assert page.locator(plot).bounding_box()["height"] > 100
+
+
+@pytest.mark.browser
+def test_every_category_lists_what_belongs_to_it(page):
+    for category, names in CATEGORIES.items():
+        open_category(page, category)
+        assert {entry.name for entry in entries(page)} == names
+
+
+# The archive's figures and pages are files of their own.
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
+def test_figures_show_as_a_whole(page):
+    open_category(page, "Figures")
+    for entry in entries(page):
+        entry.show.click()
+        image = page.locator("div.overflow-auto img")
+        image.wait_for()
+        page.wait_for_function("document.querySelector('div.overflow-auto img').complete")
+        assert image.evaluate("image => image.naturalWidth") > 500
+        box = image.bounding_box()
+        assert box["width"] > 300
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= WINDOW["height"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
+def test_tables_show_as_tables(page):
+    open_category(page, "Tables")
+    for entry in entries(page):
+        entry.show.click()
+        frame = page.frame_locator("iframe")
+        frame.locator("td").first.wait_for()
+        assert frame.locator("tr").count() > 1
+        if entry.name.startswith("table"):
+            formula = frame.locator("td svg").first
+            assert formula.bounding_box()["width"] > 5
+            assert "varepsilon" in frame.locator("svg").first.get_attribute("aria-label")
+
+
+@pytest.mark.browser
+def test_numbers_can_be_downloaded(page):
+    open_category(page, "Claims")
+    page.locator("nav").get_by_text("data (CSV)").click()
+    (entry,) = entries(page)
+    with page.expect_download() as download:
+        entry.show.click()
+    assert pd.read_csv(download.value.path())["id"].tolist()
+
+
+@pytest.mark.browser
+def test_a_caption_is_the_text_of_config_yaml(page):
+    open_category(page, "Figures")
+    (entry,) = (entry for entry in entries(page) if entry.name == "fig")
+    entry.tell.click()
+    page.get_by_text("Description").wait_for()
+    assert CAPTION in page.inner_text("#app")
