@@ -1,0 +1,148 @@
+"""The workflow as a module of another one, which has a configuration and a prefix for it."""
+
+import json
+import re
+
+import pytest
+import yaml
+from test_pipeline import Checkout
+from whole_run import CURVES, FIGURES, OUTPUTS, config, made, write_config
+
+PREFIX = "bounds"
+
+SNAKEFILE = f"""\
+configfile: "config.yaml"
+
+
+module shufflebounds:
+    snakefile:
+        "vendor/shufflebounds/Snakefile"
+    config:
+        config["shufflebounds"]
+    prefix:
+        "{PREFIX}"
+
+
+use rule * from shufflebounds as sb_*
+
+
+rule summary:
+    default_target: True
+    input:
+        rules.sb_all.input,
+        claims="{PREFIX}/results/claims.csv",
+    output:
+        "summary.txt",
+    shell:
+        "wc -l < {{input.claims}} > {{output}}"
+"""
+
+# Keys that this workflow's own configuration may not have, nor the file the name of its own.
+SETTINGS = {"experiments": ["ours"], "shufflebounds": config()}
+
+
+def write_importer(importer: Checkout, settings: dict) -> None:
+    importer.path.mkdir()
+    (importer.path / "vendor").mkdir()
+    Checkout.make(importer.path / "vendor" / "shufflebounds")
+    (importer.path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    write_config(importer.path / "config.yaml", settings)
+
+
+@pytest.fixture(scope="module")
+def importer(tmp_path_factory):
+    """An importing workflow after a run."""
+    importer = Checkout(tmp_path_factory.mktemp("module") / "importer")
+    write_importer(importer, SETTINGS)
+    run = importer.snakemake("--cores", "2")
+    assert run.returncode == 0, run.stderr
+    return importer
+
+
+@pytest.fixture
+def settings(importer):
+    """The importer's configuration, for a test to change; it is put back afterwards."""
+    file = importer.path / "config.yaml"
+    kept = file.read_bytes()
+    yield yaml.safe_load(kept)
+    file.write_bytes(kept)
+
+
+def test_everything_lands_below_the_prefix(importer):
+    assert made(importer.path / PREFIX) == OUTPUTS
+    top = {path.name for path in importer.path.iterdir()}
+    assert top == {"Snakefile", "config.yaml", "vendor", ".snakemake", PREFIX, "summary.txt"}
+    below = {path.name for path in (importer.path / PREFIX).iterdir()}
+    assert below == {"results", "figures"}
+    vendored = importer.path / "vendor" / "shufflebounds"
+    assert not (vendored / "results").exists()
+    assert not (vendored / "figures").exists()
+
+
+def test_results_are_those_of_a_run_of_its_own(importer, whole):
+    for output in CURVES | FIGURES | {"results/tables/hierarchy.csv", "results/tables/table1.html"}:
+        assert (importer.path / PREFIX / output).read_bytes() == (whole.path / output).read_bytes()
+
+
+def test_a_second_run_does_nothing(importer):
+    run = importer.snakemake("--cores", "2")
+    assert run.returncode == 0
+    assert "Nothing to be done" in run.stderr
+
+
+def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
+    module = importer.path / "vendor/shufflebounds/src/shufflebounds/distribution.py"
+    kept = module.read_bytes()
+    module.write_bytes(kept + b"# edited\n")
+    try:
+        pending = importer.pending()
+    finally:
+        module.write_bytes(kept)
+    law = ("results/distributions/cdf.csv", "figures/cdf.pdf", "figures/cdf.png")
+    assert pending == {*(f"{PREFIX}/{path}" for path in law), "summary.txt"}
+
+
+def test_a_caption_is_no_reason_to_rerun(importer, settings):
+    settings["shufflebounds"]["figures"]["fig"]["caption"] = "Another."
+    write_config(importer.path / "config.yaml", settings)
+    assert importer.pending() == set()
+
+
+def test_a_mistake_is_told_in_one_sentence(importer, settings):
+    settings["shufflebounds"]["delta"] = 2.0
+    write_config(importer.path / "config.yaml", settings)
+    run = importer.snakemake("--dry-run")
+    assert run.returncode != 0
+    assert run.stderr.splitlines()[-1] == (
+        "config.yaml: delta is 2.0; it must be a number >= 1e-300 and < 1"
+    )
+    assert "Traceback" not in run.stderr
+
+
+def test_the_importers_report_shows_it_with_captions(importer):
+    run = importer.snakemake("--report", "report.html")
+    assert run.returncode == 0, run.stderr
+    text = (importer.path / "report.html").read_text(encoding="utf-8")
+    (importer.path / "report.html").unlink()
+    results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', text)[1])
+    assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES
+    assert all(path.startswith(f"{PREFIX}/") for path in results)
+    assert all(result["caption"] for result in results.values())
+    assert "A law." in results[f"{PREFIX}/figures/cdf.png"]["caption"]
+
+
+def test_two_of_it_have_prefixes_of_their_own(tmp_path):
+    importer = Checkout(tmp_path / "importer")
+    write_importer(importer, {"first": config(), "second": {**config(), "delta": 1.0e-5}})
+    modules = (
+        f'module {name}:\n    snakefile: "vendor/shufflebounds/Snakefile"\n'
+        f'    config: config["{name}"]\n    prefix: "{name}"\n'
+        f"use rule * from {name} as {name}_*\n"
+        for name in ("first", "second")
+    )
+    everything = "rule everything:\n    default_target: True\n    input:\n"
+    inputs = "".join(f"        rules.{name}_all.input,\n" for name in ("first", "second"))
+    text = "\n".join(['configfile: "config.yaml"', *modules, everything + inputs])
+    (importer.path / "Snakefile").write_text(text, encoding="utf-8")
+    wanted = importer.pending()
+    assert wanted == {f"{name}/{path}" for name in ("first", "second") for path in OUTPUTS}
