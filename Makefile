@@ -7,7 +7,7 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: env reproduce test lint bench fuzz clean
+.PHONY: env reproduce test lint bench fuzz rulegraph clean
 
 env: $(VENV)/.installed
 
@@ -29,6 +29,10 @@ bench: $(VENV)/.installed
 # Some 30 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py
+
+# Needs Graphviz.
+rulegraph: $(VENV)/.installed
+	$(BIN)/snakemake --rulegraph dot | dot -Tsvg -o docs/rulegraph.svg
 
 clean:
 	rm -rf results figures .snakemake

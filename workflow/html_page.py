@@ -47,8 +47,8 @@ _INLINE = re.compile(
     r"`(?P<code>[^`]+)`"
     r"|\$(?P<formula>[^$]+)\$"
     r"|\[(?P<text>[^\]]+)\]\((?P<url>(?:https?://|#)[^\s)]+)\)"
-    r"|\*\*(?P<strong>[^*]+)\*\*"
-    r"|\*(?P<emphasis>[^*]+)\*"
+    r"|\*\*(?P<strong>(?! )[^*]+(?<! ))\*\*"
+    r"|\*(?P<emphasis>(?! )[^*]+(?<! ))\*"
     r"|(?P<line_break><br>)"
 )
 

@@ -5,6 +5,10 @@ from pathlib import Path
 
 # Not workflow.basedir: that is the importing workflow's where this one is used as a module.
 ROOT = Path(workflow.snakefile).parents[2]
+if not (ROOT / "src").is_dir():
+    sys.exit(
+        f"{workflow.snakefile} is in no checkout; import shufflebounds from a clone of it on disk"
+    )
 # The library of this checkout, whatever else is installed.
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
