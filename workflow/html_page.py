@@ -34,7 +34,7 @@ th {{ border-bottom: 2px solid #888; }}
 td {{ border-bottom: 1px solid #ddd; }}
 tr:nth-child(even) td {{ background: #f6f6f6; }}
 a {{ color: #0059a8; }}
-svg {{ fill: currentColor; overflow: visible; }}
+svg {{ fill: currentColor; margin: 0.15em 0; overflow: visible; }}
 </style>
 </head>
 <body>
