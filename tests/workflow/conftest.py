@@ -1,6 +1,7 @@
-"""What the tests of the executors share, and those of the report and of modules."""
+"""Runs that several files of tests look at or compare with."""
 
 import pytest
+import small_run
 import whole_run
 from local_run import FIGURE, make_checkout, results
 
@@ -19,6 +20,15 @@ def local_results(tmp_path_factory):
 def whole(tmp_path_factory):
     """A checkout after a run that made one of everything."""
     checkout = whole_run.make_checkout(tmp_path_factory.mktemp("whole") / "checkout")
+    run = checkout.snakemake("--cores", "2")
+    assert run.returncode == 0, run.stderr
+    return checkout
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """A checkout with all results of an undisturbed run; tests work on copies."""
+    checkout = small_run.make_checkout(tmp_path_factory.mktemp("undisturbed") / "checkout")
     run = checkout.snakemake("--cores", "2")
     assert run.returncode == 0, run.stderr
     return checkout

@@ -1,0 +1,263 @@
+"""Runs that are killed, disks that are full or read-only, two runs at once: nothing is lost."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from small_run import copy, results
+
+UPPER = "results/curves/krr10/low/upper.csv"
+SECONDS = 300.0  # after which something hangs, however busy the machine
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/cmdline").exists(), reason="finds the jobs of a run in /proc"
+)
+
+
+@pytest.fixture
+def checkout(undisturbed, tmp_path):
+    return copy(undisturbed, tmp_path / "checkout")
+
+
+def start(checkout, *arguments):
+    """A run in a process group of its own; what it says is in the file run.log."""
+    with (checkout.path / "run.log").open("w", encoding="utf-8") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=checkout.path,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def said(checkout):
+    return (checkout.path / "run.log").read_text(encoding="utf-8")
+
+
+def jobs(checkout):
+    """The processes that compute or draw something, by the script they run."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+        except OSError:  # it has ended
+            continue
+        if len(words) > 1 and words[1].startswith(f"{checkout.path}/.snakemake/scripts/"):
+            found[words[1]] = int(process.name)
+    return found
+
+
+def wait_for_job(checkout, run):
+    """The first job of a run that is seen; none if the run ends before."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        running = jobs(checkout)
+        if running or run.poll() is not None:
+            return next(iter(running.values()), None)
+        time.sleep(0.01)
+    raise TimeoutError(said(checkout))
+
+
+def remove(checkout, paths):
+    for path in paths:
+        (checkout.path / path).unlink(missing_ok=True)
+
+
+def complete(checkout, *arguments):
+    run = checkout.snakemake("--cores", "2", *arguments)
+    assert run.returncode == 0, run.stderr
+
+
+# Kills.
+
+KILLS = 10  # in each of two checkouts
+
+
+def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(undisturbed, tmp_path):
+    """Two checkouts side by side, in each one kill after the other at random moments of a job."""
+    with ThreadPoolExecutor() as threads:
+        for done in [threads.submit(kill_often, undisturbed, tmp_path, seed) for seed in (1, 2)]:
+            done.result()
+
+
+def kill_often(undisturbed, folder, seed):
+    checkout, generator = copy(undisturbed, folder / str(seed)), random.Random(seed)
+    wanted, longest = results(undisturbed), max(seconds(undisturbed))
+    kills = 0
+    while kills < KILLS:
+        remove(checkout, generator.sample(sorted(wanted), 2))
+        run = start(checkout, "--cores", "1")
+        try:
+            wait_for_job(checkout, run)
+            run.wait(timeout=generator.uniform(0.0, longest))
+            assert run.returncode == 0, said(checkout)
+        except subprocess.TimeoutExpired:
+            kills += 1
+        finally:
+            kill(run)
+        unlock(checkout, first=kills == 1)
+        # Whatever is there is whole.
+        assert results(checkout).items() <= wanted.items()
+    # Of a distribution only its figure is asked for, and that may be there already.
+    complete(checkout, "all", "results/distributions/fig8.csv")
+    assert results(checkout) == wanted
+
+
+def seconds(checkout):
+    """Run times of the jobs."""
+    for path in checkout.path.glob("results/benchmarks/**/*.tsv"):
+        yield float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
+
+
+def kill(run):
+    with suppress(ProcessLookupError):
+        os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+
+
+def unlock(checkout, first):
+    """What a killed run leaves locked, the next one would not touch."""
+    locks = checkout.path / ".snakemake" / "locks"
+    if locks.exists() and first:
+        run = checkout.snakemake("--unlock")
+        assert run.returncode == 0, run.stderr
+        assert not locks.exists()
+    elif locks.exists():
+        shutil.rmtree(locks)  # the same, but for the seconds that Snakemake takes to start
+
+
+def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
+    wanted = results(undisturbed)
+    curves = sorted(path for path in wanted if "curves" in path)
+    remove(checkout, [*curves[:3], "figures/fig.png"])
+    run = start(checkout, "--cores", "1")
+    try:
+        os.kill(wait_for_job(checkout, run), signal.SIGKILL)
+        run.wait(timeout=SECONDS)
+    finally:
+        kill(run)
+    assert run.returncode == 1
+    (path,) = re.findall(r"^Error in rule curve:$.*?output: (\S+)$", said(checkout), re.M | re.S)
+    assert path in curves[:3]
+    assert "SIGKILL" in said(checkout)
+    assert not (checkout.path / path).exists()
+    left = results(checkout)
+    assert left.items() <= wanted.items()
+    assert set(curves[3:]) <= left.keys()
+    complete(checkout)
+    assert results(checkout) == wanted
+
+
+# Two runs.
+
+
+def test_a_second_run_is_told_of_the_first_and_does_it_no_harm(undisturbed, checkout):
+    remove(checkout, [UPPER])
+    first = start(checkout, "--cores", "1")
+    try:
+        assert wait_for_job(checkout, first)
+        second = checkout.snakemake("--cores", "1")
+        assert second.returncode != 0
+        assert "Directory cannot be locked" in second.stderr
+        assert "other Snakemake process" in second.stderr
+        assert first.wait(timeout=SECONDS) == 0
+    finally:
+        kill(first)
+    assert results(checkout) == results(undisturbed)
+
+
+# Disks.
+
+
+@contextmanager
+def mounted(path, *arguments):
+    """Something mounted at a path; the test is skipped where that is not allowed."""
+    done = subprocess.run(["mount", *arguments, path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mount needs root: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", path], check=True)
+
+
+def remount(path, options):
+    subprocess.run(["mount", "-o", f"remount,{options}", path], check=True)
+
+
+def test_a_full_disk_is_told_and_costs_no_finished_curve(undisturbed, checkout):
+    """Room for some of the figure's curves: a file takes a page of 4 kB, however short it is."""
+    wanted = results(undisturbed)
+    remove(checkout, ["figures/fig.png"])
+    disk = checkout.path / "results"
+    with mounted(disk, "-t", "tmpfs", "-o", "size=24k", "none"):
+        run = checkout.snakemake("--cores", "1", "figures/fig.png")
+        assert run.returncode == 1
+        assert "No space left on device" in run.stderr
+        assert "Traceback" not in run.stdout + run.stderr
+        finished = {path for path in results(checkout) if path.startswith("results")}
+        done = run.stderr.count("Finished jobid")
+        assert len(finished) == done > 0
+        assert results(checkout).items() <= wanted.items()
+
+        times = {path: (checkout.path / path).stat().st_mtime_ns for path in finished}
+        remount(disk, "size=10m")
+        complete(checkout, "figures/fig.png")
+        assert {path: (checkout.path / path).stat().st_mtime_ns for path in finished} == times
+        after = results(checkout)
+        assert len(after) > len(finished)
+        assert after.items() <= wanted.items()
+        assert "figures/fig.png" in after
+
+
+def test_a_full_disk_is_told_by_the_job_itself(checkout):
+    """Where even its log takes no word."""
+    disk = checkout.path / "results/curves/krr10"
+    with mounted(disk, "-t", "tmpfs", "-o", "size=4k", "none"):
+        (disk / "full").write_bytes(bytes(4096))
+        run = checkout.snakemake("--cores", "1", UPPER)
+        assert run.returncode == 1
+        assert f"{UPPER}: No space left on device" in run.stderr.splitlines()
+
+
+def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout):
+    remove(checkout, [UPPER])
+    disk = checkout.path / "results"
+    with mounted(disk, "--bind", disk):
+        remount(disk, "bind,ro")
+        run = checkout.snakemake("--cores", "1")
+        assert run.returncode != 0
+        assert run.stderr.splitlines()[-1] == "results cannot be written to, so nothing was run"
+        assert "Traceback" not in run.stdout + run.stderr
+        assert checkout.snakemake("--dry-run").returncode == 0
+    complete(checkout)
+    assert results(checkout) == results(undisturbed)
+
+
+# Mathematics.
+
+
+def test_a_curve_out_of_reach_says_so_on_the_screen(checkout):
+    checkout.edit("config.yaml", "blh: {type: blh}", "blh: {type: laplace, cells: 12}")
+    checkout.edit("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-9")
+    path = "results/curves/blh/low/upper.csv"
+    run = checkout.snakemake("--cores", "1", path)
+    assert run.returncode == 1
+    log = (checkout.path / "results/logs/curves/blh/low/upper.log").read_text(encoding="utf-8")
+    sentence, note = log.splitlines()
+    assert "is known only to lie in" in sentence
+    assert "rtol = 1e-09 was asked for" in sentence
+    assert note == "in curve blh/low/upper at n = 100"
+    assert sentence in run.stderr
+    assert note in run.stderr
+    assert not (checkout.path / path).exists()

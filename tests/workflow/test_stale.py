@@ -1,0 +1,195 @@
+"""Results of another configuration, or changed ones, never pass for current."""
+
+import os
+import re
+import shutil
+
+import pytest
+from small_run import copy, results
+
+UPPER = "results/curves/krr10/low/upper.csv"
+CLONE = "results/curves/krr10/low/clone.csv"
+JOINT = "results/curves/krr10/low/joint2.csv"
+DISTRIBUTION = "results/distributions/fig8.csv"
+DRAWN = {"figures/fig8.pdf", "figures/fig8.png"}
+CLAIMS = "results/claims.csv"
+
+UNKNOWN = ", and Snakemake has no record of how it was made; "
+RUN = "to have what config.yaml asks for, run "
+REMEDY = re.compile(rf"{RUN}snakemake (.+)$", re.M)
+
+
+@pytest.fixture
+def recorded(undisturbed, tmp_path):
+    """Results with the records of the run that made them."""
+    return copy(undisturbed, tmp_path / "recorded")
+
+
+@pytest.fixture
+def copied(undisturbed, tmp_path):
+    """Results as they arrive in a clone, or from another machine."""
+    return copy(undisturbed, tmp_path / "copied", ".snakemake")
+
+
+def refused(checkout, *arguments):
+    """The sentence a run is refused with, after it has touched nothing."""
+    before = times(checkout)
+    run = checkout.snakemake(*arguments)
+    assert run.returncode != 0
+    assert "Traceback" not in run.stdout + run.stderr
+    assert times(checkout) == before
+    return run.stderr.splitlines()[-1]
+
+
+def times(checkout):
+    return {path: (checkout.path / path).stat().st_mtime_ns for path in results(checkout)}
+
+
+def follow(sentence, checkout):
+    """Run the command that a sentence recommends."""
+    (command,) = REMEDY.findall(sentence)
+    run = checkout.snakemake(*command.split())
+    assert run.returncode == 0, run.stderr
+    return command
+
+
+def test_right_results_pass_without_records(copied):
+    run = copied.snakemake("--cores", "2")
+    assert run.returncode == 0, run.stderr
+    assert "Nothing to be done" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--dry-run",),
+        ("--cores", "2", "figures/fig.pdf"),
+        ("--cores", "2", "--touch"),
+        ("--report", "report.html"),
+    ],
+    ids=" ".join,
+)
+def test_results_of_another_configuration_stop_every_run(copied, arguments):
+    """Where Snakemake alone would say that there is nothing to be done."""
+    copied.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    assert re.fullmatch(
+        r"results/curves/\w+/low/\w+\.csv has delta = 1e-06 where 1e-05 is wanted "
+        rf"\(4 more files are not what is wanted either\){UNKNOWN}{RUN}"
+        r"snakemake --cores all --forceall",
+        refused(copied, *arguments),
+    )
+
+
+def test_the_recommended_command_makes_everything_anew(copied):
+    copied.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    old = results(copied)
+    follow(refused(copied), copied)
+    new = results(copied)
+    assert new.keys() == old.keys()
+    assert {path for path in new if new[path] == old[path]} == {DISTRIBUTION, *DRAWN}
+    assert all(b",1e-05," in new[path] for path in new if "curves" in path)
+    assert "Nothing to be done" in copied.snakemake("--cores", "2").stderr
+
+
+def test_a_single_stale_file_is_named_and_made_anew_alone(copied):
+    copied.edit("config.yaml", "k_joint: 2", "k_joint: 3")
+    before = results(copied)
+    # Who does not need it is not kept waiting.
+    assert "Nothing to be done" in copied.snakemake("--cores", "2", "figures/fig.pdf").stderr
+    sentence = refused(copied)
+    assert sentence == (
+        f"{JOINT} has k_joint = 2 where 3 is wanted{UNKNOWN}{RUN}"
+        f"snakemake --cores all --forcerun {JOINT}"
+    )
+    follow(sentence, copied)
+    after = results(copied)
+    assert {name for name in after if after[name] != before[name]} == {JOINT}
+
+
+def test_a_stale_distribution_is_named(copied):
+    copied.edit("config.yaml", "eps: 0.1}", "eps: 0.2}")
+    sentence = refused(copied, *sorted(DRAWN))
+    assert sentence.startswith(f"{DISTRIBUTION} has eps = 0.1 where 0.2 is wanted{UNKNOWN}")
+
+
+def test_a_damaged_file_without_record_is_named(copied):
+    truncate(copied.path / JOINT)
+    assert refused(copied).startswith(f"{JOINT} has changed since it was written")
+
+
+def truncate(path):
+    """Lose the last row and keep the time, as a copy that went wrong does."""
+    status, text = path.stat(), path.read_text(encoding="utf-8")
+    path.write_text(text[: text.rindex("\n", 0, -1) + 1], encoding="utf-8")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def edit(path):
+    """Another last digit of one ε."""
+    text = path.read_text(encoding="utf-8")
+    epsilon = text.splitlines()[-1].split(",")[13]
+    assert 0.0 < float(epsilon) < 0.5
+    other = f"{epsilon[:-1]}{(int(epsilon[-1]) + 1) % 10}"
+    path.write_text(text.replace(epsilon, other), encoding="utf-8")
+
+
+def test_a_damaged_curve_is_named_and_not_drawn(recorded):
+    truncate(recorded.path / UPPER)
+    (recorded.path / "figures/fig.pdf").unlink()
+    run = recorded.snakemake("--cores", "2", "figures/fig.pdf")
+    assert run.returncode != 0
+    assert "Error in rule figure" in run.stderr
+    sentence = complaint(recorded, "results/logs/figures/fig.log", run)
+    assert sentence.startswith(f"{UPPER} has changed since it was written")
+    assert not (recorded.path / "figures/fig.pdf").exists()
+
+
+def complaint(checkout, log, run):
+    """What a job had to say in its log, and on the screen with it."""
+    (sentence,) = (checkout.path / log).read_text(encoding="utf-8").splitlines()
+    assert sentence in run.stderr
+    return sentence
+
+
+def test_an_edit_by_hand_reaches_neither_figure_nor_claims(recorded):
+    """An editor gives the file a new time, so that Snakemake draws the figure again by itself."""
+    with (recorded.path / "config.yaml").open("a", encoding="utf-8") as file:
+        file.write("claims: {improvement: [fig]}\n")
+    before = results(recorded)
+    edit(recorded.path / UPPER)
+    run = recorded.snakemake("--cores", "2", "--keep-going")
+    assert run.returncode != 0
+    for log in ("results/logs/figures/fig.log", "results/logs/claims.log"):
+        assert complaint(recorded, log, run) == (
+            f"{UPPER} has changed since it was written: its checksum does not fit; "
+            f"{RUN}snakemake --cores all --forcerun {UPPER}"
+        )
+    assert not (recorded.path / "figures/fig.pdf").exists()
+    assert not (recorded.path / CLAIMS).exists()
+    follow(complaint(recorded, "results/logs/claims.log", run), recorded)
+    assert results(recorded) == before
+    assert (recorded.path / CLAIMS).exists()
+
+
+def test_a_whole_file_in_the_place_of_another_is_not_drawn(recorded):
+    shutil.copy(recorded.path / CLONE, recorded.path / UPPER)
+    run = recorded.snakemake("--cores", "2", "figures/fig.pdf")
+    sentence = complaint(recorded, "results/logs/figures/fig.log", run)
+    assert sentence.startswith(f"{UPPER} has curve = clone where upper is wanted; ")
+    assert not (recorded.path / "figures/fig.pdf").exists()
+
+
+def test_a_changed_distribution_is_not_drawn(recorded):
+    truncate(recorded.path / DISTRIBUTION)
+    (recorded.path / "figures/fig8.png").unlink()
+    run = recorded.snakemake("--cores", "2", "figures/fig8.png")
+    sentence = complaint(recorded, "results/logs/figures/fig8.log", run)
+    assert sentence.startswith(f"{DISTRIBUTION} has changed since it was written")
+    assert not (recorded.path / "figures/fig8.png").exists()
+
+
+def test_with_records_an_edit_of_the_matrix_just_runs(recorded):
+    recorded.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    run = recorded.snakemake("--cores", "2", CLONE)
+    assert run.returncode == 0, run.stderr
+    assert b",1e-05," in (recorded.path / CLONE).read_bytes()
