@@ -7,7 +7,7 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: env reproduce test lint bench fuzz rulegraph clean
+.PHONY: env reproduce test lint bench fuzz rulegraph claims clean
 
 env: $(VENV)/.installed
 
@@ -33,6 +33,10 @@ fuzz: $(VENV)/.installed-dev
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
 	$(BIN)/snakemake --rulegraph dot | dot -Tsvg -o docs/rulegraph.svg
+
+# The page of claims as the repository shows it, from a full reproduction.
+claims: reproduce
+	cp results/claims.md docs/claims.md
 
 clean:
 	rm -rf results figures .snakemake

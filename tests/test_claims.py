@@ -1,6 +1,7 @@
 """Claims: what is measured, when it counts as reproduced, and the page that says so."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shufflebounds import claims
-from shufflebounds.claims import findings, points
+from shufflebounds.claims import findings, paper, points
+from shufflebounds.claims.findings import NOT_MEASURED
 
 REPRODUCED, IN_PART = "reproduced", "reproduced in part"
 NOT_REPRODUCED, NOT_MEASURED = "not reproduced", "not measured"
@@ -474,3 +476,11 @@ def test_equal_input_gives_equal_bytes_whatever_the_order_of_rows(written):
 def test_a_page_without_curves_says_so(written):
     _, page = written({}, None)
     assert "No curves were given." in page.read_text(encoding="utf-8")
+
+
+def test_the_page_in_docs_is_of_these_claims():
+    page = (Path(__file__).parents[1] / "docs" / "claims.md").read_text(encoding="utf-8")
+    for claim in paper.CLAIMS:
+        assert f"| [{claim.id}](#{claim.id}) | {claim.words} |" in page
+        assert f"Measure: {claim.measure}" in page
+    assert NOT_MEASURED not in page
