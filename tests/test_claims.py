@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from shufflebounds import claims
 from shufflebounds.claims import findings, paper, points
-from shufflebounds.claims.findings import NOT_MEASURED
 
 REPRODUCED, IN_PART = "reproduced", "reproduced in part"
 NOT_REPRODUCED, NOT_MEASURED = "not reproduced", "not measured"
