@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.figures import METADATA, PAGE_WIDTH, PANEL_HEIGHT, THEME
+from shufflebounds.drawing import METADATA, PAGE_WIDTH, THEME
+from shufflebounds.figures import PANEL_HEIGHT
 from shufflebounds.files import written_whole
 
 # Mechanism: color and marker.
