@@ -10,6 +10,7 @@ import yaml
 
 import config_check
 import matrix
+import schema_check
 from shufflebounds import validation
 
 ROOT = Path(__file__).parents[1]
@@ -266,7 +267,7 @@ def test_the_first_mistake_is_told_where_there_are_several():
 
 
 def test_the_schema_allows_what_the_library_allows():
-    schema = yaml.safe_load(config_check.SCHEMA.read_text(encoding="utf-8"))["properties"]
+    schema = yaml.safe_load(schema_check.SCHEMA.read_text(encoding="utf-8"))["properties"]
     eps0 = schema["regimes"]["additionalProperties"]["properties"]["eps0"]
     assert eps0["maximum"] == validation.MAX_EPS0
     assert schema["delta"]["minimum"] == validation.MIN_DELTA
@@ -286,7 +287,7 @@ def test_the_schema_describes_every_key():
         if isinstance(fragment.get("additionalProperties"), dict):
             yield from keys(fragment["additionalProperties"], f"{path}.*")
 
-    schema = yaml.safe_load(config_check.SCHEMA.read_text(encoding="utf-8"))
+    schema = yaml.safe_load(schema_check.SCHEMA.read_text(encoding="utf-8"))
     silent = [path for path, inner in keys(schema) if "description" not in inner]
     assert silent == []
 

@@ -9,6 +9,7 @@ from test_config import TINY, mistake
 
 import config_check
 import matrix
+import schema_check
 from shufflebounds.claims import CURVE_CLAIMS
 
 ROOT = Path(__file__).parents[1]
@@ -309,7 +310,7 @@ def test_names_of_parts_are_replaced_by_what_they_stand_for():
 
 
 def test_the_schema_knows_every_claim():
-    schema = yaml.safe_load(config_check.SCHEMA.read_text(encoding="utf-8"))["properties"]
+    schema = yaml.safe_load(schema_check.SCHEMA.read_text(encoding="utf-8"))["properties"]
     assert list(schema["claims"]["properties"]) == list(CURVE_CLAIMS)
 
 
