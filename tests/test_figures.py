@@ -91,7 +91,7 @@ def data(panels, n=(1000, 3162, 10_000, 31_623, 100_000)):
         eps = EPS0[facts["regime"]] * (3.0 - 2.5 * i / len(curves)) / np.sqrt(n)
         ends = {"epsilon_lower": 0.999 * eps, "epsilon_upper": 1.001 * eps}
         bound = facts["curve"] if facts["curve"] in ("lower", "clone") else "upper"
-        tables.append(pd.DataFrame({**facts, "bound": bound, "n": n, **ends}))
+        tables.append(pd.DataFrame({**facts, "bound": bound, "delta": 1e-6, "n": n, **ends}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -296,6 +296,12 @@ def test_the_legend_takes_as_few_rows_as_fit(curves, rows):
     heights = [text.get_window_extent().y0 for text in legend.get_texts()]
     # Rows are some 30 pixels apart; descenders make less of a difference.
     assert np.count_nonzero(np.diff(np.sort(heights)) > 8.0) + 1 == rows
+
+
+def test_the_axis_tells_which_delta():
+    panels = overlay()
+    fig = figures.figure(data(panels).assign(delta=2e-9), panels)
+    assert fig.get_supxlabel() == "number of users $n$, δ = 2e-09"
 
 
 def test_ten_lines_have_their_place_in_one_row_of_panels():

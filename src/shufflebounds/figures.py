@@ -49,7 +49,7 @@ def figure(frame: pd.DataFrame, panels: Sequence[Sequence[Panel]]) -> Figure:
     ----------
     frame
         Curve files put together: one row per experiment, regime, curve and n, with ``bound``,
-        ``epsilon_lower`` and ``epsilon_upper`` (natural logs).
+        ``delta``, ``epsilon_lower`` and ``epsilon_upper`` (natural logs).
     panels
         Rows of panels; those of a column share their y axis. A panel has a ``title`` (mathtext
         allowed) and ``lines`` in drawing order. A line says which curve it draws (``experiment``,
@@ -74,11 +74,16 @@ def figure(frame: pd.DataFrame, panels: Sequence[Sequence[Panel]]) -> Figure:
         ax.grid(which="minor", linewidth=0.25)
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_minor_formatter(_MinorLabels())
-    fig.supxlabel("number of users $n$")
+    fig.supxlabel(f"number of users $n$, {_deltas(frame)}")
     fig.supylabel(r"$e^{\varepsilon} - 1$")
     height = max(len(panels) * PANEL_HEIGHT, LONE_ROW_HEIGHT) + _add_legend(fig)
     fig.set_figheight(min(height, PAGE_HEIGHT))
     return fig
+
+
+def _deltas(frame: pd.DataFrame) -> str:
+    """Such as δ = 1e-06, the same for all that is drawn as a rule."""
+    return "δ = " + ", ".join(f"{delta:g}" for delta in sorted(frame["delta"].unique()))
 
 
 def _columns(panels: Sequence[Sequence[Panel]]) -> int:
