@@ -119,6 +119,7 @@ def differing(spec: Mapping) -> str:
 
 
 def randomizer_of(spec: Mapping) -> Randomizer:
+    """Of all that a user sends; ValueError for a bad mechanism, ε₀ or number of reports."""
     k = validation.whole("k_joint", spec.get("k_joint", 1), minimum=1, maximum=MAX_JOINT)
     eps0 = validation.eps0(spec["eps0"])
     return repeated(building.randomizer(spec["mechanism"], eps0 / k), k)
