@@ -16,6 +16,7 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/stale.smk"
+include: "workflow/rules/start.smk"
 
 
 rule all:

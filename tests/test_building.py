@@ -211,19 +211,17 @@ INTERVAL = {"type": "laplace", "cells": 12, "domain": "interval"}
     ],
 )
 def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, tmp_path):
-    frame = curves.compute({**SPEC, **changes})
-    assert list(frame.columns) == list(curves.COLUMNS)
-    assert frame["distance"].dtype == "Int64"
-    expected = pd.array([pd.NA if distance is None else distance] * 2, "Int64")
-    assert frame["distance"].equals(pd.Series(expected))
-    assert frame["differing"].tolist() == [differing] * 2
+    rows = curves.compute({**SPEC, **changes})
+    assert [row.distance for row in rows] == [distance] * 2
+    assert [row.differing for row in rows] == [differing] * 2
     if others is not None:
-        assert frame["others"].tolist() == [others] * 2
-    curves.write(frame, tmp_path / "curve.csv")
+        assert [row.others for row in rows] == [others] * 2
+    curves.write(rows, tmp_path / "curve.csv")
     back = curves.read(tmp_path / "curve.csv")
+    assert list(back.columns) == list(curves.COLUMNS)
     assert back["distance"].dtype == "Int64"
-    assert back.drop(columns="rtol").equals(frame.drop(columns="rtol"))
-    assert back["rtol"].tolist() == pytest.approx(frame["rtol"].tolist(), rel=0.0, nan_ok=True)
+    expected = pd.DataFrame(rows).astype({"distance": "Int64", "rtol": float})
+    pd.testing.assert_frame_equal(back, expected, check_exact=True)
 
 
 def test_the_pair_of_a_lower_bound_is_the_best_one():
@@ -234,24 +232,25 @@ def test_the_pair_of_a_lower_bound_is_the_best_one():
         name: curves.compute({**SPEC, **changes, "mechanism": {**INTERVAL, "others": others}})
         for name, others in (("1", 1), ("1/2", 0.5))
     }
-    assert alone["1"]["others"].tolist() == ["1"] * 2
-    assert alone["1/2"]["others"].tolist() == ["1/2"] * 2
-    for i, row in enumerate(best.itertuples()):
-        found = {name: frame["epsilon_lower"][i] for name, frame in alone.items()}
+    for others, rows in alone.items():
+        assert [row.others for row in rows] == [others] * 2
+    for i, row in enumerate(best):
+        found = {others: rows[i].epsilon_lower for others, rows in alone.items()}
         assert found[row.others] == max(found.values()) == row.epsilon_lower
-        assert row.epsilon_upper == max(frame["epsilon_upper"][i] for frame in alone.values())
+        assert row.epsilon_upper == max(rows[i].epsilon_upper for rows in alone.values())
 
 
 def test_the_kind_of_pair_at_a_distance_is_the_worst_one():
     mechanism = joint(part(share=0.75), part(BLH, share=0.25))
-    frame = curves.compute({**SPEC, "mechanism": mechanism, "distance": 1})
+    rows = curves.compute({**SPEC, "mechanism": mechanism, "distance": 1})
     blankets = Joint([sb.KRR(3, 3.0), sb.BLH(1.0)]).blankets(1)
-    for row in frame.itertuples():
+    for row in rows:
         found = {name: sb.epsilon(b, row.n, 1e-6) for name, b in blankets.items()}
         assert row.differing == max(found, key=lambda name: found[name].lower)
         assert row.epsilon_upper == max(one.upper for one in found.values())
     both = curves.compute({**SPEC, "mechanism": mechanism})
-    assert (both["epsilon_upper"] > frame["epsilon_upper"]).all()
+    for one, two in zip(rows, both, strict=True):
+        assert two.epsilon_upper > one.epsilon_upper
 
 
 @pytest.mark.parametrize(

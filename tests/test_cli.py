@@ -418,9 +418,9 @@ def test_a_curve_is_the_table_of_the_library():
         }
         mine = [row for row in rows if row["bound"] == bound]
         theirs = curves.compute(spec)
-        assert [int(row["n"]) for row in mine] == theirs["n"].tolist()
+        assert [int(row["n"]) for row in mine] == [row.n for row in theirs]
         for end in ("epsilon_lower", "epsilon_upper"):
-            assert [float(row[end]) for row in mine] == theirs[end].tolist()
+            assert [float(row[end]) for row in mine] == [getattr(row, end) for row in theirs]
 
 
 def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():

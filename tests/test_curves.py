@@ -30,7 +30,7 @@ SPEC = {
 
 
 def ends(**changes) -> tuple[float, float]:
-    (row,) = curves.compute({**SPEC, **changes}).itertuples()
+    (row,) = curves.compute({**SPEC, **changes})
     return row.epsilon_lower, row.epsilon_upper
 
 
@@ -130,7 +130,7 @@ def test_a_baseline_without_an_answer_is_eps0():
 
 def test_a_table_carries_its_parameters():
     spec = {**SPEC, "n": {"start": 100, "stop": 400, "points": 3}, "k_joint": 2}
-    table = curves.compute(spec)
+    table = pd.DataFrame(curves.compute(spec))
     assert tuple(table.columns) == curves.COLUMNS
     assert table["n"].tolist() == [100, 200, 400]
     constant = table.drop(columns=["n", "epsilon_lower", "epsilon_upper"]).drop_duplicates()
@@ -156,7 +156,7 @@ def test_a_table_carries_its_parameters():
 
 def test_a_baseline_needs_neither_engine_nor_tolerance():
     spec = {key: value for key, value in SPEC.items() if key not in ("engine", "rtol")}
-    (row,) = curves.compute({**spec, "bound": "blanket_bennett"}).itertuples()
+    (row,) = curves.compute({**spec, "bound": "blanket_bennett"})
     assert row.engine == "closed_form"
     assert math.isnan(row.rtol)
 
@@ -207,7 +207,7 @@ def test_a_file_keeps_every_float(tmp_path_factory, values):
     for name in ("curve", "mechanism", "differing", "others", "bound", "engine", "version"):
         table[name] = "1"
     table = table.reindex(columns=curves.COLUMNS, fill_value=1)
-    curves.write(table, path)
+    curves.write(table.itertuples(index=False), path)
     assert curves.read(path).to_dict("list") == table.to_dict("list")
 
 
@@ -246,7 +246,7 @@ def test_what_a_killed_process_left_is_no_obstacle(written, tmp_path):
     """Not even that of a process with the same number."""
     path = tmp_path / "upper.csv"
     (tmp_path / f".upper.csv.{os.getpid()}.part").write_text("half a line", encoding="utf-8")
-    curves.write(curves.read(written / "upper.csv"), path)
+    curves.write(curves.read(written / "upper.csv").itertuples(index=False), path)
     assert path.read_bytes() == (written / "upper.csv").read_bytes()
     assert [entry.name for entry in tmp_path.iterdir()] == ["upper.csv"]
 
@@ -321,8 +321,8 @@ def nearest(value: float) -> float:
 )
 def test_parameters_are_found_again_however_they_are_written(written, eps0, delta, rtol, n):
     path = written / "written.csv"
-    table = curves.read(written / "clone.csv").head(1)
-    curves.write(table.assign(eps0=eps0, delta=delta, rtol=rtol, n=n), path)
+    (row, *_) = curves.compute(SPECS["clone"])
+    curves.write([row._replace(eps0=eps0, delta=delta, rtol=rtol, n=n)], path)
     spec = {**SPECS["clone"], "eps0": eps0, "delta": delta, "rtol": rtol, "n": [n]}
     curves.verify(path, spec)
     for name in ("eps0", "delta", "rtol"):
@@ -387,7 +387,8 @@ def test_a_curve_on_another_grid_is_named(written, n, message):
 )
 def test_what_encloses_nothing_is_named(tmp_path, lower, upper):
     path = tmp_path / "curve.csv"
-    curves.write(curves.compute(SPEC).assign(epsilon_lower=lower, epsilon_upper=upper), path)
+    (row,) = curves.compute(SPEC)
+    curves.write([row._replace(epsilon_lower=lower, epsilon_upper=upper)], path)
     with pytest.raises(ValueError, match=r"curve\.csv has no enclosure of epsilon .* at n = 1000"):
         curves.verify(path, SPEC)
 

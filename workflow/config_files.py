@@ -12,9 +12,7 @@ from pathlib import Path
 import yaml
 
 from config_check import ConfigError
-
-# Whatever libyaml can do, and in an installation without it the same, slowly.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from schema_check import LOADER
 
 _PLAIN = "tag:yaml.org,2002:"
 _TAGS = frozenset(
@@ -26,7 +24,7 @@ _TAGS = frozenset(
 def check(path: Path) -> None:
     """Raise ConfigError, in one sentence, for the first such thing or if it is no YAML at all."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
+        root = yaml.compose(path.read_text(encoding="utf-8"), LOADER)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name} must be text in UTF-8, got {error.reason}") from None
     except yaml.YAMLError as error:

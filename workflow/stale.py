@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def read(kind: ModuleType, path: str, spec: Mapping) -> pd.DataFrame:

@@ -7,46 +7,47 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from shufflebounds import amplification, baselines, descriptions, sealed, specs, validation
 from shufflebounds._version import __version__
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.specs import Candidate
 
-COLUMNS = (
-    "experiment",
-    "regime",
-    "curve",
-    "mechanism",
-    "k_joint",
-    "distance",
-    "differing",
-    "others",
-    "bound",
-    "n",
-    "eps0",
-    "delta",
-    "epsilon_lower",
-    "epsilon_upper",
-    "engine",
-    "rtol",
-    "version",
-)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Row(NamedTuple):
+    """What a curve says of one number of users.
+
+    ``distance`` and ``differing`` say in how many and in which coordinates the inputs of the
+    attaining pair differ (None and empty where a bound looks at no pair), ``others`` what all other
+    users hold in a lower bound, ``rtol`` is NaN where nothing was asked for.
+    """
+
+    experiment: str
+    regime: str
+    curve: str
+    mechanism: str
+    k_joint: int
+    distance: int | None
+    differing: str
+    others: str
+    bound: str
+    n: int
+    eps0: float
+    delta: float
+    epsilon_lower: float
+    epsilon_upper: float
+    engine: str
+    rtol: float
+    version: str
+
+
+COLUMNS = Row._fields
 # Columns of text, which may look like a number.
-_TEXT = (
-    "experiment",
-    "regime",
-    "curve",
-    "mechanism",
-    "differing",
-    "others",
-    "bound",
-    "engine",
-    "version",
-)
+_TEXT = [name for name, kind in get_type_hints(Row).items() if kind is str]
 
 
 def modules(spec: Mapping) -> list[str]:
@@ -68,37 +69,34 @@ def modules(spec: Mapping) -> list[str]:
     return [__name__, specs.__name__, descriptions.__name__, "shufflebounds._version", *chosen]
 
 
-def compute(spec: Mapping) -> pd.DataFrame:
-    """One row per number of users, with the columns `COLUMNS`.
+def compute(spec: Mapping) -> list[Row]:
+    """One row per number of users; ``pandas.DataFrame`` makes a data frame of them.
 
-    `spec` is a specification (see `specs`).
-
-    The columns ``distance`` and ``differing`` say in how many and in which coordinates the inputs
-    of the attaining pair differ (missing where a bound looks at no pair), ``others`` what all other
-    users hold in a lower bound.
-
-    Raises ValueError for a bad argument and PrecisionError where ``rtol`` cannot be reached; a
-    note on the exception names the curve and the number of users.
-
+    `spec` is a specification (see `specs`). Raises ValueError for a bad argument and PrecisionError
+    where ``rtol`` cannot be reached; a note on the exception names the curve and the number of
+    users.
     """
     specs.check(spec)
-    grid = specs.users(spec["n"])
-    found = _enclosures(spec, specs.candidates(spec), grid)
-    table = {
-        **_parameters(spec),
-        "distance": pd.array([len(pair.differing.split()) or pd.NA for pair, _ in found], "Int64"),
-        "differing": [pair.differing for pair, _ in found],
-        "others": [pair.others for pair, _ in found],
-        "n": grid,
-        "epsilon_lower": [enclosure.lower for _, enclosure in found],
-        "epsilon_upper": [enclosure.upper for _, enclosure in found],
-    }
-    return pd.DataFrame(table, columns=list(COLUMNS))
+    parameters, grid = _parameters(spec), specs.users(spec["n"])
+    return [
+        Row(
+            **parameters,
+            distance=len(pair.differing.split()) or None,
+            differing=pair.differing,
+            others=pair.others,
+            n=n,
+            epsilon_lower=enclosure.lower,
+            epsilon_upper=enclosure.upper,
+        )
+        for n, (pair, enclosure) in zip(
+            grid, _enclosures(spec, specs.candidates(spec), grid), strict=True
+        )
+    ]
 
 
-def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+def write(rows: Iterable[Row], path: str | os.PathLike[str]) -> None:
     """Write a curve as CSV with a checksum (see `sealed`), at once or not at all."""
-    sealed.write(frame, path)
+    sealed.write(COLUMNS, rows, path)
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -106,6 +104,9 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
 
     Raises ValueError, naming the file, where it is not as `write` wrote it.
     """
+    # Here, since importing it takes longer than many a curve.
+    import pandas as pd
+
     frame = pd.read_csv(
         io.StringIO(sealed.read(path)),
         keep_default_na=False,
@@ -161,7 +162,7 @@ def _pair_columns(spec: Mapping) -> dict[str, Any]:
     if "distance" in spec:
         return {"distance": spec["distance"], "others": ""}
     differing = specs.differing(spec)
-    wanted = {"distance": len(differing.split()) or "", "differing": differing, "others": ""}
+    wanted = {"distance": len(differing.split()) or None, "differing": differing, "others": ""}
     if spec["bound"] == "lower":
         del wanted["others"]
     return wanted

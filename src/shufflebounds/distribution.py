@@ -9,17 +9,33 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from shufflebounds import building, descriptions, sealed, validation
 from shufflebounds._version import __version__
 
-COLUMNS = ("distribution", "mechanism", "eps0", "eps", "value", "cdf", "version")
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> pd.DataFrame:
+class Row(NamedTuple):
+    """One value of L and the probability that L is at most that."""
+
+    distribution: str
+    mechanism: str
+    eps0: float
+    eps: float
+    value: float
+    cdf: float
+    version: str
+
+
+COLUMNS = Row._fields
+
+
+def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> list[Row]:
     """The cumulative distribution of L, one row per value, ascending.
 
     Parameters
@@ -32,7 +48,7 @@ def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> p
     eps0, eps
         ε₀ of a whole report and ε ≥ 0, natural logs.
 
-    The columns ``value`` and ``cdf`` make a right-continuous step function that ends at 1. Raises
+    The fields ``value`` and ``cdf`` make a right-continuous step function that ends at 1. Raises
     ValueError for a bad argument.
 
     """
@@ -43,15 +59,14 @@ def compute(distribution: str, mechanism: Mapping, eps0: float, eps: float) -> p
     gamma = masses[:size].sum()
     cdf = np.cumsum(masses[order]) / gamma
     cdf[-1] = 1.0
-    columns = {"value": gamma * values[order], "cdf": np.minimum(cdf, 1.0)}
-    return pd.DataFrame(
-        _parameters(distribution, mechanism, eps0, eps) | columns, columns=list(COLUMNS)
-    )
+    parameters = _parameters(distribution, mechanism, eps0, eps)
+    steps = zip((gamma * values[order]).tolist(), np.minimum(cdf, 1.0).tolist(), strict=True)
+    return [Row(**parameters, value=value, cdf=below) for value, below in steps]
 
 
-def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+def write(rows: Iterable[Row], path: str | os.PathLike[str]) -> None:
     """Write a table of `compute` as CSV with a checksum (see `sealed`), at once or not at all."""
-    sealed.write(frame, path)
+    sealed.write(COLUMNS, rows, path)
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -59,6 +74,8 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
 
     Raises ValueError, naming the file, where it is not as `write` wrote it.
     """
+    import pandas as pd
+
     text = {"distribution": str, "mechanism": str, "version": str}
     frame = pd.read_csv(io.StringIO(sealed.read(path)), keep_default_na=False, dtype=text)
     _require_columns(path, frame.columns)

@@ -10,27 +10,36 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from shufflebounds.files import written_whole
 
 CHECKSUM = "checksum"
 
 
-def write(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table, at once or not at all.
-
-    Floats are written as the shortest decimals that read back as the same floats, so equal tables
-    are equal files.
-    """
-    header, *rows = frame.to_csv(index=False, lineterminator="\n").removesuffix("\n").split("\n")
-    checksum = _checksum([header, *rows])
-    lines = [f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in rows), ""]
+def write(
+    columns: Sequence[str], rows: Iterable[Iterable[object]], path: str | os.PathLike[str]
+) -> None:
+    """Write a table, at once or not at all: its `text` with a checksum."""
+    header, *body = text(columns, rows).removesuffix("\n").split("\n")
+    checksum = _checksum([header, *body])
+    lines = [f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""]
     with written_whole(Path(path)) as part:
         part.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+
+
+def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table as CSV, without a checksum; a cell of None or NaN is left empty.
+
+    Floats are written as the shortest decimals that read back as the same floats, so equal tables
+    are equal texts.
+    """
+    content = io.StringIO()
+    table = csv.writer(content, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(map(_cell, row) for row in rows)
+    return content.getvalue()
 
 
 def read(path: str | os.PathLike[str]) -> str:
@@ -62,16 +71,18 @@ def require(
 ) -> None:
     """Raise ValueError, naming the file, unless columns hold nothing but what they should."""
     for name, value in wanted.items():
-        text = _cell(value)
+        wanted_cell = _cell(value)
         for cell in found[name]:
-            if cell != text:
+            if cell != wanted_cell:
                 raise ValueError(
-                    f"{path} has {name} = {cell or 'nothing'} where {text or 'nothing'} is wanted"
+                    f"{path} has {name} = {cell or 'nothing'} "
+                    f"where {wanted_cell or 'nothing'} is wanted"
                 )
 
 
 def _cell(value: object) -> str:
-    """As `write` writes it."""
+    if value is None:
+        return ""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
     return str(value)

@@ -90,6 +90,15 @@ def checkout(finished):
             path.write_bytes(content)
 
 
+def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(checkout):
+    """Snakemake's limit on starts per second would do so ever more often as a run goes on."""
+    run = checkout.snakemake("--cores", "1", "--forceall", "--verbose")
+    assert run.returncode == 0, run.stderr
+    ended = run.stderr.count("Finished jobid:")
+    assert ended > len(EVERYTHING) / 2
+    assert run.stderr.count("Ready jobs:") <= ended + 1
+
+
 def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):
     for output in EVERYTHING:
         assert (finished.path / output).stat().st_size > 0

@@ -1,5 +1,6 @@
 """What all rules share: the checked matrix, and where its parts end up."""
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -131,4 +132,8 @@ def relative(paths):
 
     Marked as local, since the prefix of a module is for what it makes, not for its own files.
     """
-    return [local(os.path.relpath(path)) for path in paths]
+    return [local(from_here(path)) for path in paths]
+
+
+# Every job lists some of the same files.
+from_here = functools.cache(os.path.relpath)

@@ -1,4 +1,4 @@
-"""What stops a run before its first job: results that pass for current, places that are read-only."""
+"""What stops a run before it is planned: results that pass for current."""
 
 from snakemake.io import IOFile
 
@@ -6,13 +6,6 @@ import stale
 
 # The place of an output: below the prefix where this workflow is a module that has one.
 placed = workflow.modifier.modify_path
-
-
-onstart:
-    # Snakemake would stop at the first job, with a traceback.
-    for folder in ("results", "figures"):
-        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
-            sys.exit(f"{folder} cannot be written to, so nothing was run")
 
 
 def made(pattern, wildcards):

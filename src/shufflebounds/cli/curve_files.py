@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shufflebounds import specs, validation
+from shufflebounds import sealed, specs, validation
 from shufflebounds.cli.looks import LOOKS
 from shufflebounds.cli.mistakes import written
 from shufflebounds.cli.options import delta_option, eps0_option, of_a_report
@@ -18,7 +18,7 @@ from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import WHOLE, Name, Target
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from shufflebounds.curves import Row
 
 
 @click.command()
@@ -80,21 +80,19 @@ def curve(
         "rtol": rtol,
     }
     chosen = list(dict.fromkeys(bounds))
-    table = _computed([{**spec, "curve": bound, "bound": bound} for bound in chosen], grid)
+    rows = _computed([{**spec, "curve": bound, "bound": bound} for bound in chosen], grid)
     if output is None:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        click.echo(sealed.text(curves.COLUMNS, rows), nl=False)
     else:
-        written(output, lambda: curves.write(table, output))
+        written(output, lambda: curves.write(rows, output))
     if plot is not None:
-        written(plot, lambda: _draw(table, report, spec, plot))
+        written(plot, lambda: _draw(rows, report, spec, plot))
     for note in report.notes():
         click.echo(note, err=True)
 
 
-def _computed(specs: list[dict[str, Any]], grid: list[int]) -> pd.DataFrame:
-    """All curves in one table, their progress shown on a terminal."""
-    import pandas as pd
-
+def _computed(specs: list[dict[str, Any]], grid: list[int]) -> list[Row]:
+    """The rows of all curves, their progress shown on a terminal."""
     from shufflebounds import curves
 
     # So large that preparing a curve again for every piece costs little.
@@ -104,17 +102,20 @@ def _computed(specs: list[dict[str, Any]], grid: list[int]) -> pd.DataFrame:
     ]
     hidden = not sys.stderr.isatty()
     with click.progressbar(pieces, label="computing", file=sys.stderr, hidden=hidden) as shown:
-        return pd.concat([curves.compute(piece) for piece in shown], ignore_index=True)
+        return [row for piece in shown for row in curves.compute(piece)]
 
 
-def _draw(table: pd.DataFrame, report: Report, spec: Mapping[str, Any], path: Path) -> None:
+def _draw(rows: list[Row], report: Report, spec: Mapping[str, Any], path: Path) -> None:
+    import pandas as pd
+
     from shufflebounds import figures
 
     names = {"experiment": spec["experiment"], "regime": spec["regime"]}
     panel = {
         "title": f"{report.name()}, with $\\varepsilon_0$ = {spec['eps0']:g}",
         "lines": [
-            {**names, "curve": bound, **LOOKS[bound]} for bound in dict.fromkeys(table["bound"])
+            {**names, "curve": bound, **LOOKS[bound]}
+            for bound in dict.fromkeys(row.bound for row in rows)
         ],
     }
-    figures.draw(table, [[panel]], [path])
+    figures.draw(pd.DataFrame(rows), [[panel]], [path])
