@@ -6,7 +6,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from strategies import examples
 
 import shufflebounds as sb
@@ -109,7 +109,11 @@ def test_eps0_is_kept_up_to_rounding(parts, eps0):
         (joint(part(shares=1.0)), r"parts\[0\]\.shares is no .* \(did you mean share\?\)"),
         (joint(part(weight=1.0)), r"parts\[0\]\.weight is no parameter of a part of joint"),
         (joint(part(share=0.3), part(share=0.3)), "parts must have shares that sum to 1, got 0.6"),
-        (joint(part(share=0.5), part(), part()), "parts must have shares that sum to 1"),
+        (
+            joint(part(share=0.5), part(), part()),
+            r"parts\[1\]\.share is missing; the parts of a joint must have shares that sum to 1, "
+            "or none of them a share",
+        ),
         (joint(part(share=-1), part(share=2)), r"parts\[0\]\.share must be .* got -1"),
         (joint(part(share=0), part(share=1)), r"parts\[0\]\.share must be more than 0, got 0"),
         (joint(part(share=True)), r"parts\[0\]\.share must be .* got True"),
@@ -222,6 +226,19 @@ def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, t
     assert back["distance"].dtype == "Int64"
     expected = pd.DataFrame(rows).astype({"distance": "Int64", "rtol": float})
     pd.testing.assert_frame_equal(back, expected, check_exact=True)
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5), st.floats(0.1, 20.0))
+def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
+    """Rounding must not make it the clone of a smaller ε₀ than the parts have."""
+    shares = [weight / math.fsum(weights) for weight in weights]
+    assume(abs(math.fsum(shares) - 1.0) <= 1e-12)
+    mechanism = joint(*(part(share=share) for share in shares))
+    spec = {**SPEC, "bound": "clone", "mechanism": mechanism, "eps0": eps0}
+    (candidate,) = specs.candidates(spec)
+    spent = sum(Fraction(share * eps0) for share in shares)
+    assert candidate.decomposition.a.tolist() == sb.standard_clone(specs.budget(spec)).a.tolist()
+    assert max(spent, eps0) <= specs.budget(spec) <= eps0 * (1.0 + 1e-11)
 
 
 def test_the_pair_of_a_lower_bound_is_the_best_one():

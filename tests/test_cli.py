@@ -478,12 +478,16 @@ def test_a_curve_of_laplace_keeps_its_caveat_out_of_the_table():
 def test_mechanisms_are_listed_with_their_parameters():
     listed = {entry["name"]: entry for entry in json.loads(succeed("mechanisms", "--json").stdout)}
     assert list(listed) == randomizers.mechanism_names()
-    assert listed["krr"]["parameters"] == {"k": {"type": "int", "required": True, "default": None}}
+    told = "number of values, at least 2"
+    assert listed["krr"]["parameters"] == {
+        "k": {"type": "int", "required": True, "default": None, "help": told}
+    }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
     text = succeed("mechanisms").stdout
     for name, entry in listed.items():
         assert re.search(rf"^{name} +{re.escape(entry['description'])}$", text, re.MULTILINE)
-    assert re.search(r"^ +--k INT, required$", text, re.MULTILINE)
+    assert re.search(rf"^ +--k INT, required: {told}$", text, re.MULTILINE)
+    assert f"krr: {told}." in succeed("epsilon", "--help").output
 
 
 @pytest.mark.parametrize("name", randomizers.mechanism_names())

@@ -734,7 +734,7 @@ def test_joints_that_fit_are_accepted():
 def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):
     joint = repeated(sb.KRR(10, 10.0), 100)
     monkeypatch.setattr(sb.Decomposition, "joint", None)
-    message = r"^a of a joint of 100 reports would hold a mass of 1e-434, too small for floating "
+    message = r"^a joint of 100 reports would have a component with a = 1e-434, too small for "
     for refused in (joint.check_size, joint.blanket, joint.dataset_pairs):
         with pytest.raises(ValueError, match=message):
             refused()

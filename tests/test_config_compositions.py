@@ -126,7 +126,7 @@ MECHANISMS = "it must be one of krr10, blh, mix, pair, some"
             ["mechanisms", "mix", "parts", 0, "weight"],
             ...,
             "mechanisms.mix.parts[0].weight is missing; a part of parallel needs: "
-            "mechanism, weight, share",
+            "mechanism, weight",
         ),
         (
             ["mechanisms", "mix", "parts", 0, "rate"],
@@ -142,7 +142,13 @@ MECHANISMS = "it must be one of krr10, blh, mix, pair, some"
         (
             ["mechanisms", "pair", "parts", 0, "share"],
             0.75,
-            "mechanisms.pair.parts must have shares that sum to 1, got 1.25",
+            "mechanisms.pair.parts[1].share is missing; the parts of a joint must have shares that "
+            "sum to 1, or none of them a share (which makes them equal)",
+        ),
+        (
+            ["mechanisms", "pair", "parts"],
+            [{"mechanism": "krr10", "share": 0.1}, {"mechanism": "mix", "share": 0.2}],
+            "mechanisms.pair.parts must have shares that sum to 1, got 0.3",
         ),
         (
             ["mechanisms", "pair", "parts", 0, "weight"],

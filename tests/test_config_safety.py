@@ -225,7 +225,7 @@ def test_ordinary_texts_are_taken(text):
     ("text", "sentence"),
     [
         ("delta: 1\nn: 2\ndelta: 3\n", "'delta' is given twice, on lines 1 and 3; give it once"),
-        ("a: {b: 1, b: 2}\n", "'b' is given twice, on lines 1 and 1; give it once"),
+        ("a: {b: 1, b: 2}\n", "'b' is given twice, on line 1; give it once"),
         ("a: 1\n'a': 2\n", "'a' is given twice, on lines 1 and 2; give it once"),
         (
             "a:\n  - !!python/object/apply:os.system ['touch x']\n",

@@ -12,7 +12,9 @@ from pathlib import Path
 import yaml
 
 from config_check import ConfigError
-from schema_check import LOADER
+
+# Whatever libyaml can do, and in an installation without it the same, slowly.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _PLAIN = "tag:yaml.org,2002:"
 _TAGS = frozenset(
@@ -24,7 +26,7 @@ _TAGS = frozenset(
 def check(path: Path) -> None:
     """Raise ConfigError, in one sentence, for the first such thing or if it is no YAML at all."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), LOADER)
+        root = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name} must be text in UTF-8, got {error.reason}") from None
     except yaml.YAMLError as error:
@@ -66,7 +68,9 @@ def _key_mistakes(node: yaml.MappingNode) -> Iterator[str]:
         if name == "__use_yte__":
             yield f"__use_yte__ on line {line} is not allowed: it makes text run as Python"
         if name in lines:
-            yield f"{name!r} is given twice, on lines {lines[name]} and {line}; give it once"
+            places = {lines[name], line}
+            where = " and ".join(map(str, sorted(places)))
+            yield f"{name!r} is given twice, on line{'s'[: len(places) - 1]} {where}; give it once"
         lines[name] = line
 
 

@@ -12,9 +12,6 @@ from pathlib import Path
 import jsonschema
 import yaml
 
-# Whatever libyaml can do, and in an installation without it the same, slowly.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 
 _KINDS = {
@@ -45,7 +42,7 @@ def mistakes(config: Mapping) -> Iterator[str]:
 
 @cache
 def _validator() -> jsonschema.protocols.Validator:
-    schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=LOADER)
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     base = jsonschema.Draft202012Validator
     # JSON has no NaN and takes 10.0 for an integer; YAML and Python see that otherwise.
     checker = base.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer})

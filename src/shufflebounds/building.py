@@ -75,9 +75,15 @@ def _parts(kind: str, parts: object) -> Sequence[Mapping]:
 
 
 def _joint_shares(parts: Sequence[Mapping]) -> list[float]:
+    missing = [i for i, part in enumerate(parts) if "share" not in part]
+    if missing and len(missing) < len(parts):
+        raise ValueError(
+            f"parts[{missing[0]}].share is missing; the parts of a joint must have shares that "
+            "sum to 1, or none of them a share (which makes them equal)"
+        )
     shares = [_share(i, part, 1.0 / len(parts)) for i, part in enumerate(parts)]
     if abs(math.fsum(shares) - 1.0) > 1e-12:
-        raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares)!r}")
+        raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares):.13g}")
     return shares
 
 
@@ -111,6 +117,7 @@ def _require_keys(
             raise ValueError(
                 f"{place}{key} is no parameter of {kind}{guess}; its parameters are: {listed}"
             )
-    for key in known:
-        if key not in given and key not in optional:
-            raise ValueError(f"{place}{key} is missing; {kind} needs: {listed}")
+    needed = [key for key in known if key not in optional]
+    for key in needed:
+        if key not in given:
+            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")

@@ -56,7 +56,7 @@ def modules(spec: Mapping) -> list[str]:
     `spec` is a specification. This module dispatches by name, so its import statements say
     nothing of what one curve uses; this list does.
     """
-    if spec["bound"] == "clone":
+    if spec["bound"] == "clone" and not specs.is_composed(spec):
         chosen = ["shufflebounds.clone"]
     else:
         used = descriptions.mechanisms(spec["mechanism"])
@@ -202,8 +202,10 @@ def _epsilon(spec: Mapping, candidate: Candidate) -> Callable[..., Enclosure]:
             rtol=spec["rtol"],
             engine=spec["engine"],
         )
-    # The parts' ε₀ may add up to a rounding more.
-    eps0 = max(spec["eps0"], specs.randomizer_of(spec).eps0)
     return partial(
-        baselines.epsilon, bound, blanket=candidate.decomposition, eps0=eps0, delta=delta
+        baselines.epsilon,
+        bound,
+        blanket=candidate.decomposition,
+        eps0=specs.budget(spec),
+        delta=delta,
     )

@@ -3,8 +3,8 @@
 A description has a ``type``: the name of a mechanism, with its parameters other than ε₀ beside it,
 or one of the compositions
 
-* ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; shares
-  sum to 1 and are equal if absent;
+* ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; these
+  sum to 1, or are all absent and equal;
 * ``parallel``: ``parts``, each with a ``mechanism``, a ``weight`` and a ``share`` (1 if absent), of
   which the largest must be 1;
 * ``subsample``: a ``mechanism`` and a ``rate``.

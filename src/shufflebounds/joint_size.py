@@ -37,9 +37,9 @@ def check_joint(factors: Sequence[Decomposition]) -> None:
         smallest = math.fsum(math.log(x[x > 0.0].min()) for x in masses if x.any())
         if smallest < math.log(SMALLEST_MASS):
             raise ValueError(
-                f"{name} of a joint of {len(factors)} reports would hold a mass of "
-                f"1e{smallest / math.log(10.0):.0f}, too small for floating point; "
-                f"at least {SMALLEST_MASS:g} is allowed"
+                f"a joint of {len(factors)} reports would have a component with {name} = "
+                f"1e{smallest / math.log(10.0):.0f}, too small for floating point, which needs "
+                f"{SMALLEST_MASS:g}: fewer reports are allowed"
             )
     pairs = _pairs_at_most(factors)
     if pairs > LARGEST_JOINT:

@@ -4,7 +4,7 @@ A specification is a mapping with the entries
 
 * ``experiment``, ``regime``, ``curve``: names;
 * ``mechanism``: what `building.randomizer` takes;
-* ``eps0``: ε₀ of a whole report, natural log;
+* ``eps0``: ε₀ of a whole report, natural log (see `budget`);
 * ``bound``: one of `BOUNDS`;
 * ``k_joint``: how many independent reports at ε₀/k a user sends together (1 if absent);
 * ``distance``: the upper bound for inputs that differ in so many coordinates of a joint composition
@@ -24,6 +24,7 @@ from shufflebounds import baselines, building, validation
 from shufflebounds.clone import standard_clone
 from shufflebounds.composition import Composition, Joint, repeated
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.descriptions import COMPOSITIONS
 from shufflebounds.randomizers.base import Randomizer
 
 # Bounds that are the divergence of a decomposition; any other name is a baseline's.
@@ -96,7 +97,7 @@ class Candidate:
 def candidates(spec: Mapping) -> list[Candidate]:
     """Of an upper bound every pair that may be the worst, of a lower bound every one to try."""
     if spec["bound"] == "clone":
-        return [Candidate(standard_clone(spec["eps0"]))]
+        return [Candidate(standard_clone(budget(spec)))]
     randomizer = randomizer_of(spec)
     if "distance" in spec:
         blankets = randomizer.blankets(spec["distance"])
@@ -106,6 +107,18 @@ def candidates(spec: Mapping) -> list[Candidate]:
         pairs = randomizer.dataset_pairs()
         return [Candidate(pair, everywhere, others) for others, pair in pairs.items()]
     return [Candidate(randomizer.blanket(), everywhere)]
+
+
+def is_composed(spec: Mapping) -> bool:
+    """Whether a user sends more than one plain report of one mechanism."""
+    return spec["mechanism"]["type"] in COMPOSITIONS or spec.get("k_joint", 1) != 1
+
+
+def budget(spec: Mapping) -> float:
+    """ε₀ of all that a user sends: that of a composition's parts may be a rounding more."""
+    if not is_composed(spec):
+        return spec["eps0"]
+    return max(spec["eps0"], randomizer_of(spec).eps0)
 
 
 def differing(spec: Mapping) -> str:

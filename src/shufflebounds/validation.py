@@ -61,7 +61,7 @@ def weights(values: Collection[object]) -> float:
     """Probabilities that sum to 1 up to rounding; returns their sum."""
     total = math.fsum(probability("weight", value) for value in values)
     if abs(total - 1.0) > _SUM_TOLERANCE:
-        raise ValueError(f"weights must sum to 1, got {total!r}")
+        raise ValueError(f"weights must sum to 1, got {total:.13g}")
     return total
 
 

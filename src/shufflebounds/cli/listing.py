@@ -24,6 +24,7 @@ def mechanisms(as_json: bool) -> None:
                 "type": kind(name, parameter).__name__,
                 "required": is_required(field),
                 "default": None if is_required(field) else field.default,
+                "help": field.metadata.get("help", ""),
             }
             for parameter, field in fields(name).items()
         }
@@ -37,4 +38,5 @@ def mechanisms(as_json: bool) -> None:
         click.echo(f"{mechanism['name']:{width}}  {mechanism['description']}")
         for parameter, facts in mechanism["parameters"].items():
             usage = "required" if facts["required"] else "optional"
-            click.echo(f"{'':{width}}    {flag(parameter)} {facts['type'].upper()}, {usage}")
+            named = f"{flag(parameter)} {facts['type'].upper()}, {usage}"
+            click.echo(f"{'':{width}}    {named}: {facts['help']}".removesuffix(": "))

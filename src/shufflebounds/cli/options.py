@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shufflebounds import randomizers
-from shufflebounds.cli.parameters import flag, kind, takers
+from shufflebounds.cli.parameters import fields, flag, kind, takers
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import WHOLE, Name
 
@@ -55,10 +55,11 @@ def of_a_report(command: Callable) -> Callable:
 
 def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callable]:
     type_ = kind(mechanisms[0], name)
+    told = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
     return click.option(
         flag(name),
         type=WHOLE if type_ is int else type_,
-        help=f"Parameter of {', '.join(mechanisms)}.",
+        help=f"{', '.join(mechanisms)}: {told}.",
     )
 
 

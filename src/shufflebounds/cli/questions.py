@@ -22,7 +22,6 @@ from shufflebounds.cli.options import (
     users_option,
 )
 from shufflebounds.cli.report import Report
-from shufflebounds.clone import standard_clone
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 
@@ -107,7 +106,7 @@ def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> Non
     lower = smallest(
         {others: attempt(search, partial(_lower, others)) for others in report.others()}
     )
-    clone = attempt(planning.largest_eps0, standard_clone, eps, delta, n, rtol=_EPS0_RTOL)
+    clone = attempt(planning.largest_eps0, report.clone, eps, delta, n, rtol=_EPS0_RTOL)
     show(
         as_json,
         facts={**_facts(report), "n": n, "eps": eps, "delta": delta},
@@ -160,7 +159,7 @@ def _bounds(
     return (
         attempt(evaluate, upper),
         largest({others: attempt(evaluate, pair) for others, pair in lower.items()}),
-        attempt(evaluate, standard_clone(eps0)),
+        attempt(evaluate, report.clone(eps0)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from shufflebounds import building, randomizers, specs, validation
 from shufflebounds.cli.parameters import fields, flag, is_required
+from shufflebounds.clone import standard_clone
 from shufflebounds.composition import repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer
@@ -61,6 +62,10 @@ class Report:
         """A lower bound apiece, by what all others hold."""
         return self.randomizer(eps0).dataset_pairs()
 
+    def clone(self, eps0: float) -> Decomposition:
+        """That of any report at the ε₀ of all that is sent, which may be a rounding more."""
+        return standard_clone(max(eps0, self.randomizer(eps0).eps0))
+
     def others(self) -> list[str]:
         """The names in `lower`; equal parts have those of one."""
         return list(replace(self, k_joint=1).lower(_SOME_EPS0))
@@ -98,7 +103,8 @@ class Report:
             what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"
             notes.append(
                 f"{what} with probability {self.rate!r}, decided at random, independently and in "
-                "secret. n counts all users, whether they take part or not."
+                "secret. n counts all users, whether they take part or not. The clone knows "
+                "nothing of that: it is the one of reports that are always sent."
             )
         caveat = self._mechanism(_SOME_EPS0).caveat
         return [*notes, caveat] if caveat else notes

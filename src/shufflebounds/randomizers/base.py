@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ class Randomizer(ABC):
 
     A mechanism is a frozen dataclass with ``eps0`` (natural log) and its own parameters, in a
     module of this package that bears the mechanism's name. Arguments are checked on construction
-    (ValueError).
+    (ValueError). A field's metadata may hold a ``help`` for the command line.
     """
 
     eps0: float
@@ -64,7 +64,10 @@ class DomainRandomizer(Randomizer):
     LARGEST_MATRIX: ClassVar[int]
 
     eps0: float
-    domain_size: int | None = None
+    domain_size: int | None = field(
+        default=None,
+        metadata={"help": "number of values, at least 2; if left out, the limit of many"},
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_chan
 class KRR(Randomizer):
     """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
 
-    k: int
+    k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
 
     def __post_init__(self) -> None:

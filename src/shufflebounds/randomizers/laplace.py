@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +57,18 @@ class Laplace(Randomizer):
     """
 
     eps0: float
-    cells: int | None = None
-    domain: str = "binary"
-    others: float | None = None
+    cells: int | None = field(
+        default=None,
+        metadata={"help": "cells per side, the more the finer; if left out, some that fit eps0"},
+    )
+    domain: str = field(
+        default="binary",
+        metadata={"help": "of the inputs: binary (0 and 1), unless it is interval (0 to 1)"},
+    )
+    others: float | None = field(
+        default=None,
+        metadata={"help": "what all others hold in the lower bound: 1, or 0.5 on the interval"},
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
