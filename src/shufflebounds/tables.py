@@ -31,6 +31,20 @@ _TITLES = {
     2: "Table 2: optimal decompositions",
     3: "Table 3: optimal decompositions, large domains",
 }
+_DECOMPOSITION = (
+    r"The blanket $\omega$ is the infimum of $R(x)$ over all inputs $x$. Its mass is $p$ where "
+    r"only $R(x_1^0)$ is $e^{\varepsilon_0}\omega$, and again where only $R(x_1^1)$ is, $q$ where "
+    r"both are, $r$ where neither is."
+)
+_LEGENDS = {
+    1: (
+        r"The GPARV is $(R(x_1^0)-e^{\varepsilon}R(x_1^1))/\omega$ at a report that is drawn from "
+        r"the blanket $\omega$, the infimum of $R(x)$ over all inputs $x$, and 0 with the "
+        "probability that the blanket lacks to 1."
+    ),
+    2: _DECOMPOSITION,
+    3: _DECOMPOSITION,
+}
 
 _UNMARKED_LIMIT = "the limit of many columns, K → ∞. The paper does not mark this row as asymptotic"
 _OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 prints"
@@ -235,6 +249,7 @@ def _page(frame: pd.DataFrame) -> str:
     return "".join(
         [
             f"# {_TITLES[number]}\n\n",
+            f"{_LEGENDS[number]}\n\n",
             f"Below each form its values at $\\varepsilon_0$ = {levels}, in this order.\n\n",
             markdown.table(["", *(f"${quantity}$" for quantity in quantities)], rows),
             "\n" if notes else "",
