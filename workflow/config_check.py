@@ -133,9 +133,13 @@ def _experiment_mistakes(config: Mapping) -> Iterator[str]:
     for wanted in matrix.curves(config):
         curve = config["curves"][wanted.curve]
         mechanism = config["experiments"][wanted.experiment]["mechanism"]
-        # What decides whether a randomizer can be made and composed.
+        # What decides whether a randomizer can be made and composed, and its reports enumerated.
         key = mechanism, wanted.regime, *(curve.get(k) for k in ("k_joint", "distance"))
-        if curve["bound"] == "clone" or key in seen:
+        if config["engine"] == "exact":
+            key += (curve["bound"],)
+        elif curve["bound"] == "clone":
+            continue
+        if key in seen:
             continue
         seen.add(key)
         try:

@@ -25,6 +25,7 @@ from shufflebounds.clone import standard_clone
 from shufflebounds.composition import Composition, Joint, repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.descriptions import COMPOSITIONS
+from shufflebounds.divergence.exact import check_size
 from shufflebounds.randomizers.base import Randomizer
 
 # Bounds that are the divergence of a decomposition; any other name is a baseline's.
@@ -68,11 +69,11 @@ def users(n: Sequence[int] | Mapping[str, int]) -> list[int]:
 
 
 def check(spec: Mapping) -> None:
-    """Raise ValueError for what cannot be computed, joints too large for memory included."""
+    """Raise ValueError for what cannot be computed, whatever is too large included."""
     bound = validation.choice("bound", spec["bound"], BOUNDS)
     validation.eps0(spec["eps0"])
     validation.delta(spec["delta"])
-    users(spec["n"])
+    largest = max(users(spec["n"]))
     randomizer = None if bound == "clone" else randomizer_of(spec)
     if isinstance(randomizer, Composition):
         randomizer.check_size()
@@ -83,6 +84,11 @@ def check(spec: Mapping) -> None:
                 f"got {spec['distance']!r}"
             )
         randomizer.check_distance(spec["distance"])
+    if bound in CERTIFIED and spec["engine"] == "exact":
+        for candidate in candidates(spec):
+            for ends in candidate.decomposition.directions:
+                for end in ends:
+                    check_size(end, largest)
 
 
 @dataclass(frozen=True)

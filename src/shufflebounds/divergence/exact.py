@@ -51,14 +51,9 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     histograms to sum over.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    check_size(decomposition, n)
     if not decomposition.c.any():
         n = 1  # Reports that nobody else is sure to send are as good as alone.
-    count = histogram_count(decomposition, n)
-    if count > MAX_HISTOGRAMS:
-        raise ValueError(
-            f"n must be small enough for enumeration, got n = {n} with {count} histograms; "
-            f"at most {MAX_HISTOGRAMS} are allowed"
-        )
     a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
     residual = max(Fraction(0), 1 - sum(c))
     rel_err = Fraction(decomposition.rel_err)
@@ -68,6 +63,15 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     ceiling = _divergence(a, b, c, residual + doubt, _exp(eps - 2 * shift)[0], n) * _exp(shift)[1]
     floor = _divergence(a, b, c, max(Fraction(0), residual - doubt), _exp(eps + 2 * shift)[1], n)
     return Enclosure(_round(floor * _exp(-shift)[0], -math.inf), _round(ceiling, math.inf))
+
+
+def check_size(decomposition: Decomposition, n: int) -> None:
+    """Raise ValueError where there are more than `MAX_HISTOGRAMS` histograms to sum over."""
+    if decomposition.c.any() and histogram_count(decomposition, n) > MAX_HISTOGRAMS:
+        raise ValueError(
+            f"n must be small enough for enumeration (engine exact), got n = {n} with more than "
+            f"{MAX_HISTOGRAMS} histograms"
+        )
 
 
 def histogram_count(decomposition: Decomposition, n: int) -> int:
