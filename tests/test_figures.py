@@ -301,7 +301,7 @@ def test_the_legend_takes_as_few_rows_as_fit(curves, rows):
 def test_the_axis_tells_which_delta():
     panels = overlay()
     fig = figures.figure(data(panels).assign(delta=2e-9), panels)
-    assert fig.get_supxlabel() == "number of users $n$, δ = 2e-09"
+    assert fig.get_supxlabel() == r"number of users $n$, $\delta$ = $2 \cdot 10^{-9}$"
 
 
 def test_ten_lines_have_their_place_in_one_row_of_panels():

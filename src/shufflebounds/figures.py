@@ -82,8 +82,17 @@ def figure(frame: pd.DataFrame, panels: Sequence[Sequence[Panel]]) -> Figure:
 
 
 def _deltas(frame: pd.DataFrame) -> str:
-    """Such as δ = 1e-06, the same for all that is drawn as a rule."""
-    return "δ = " + ", ".join(f"{delta:g}" for delta in sorted(frame["delta"].unique()))
+    """Such as δ = 10⁻⁶, as a formula; the same for all that is drawn as a rule."""
+    return "$\\delta$ = " + ", ".join(map(_power, sorted(frame["delta"].unique())))
+
+
+def _power(number: float) -> str:
+    """A number as a formula, very small ones as a power of ten."""
+    digits, _, exponent = f"{number:g}".partition("e")
+    if not exponent:
+        return digits
+    factor = "" if digits == "1" else rf"{digits} \cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"
 
 
 def _columns(panels: Sequence[Sequence[Panel]]) -> int:
