@@ -228,13 +228,14 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
 
 
 def test_a_failing_curve_says_why_in_its_log_and_on_the_screen(checkout):
-    checkout.edit("config.yaml", "engine: saddle", "engine: exact")
+    checkout.edit("config.yaml", "krr10: {type: krr, k: 10}", "krr10: {type: laplace, cells: 3}")
     run = checkout.snakemake("--cores", "2", "results/curves/krr10/low/joint2.csv")
     assert run.returncode != 0
     log = (checkout.path / "results/logs/curves/krr10/low/joint2.log").read_text(encoding="utf-8")
     *_, error, note = log.splitlines()
     assert "Traceback" not in log
-    assert error.startswith("n must be small enough for enumeration, got n = 100 ")
+    assert error.startswith("epsilon at delta = 1e-06, n = 100 is known only to lie in [")
+    assert error.endswith("more cells or a larger rtol would help")
     assert note == "in curve krr10/low/joint2 at n = 100"
     assert error in run.stderr
     assert note in run.stderr
