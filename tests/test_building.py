@@ -6,7 +6,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from strategies import examples
 
 import shufflebounds as sb
@@ -28,6 +28,33 @@ def parallel(*parts):
 
 def part(mechanism=KRR, **others):
     return {"mechanism": mechanism, **others}
+
+
+@pytest.mark.parametrize(("a", "b"), [([0.9, 0.1], [0.1, 0.9]), ([1.0, 0.0], [0.5, 0.5])])
+def test_a_mechanism_that_is_less_private_than_it_says_is_refused(monkeypatch, a, b):
+    """The clone would be too small for it."""
+    wrong = sb.Decomposition(a, b, [0.1, 0.1])
+    monkeypatch.setattr(sb.KRR, "blanket", lambda self: wrong)
+    message = r"^the blanket of krr must be that of an eps0-LDP randomizer, got .* at eps0 = 2\.1"
+    with pytest.raises(ValueError, match=message):
+        randomizer(KRR, 2.1)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(
+        [KRR, BLH, *({"type": name} for name in ("laplace", "oue", "rappor", "hadamard"))]
+    ),
+    st.floats(1e-6, 300.0),
+)
+def test_every_mechanism_is_as_private_as_it_says(description, eps0):
+    assert randomizer(description, eps0).eps0 == eps0
+
+
+def test_a_blanket_that_is_none_is_told_with_its_mechanism(monkeypatch):
+    monkeypatch.setattr(sb.KRR, "blanket", lambda self: sb.Decomposition([3.0], [1.0], [0.1]))
+    with pytest.raises(ValueError, match=r"^the blanket of krr is no decomposition: a must sum"):
+        randomizer(KRR, 2.1)
 
 
 def test_mechanisms():

@@ -109,7 +109,7 @@ def test_good_configurations_pass(text):
             "start: 99.5,",
             "n.start is 99.5; it must be an integer >= 1 and <= 1000000000000000",
         ),
-        ("stop: 1000,", "stop: 10,", "n.stop must be an integer >= 100, got 10"),
+        ("stop: 1000,", "stop: 10,", "n.stop must be at least start, which is 100, got 10"),
         ("points: 3", "points: 0", "n.points is 0; it must be an integer >= 1 and <= 100000"),
         ("points: 3", "points: 1", "n.points must be an integer >= 2, got 1"),
         (
@@ -346,3 +346,10 @@ def test_a_figure_gets_its_own_slice():
         for name, label in (("krr10", "10-RR"), ("blh", "BLH"))
     ]
     assert set(matrix.figure_curves(config, "fig")) < set(matrix.curves(config))
+
+
+def test_the_style_of_what_was_taken_out_may_stay():
+    config = edited(
+        "experiments: {krr10: 10-RR, blh: BLH}", "experiments: {krr10: 10-RR, blh: BLH, oue: OUE}"
+    )
+    config_check.check(config)

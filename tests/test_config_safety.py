@@ -258,6 +258,17 @@ def test_what_is_no_yaml_is_refused_in_one_line(tmp_path, content):
     assert str(caught.value).startswith("config.yaml ")
 
 
+@pytest.mark.parametrize("text", ["x: [*both, 1]\n", "x: {<<: *both}\n", "\nx: *both\n"])
+def test_an_alias_of_nothing_is_named(tmp_path, text):
+    file = tmp_path / "config.yaml"
+    file.write_text(f"é: 1\n{text}", encoding="utf-8")
+    with pytest.raises(config_check.ConfigError) as caught:
+        config_files.check(file)
+    line = 3 if text.startswith("\n") else 2
+    sentence = f"config.yaml is no valid YAML: *both on line {line} has no anchor & above it"
+    assert str(caught.value) == sentence
+
+
 @pytest.mark.parametrize("text", ["", "a: &x {b: 1}\nc: {<<: *x, b: 2}\nd: *x\n", '{"a": 1}'])
 def test_plain_files_pass(tmp_path, text):
     file = tmp_path / "config.yaml"

@@ -68,7 +68,7 @@ def test_a_dense_grid_is_every_integer():
     [
         (0, 10, 2, "start must be an integer >= 1, got 0"),
         (1.0, 10, 2, "start must be an integer >= 1, got 1.0"),
-        (10, 9, 2, "stop must be an integer >= 10, got 9"),
+        (10, 9, 2, "stop must be at least start, which is 10, got 9"),
         (1, 10, 0, "points must be an integer >= 2, got 0"),
         (1, 10, 1, "points must be an integer >= 2, got 1"),
         (1, 10, 11, "points must be at most 10"),

@@ -273,3 +273,11 @@ def test_bad_arguments_are_refused(search, changes, message):
         ask = partial(fewest_users, krr(1.0), **{"eps": 1.0, "delta": 1e-6, **changes})
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+def test_a_randomizer_is_no_decomposition():
+    randomizer = KRR(k=10, eps0=1.0)
+    with pytest.raises(ValueError, match=r"decomposition must be a Decomposition.* got KRR\("):
+        fewest_users(randomizer, 0.5, 1e-6)
+    with pytest.raises(ValueError, match=r"mechanism must be a function from eps0 .* got KRR\("):
+        largest_eps0(randomizer, 0.5, 1e-6, 100)

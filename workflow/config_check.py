@@ -20,10 +20,10 @@ class ConfigError(ValueError):
     """A mistake in config.yaml, told in one sentence."""
 
 
-def check(config: Mapping) -> None:
+def check(config: Mapping, source: str = "config.yaml") -> None:
     """Raise ConfigError for the first mistake in the configuration, if there is one."""
     for mistake in _mistakes(config):
-        raise ConfigError(f"config.yaml: {_line(mistake)}")
+        raise ConfigError(f"{source}: {_line(mistake)}")
 
 
 def _line(sentence: str) -> str:
@@ -234,8 +234,8 @@ def _style_mistakes(config: Mapping) -> Iterator[str]:
     for key in ("experiments", "curves"):
         style = config["style"][key]
         for entry in style:
-            if entry not in config[key]:
-                hint = suggestion(entry, config[key])
+            # What has no name like it may be left from an entry that was taken out.
+            if entry not in config[key] and (hint := suggestion(entry, config[key])):
                 yield (
                     f"style.{key}.{entry} is the style of nothing{hint}; "
                     f"{key} are {', '.join(config[key])}"

@@ -26,19 +26,24 @@ _TAGS = frozenset(
 def check(path: Path) -> None:
     """Raise ConfigError, in one sentence, for the first such thing or if it is no YAML at all."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), _LOADER)
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name} must be text in UTF-8, got {error.reason}") from None
+    try:
+        root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path.name} is no valid YAML: {_told(error)}") from None
+        raise ConfigError(f"{path.name} is no valid YAML: {_told(error, text)}") from None
     for mistake in _mistakes(root, set()) if root else ():
         raise ConfigError(f"{path.name}: {mistake}")
 
 
-def _told(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
+def _told(error: yaml.YAMLError, text: str) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark and "undefined alias" in str(problem):
+        (alias,) = text[mark.index :].split(maxsplit=1)[:1]
+        return f"{alias.rstrip(',]}')} on line {mark.line + 1} has no anchor & above it"
     place = f" on line {mark.line + 1}" if mark else ""
-    return f"{getattr(error, 'problem', None) or error}{place}".replace("\n", " ")
+    return f"{problem or error}{place}".replace("\n", " ")
 
 
 def _mistakes(node: yaml.Node, seen: set[int]) -> Iterator[str]:

@@ -7,6 +7,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 
+import numpy as np
+
 from shufflebounds import randomizers, validation
 from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.descriptions import COMPOSITIONS
@@ -61,7 +63,25 @@ def _made(name: str, description: object, eps0: float, levels: int) -> Randomize
     keys = [key for key in accepted if key != "eps0"]
     optional = [key for key in keys if accepted[key].default is not inspect.Parameter.empty]
     _require_keys("", kind, parameters, keys, optional)
-    return mechanism(eps0=eps0, **parameters)
+    made = mechanism(eps0=eps0, **parameters)
+    _require_private(kind, made)
+    return made
+
+
+def _require_private(kind: str, made: Randomizer) -> None:
+    """ValueError for a mistake in a mechanism that its blanket betrays; baselines rely on ε₀."""
+    try:
+        blanket = made.blanket()
+    except ValueError as error:
+        raise ValueError(f"the blanket of {kind} is no decomposition: {error}") from None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
+    largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
+    if largest > made.eps0 * (1.0 + 1e-9) + 1e-9 + 2.0 * blanket.rel_err:
+        raise ValueError(
+            f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component with a "
+            f"loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"
+        )
 
 
 def _parts(kind: str, parts: object) -> Sequence[Mapping]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds import amplification, validation
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
 # Relative widths of D to try in turn until it can be told from δ.
@@ -64,6 +64,11 @@ def largest_eps0(
     """
     eps, delta = validation.eps0(eps, "eps"), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
+    if not callable(mechanism):
+        raise ValueError(
+            "mechanism must be a function from eps0 to a decomposition, such as "
+            f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
+        )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     axis = _LocalPrivacy(validation.MAX_EPS0, eps * (1.0 - 0.5 * rtol), rtol)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `_LocalPrivacy.scale`.
@@ -105,6 +110,7 @@ def fewest_users(decomposition: Decomposition, eps: float, delta: float) -> Encl
 
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
+    require("decomposition", decomposition)
     axis = _Users(1, validation.MAX_USERS)
     values, masses = decomposition.gparv(0.0)
     with np.errstate(over="ignore"):

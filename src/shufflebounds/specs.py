@@ -42,7 +42,8 @@ def geometric_grid(start: int, stop: int, points: int) -> list[int]:
     Raises ValueError for an empty grid, or one with fewer integers than points.
     """
     start = validation.whole("start", start, minimum=1)
-    stop = validation.whole("stop", stop, minimum=start)
+    if validation.whole("stop", stop, minimum=1) < start:
+        raise ValueError(f"stop must be at least start, which is {start}, got {stop}")
     points = validation.whole("points", points, minimum=1 if start == stop else 2)
     if points > stop - start + 1:
         raise ValueError(

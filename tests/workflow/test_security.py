@@ -88,10 +88,13 @@ def test_a_hostile_file_is_refused(checkout, old, new, sentence):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("delta=nan", "config.yaml: delta is nan; it must be a number >= 1e-300 and < 1"),
+        (
+            "delta=nan",
+            "config.yaml with --config: delta is nan; it must be a number >= 1e-300 and < 1",
+        ),
         (
             f"experiments={{a;touch {MARK}: {{mechanism: blh, regimes: [low], curves: [upper]}}}}",
-            f"config.yaml: experiments.a;touch {MARK} is no valid name; "
+            f"config.yaml with --config: experiments.a;touch {MARK} is no valid name; "
             "it must be a letter, then at most 63 letters, digits, _ or -",
         ),
     ],
@@ -104,6 +107,12 @@ def test_a_hostile_second_file_is_refused(checkout):
     (checkout.path / "more.yaml").write_text("delta: 1\ndelta: 2\n", encoding="utf-8")
     sentence = refused(checkout, TINY, "--configfile", "more.yaml")
     assert sentence == "more.yaml: 'delta' is given twice, on lines 1 and 2; give it once"
+
+
+def test_a_mistake_in_merged_files_is_told_of_both(checkout):
+    (checkout.path / "more.yaml").write_text("delta: 1\n", encoding="utf-8")
+    sentence = refused(checkout, TINY, "--configfile", "more.yaml")
+    assert sentence.startswith("config.yaml with more.yaml: delta is 1; ")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def stop_at_mistakes(check, subject):
             sys.exit(str(mistake))
 
 
+# What the configuration was read from: later files, and options, are merged into the first one.
+CONFIG_SOURCE = " with ".join(
+    ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
+    + (["--config"] if workflow.config_settings.config else [])
+)
+
 # A module's configuration comes from the workflow that imports it.
 if Path(workflow.basedir) == ROOT:
     for name in ("config.yaml", *workflow.overwrite_configfiles):

@@ -10,7 +10,7 @@ import sources
 
 from shufflebounds import curves, descriptions, distribution, randomizers
 
-stop_at_mistakes(config_check.check, config)
+stop_at_mistakes(functools.partial(config_check.check, source=CONFIG_SOURCE), config)
 
 CURVE = "results/curves/{experiment}/{regime}/{curve}.csv"
 CURVE_BENCHMARK = "results/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"
@@ -45,7 +45,11 @@ def final_outputs():
 
 
 def curve_spec(wildcards):
-    return matrix.curve_spec(config, matrix.Curve(**wildcards))
+    try:
+        return matrix.curve_spec(config, matrix.Curve(**wildcards))
+    except ValueError as mistake:
+        # The sentence alone: Snakemake would add places in this file to an exception.
+        sys.exit(str(mistake))
 
 
 def curve_sources(wildcards):

@@ -103,7 +103,7 @@ def _row(claim: Claim, finding: Finding | None) -> dict[str, str]:
         "measure": claim.measure,
     }
     if finding is None:
-        nothing = "The data given lack rows that this measure needs."
+        nothing = "Nothing that this measure compares is among the curves it was given."
         return row | dict.fromkeys(COLUMNS[4:7], "") | {"verdict": NOT_MEASURED, "why": nothing}
     reasons = (finding.why, "" if finding.reproduced else claim.cause, claim.note)
     return row | {

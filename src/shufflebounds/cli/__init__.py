@@ -1,8 +1,8 @@
 """The console command ``shufflebounds``.
 
 Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
-every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3, after whatever
-was found, where the engine could not reach the precision asked for.
+every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 where the engine
+could not reach the precision asked for, after whatever answers were found.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def main() -> None:
     what. These commands bound the (epsilon, delta) that results, from above and from below.
 
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
-    a mistake; 3 where the precision asked for was out of reach (what was found is still printed).
+    a mistake; 3 where the precision asked for was out of reach (answers are still printed, tables
+    are not).
     """
 
 

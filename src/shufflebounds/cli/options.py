@@ -84,7 +84,8 @@ users_option = click.option(
 rtol_option = click.option(
     "--rtol",
     type=float,
-    help="Largest relative width of the enclosures, 1e-9 to 0.1; 1e-4 unless given.",
+    help="Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what "
+    "the cells of a continuous mechanism add.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, all digits."

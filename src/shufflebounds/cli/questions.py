@@ -97,7 +97,7 @@ def delta(
 @delta_option
 @json_option
 def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> None:
-    """The largest eps0 that meets a target (epsilon, delta).
+    """The largest eps0 that meets a target (epsilon, delta), to a relative width of 1e-3.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """

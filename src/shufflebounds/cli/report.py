@@ -82,11 +82,11 @@ class Report:
 
     def name(self, eps0: float | None = None) -> str:
         """Such as ``2 x KRR(k=10, eps0=4.0) at rate 0.1``, or without ε₀."""
+        shown = dict(self.parameters)
         if eps0 is not None:
-            one = repr(self._mechanism(validation.eps0(eps0) / self.k_joint))
-        else:
-            listed = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
-            one = randomizers.mechanism(self.mechanism).__name__ + (f"({listed})" if listed else "")
+            shown["eps0"] = validation.eps0(eps0) / self.k_joint
+        listed = ", ".join(f"{name}={value}" for name, value in shown.items())
+        one = randomizers.mechanism(self.mechanism).__name__ + (f"({listed})" if listed else "")
         several = "" if self.k_joint == 1 else f"{self.k_joint} x "
         return several + one + ("" if self.rate == 1.0 else f" at rate {self.rate!r}")
 

@@ -32,4 +32,6 @@ def mechanism(name: str) -> type[Randomizer]:
             f"{module.__file__} must define one class that is a dataclass derived from Randomizer, "
             f"got {[member.__name__ for member in found]}"
         )
+    if missing := sorted(found[0].__abstractmethods__):
+        raise ValueError(f"{module.__file__} must define {', '.join(missing)}, which are missing")
     return found[0]

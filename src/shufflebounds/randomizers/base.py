@@ -129,7 +129,9 @@ class BitVectorRandomizer(DomainRandomizer):
         ``all_ones`` is the probability of that for the bits other than those of x₁⁰ and x₁¹.
         """
         e, odds = math.exp(self.eps0), self.odds
-        all_ones = 0.0 if self.domain_size is None else (1.0 + odds) ** (2 - self.domain_size)
+        # From 2⁻²⁰⁰⁰ on they are 0 as floats.
+        bits = 2000 if self.domain_size is None else min(self.domain_size - 2, 2000)
+        all_ones = (1.0 + odds) ** -bits
         p = odds / ((1.0 + odds) * (odds + e))
         q = p * (1.0 - all_ones) / odds
         r = p * (odds + all_ones * e / odds)

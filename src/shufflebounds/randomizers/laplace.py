@@ -63,7 +63,7 @@ class Laplace(Randomizer):
     )
     domain: str = field(
         default="binary",
-        metadata={"help": "of the inputs: binary (0 and 1), unless it is interval (0 to 1)"},
+        metadata={"help": "inputs are 0 and 1 (binary, the default) or 0 to 1 (interval)"},
     )
     others: float | None = field(
         default=None,
