@@ -1,6 +1,7 @@
 """The workflow end to end, by real Snakemake on a copy of this checkout with a small matrix."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PARTS = ("Snakefile", "environment.yml", "profiles", "src", "workflow")
 
 KRR = {f"results/curves/krr10/low/{curve}.csv" for curve in ("upper", "lower", "joint2")}
@@ -225,6 +227,16 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
     assert before == {
         path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")
     }
+
+
+def test_what_an_entry_left_behind_can_be_listed(checkout):
+    checkout.edit("config.yaml", "clone, upper, lower, joint2]", "clone, upper, lower]")
+    command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", README)
+    run = checkout.snakemake(command[1])
+    assert run.returncode == 0, run.stderr
+    left = {line for line in run.stdout.splitlines() if re.search(command[2], line)}
+    name = "curves/krr10/low/joint2"
+    assert left == {f"results/{name}.csv", f"results/logs/{name}.log"}
 
 
 def test_a_failing_curve_says_why_in_its_log_and_on_the_screen(checkout):

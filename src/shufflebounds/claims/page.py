@@ -59,9 +59,9 @@ def _run(curves: Mapping[str, pd.DataFrame]) -> str:
         return "No curves were given."
     every = pd.concat(list(curves.values()))
     n = sorted(every["n"].unique())
+    users = f"{len(n)} numbers of users from {n[0]} to {n[-1]}" if n[1:] else f"{n[0]} users"
     return (
-        f"This run: δ = {_listed(every['delta'])}; ε₀ = {_listed(every['eps0'])}; "
-        f"{len(n)} numbers of users from {n[0]} to {n[-1]}; "
+        f"This run: δ = {_listed(every['delta'])}; ε₀ = {_listed(every['eps0'])}; {users}; "
         f"shufflebounds {', '.join(sorted(every['version'].unique()))}."
     )
 
