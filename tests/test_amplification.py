@@ -241,3 +241,31 @@ def test_what_is_no_decomposition_is_named(wrong):
         sb.KRR(k=10, eps0=4.0).blanket().joint(wrong)
     with pytest.raises(ValueError, match="parts must be pairs"):
         sb.parallel([sb.KRR(k=10, eps0=4.0).blanket()])
+
+
+def test_values_that_overflow_when_squared_are_no_error():
+    """GPARV values of 1e230 beside ones of 1: the engine falls back to what is plainly so."""
+    a = [
+        0.49998130337580665,
+        8.816180769673563e-247,
+        7.559835923183458e-97,
+        3.739324838673402e-05,
+        0.49998130337580665,
+    ]
+    b = [
+        0.49998130337580665,
+        8.816180769668834e-247,
+        7.55983592318514e-97,
+        3.73932483867377e-05,
+        0.49998130337580665,
+    ]
+    c = [
+        0.014919276458250261,
+        0.8694176706929245,
+        0.10074377549212137,
+        8.984536351116775e-10,
+        0.014919276458250261,
+    ]
+    decomposition = sb.Decomposition(a, b, c)
+    # D(0) is at most their distance, some 1e-17.
+    assert sb.epsilon(decomposition, n=5, delta=0.01) == sb.Enclosure(0.0, 0.0)

@@ -268,6 +268,14 @@ def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
     assert max(spent, eps0) <= specs.budget(spec) <= eps0 * (1.0 + 1e-11)
 
 
+@pytest.mark.parametrize("bound", ["clone", "erlingsson", "blanket_bennett_generic"])
+def test_parts_that_add_up_to_a_rounding_more_than_300_are_taken(bound):
+    spec = {**SPEC, "bound": bound, "mechanism": KRR, "eps0": 300.0, "k_joint": 9}
+    assert specs.budget(spec) > 300.0
+    specs.check(spec)
+    assert all(row.epsilon_upper >= 299.9 for row in curves.compute(spec))
+
+
 def test_the_pair_of_a_lower_bound_is_the_best_one():
     """By every other one alone; 1/2 makes Laplace reports easier to tell apart."""
     changes = {"bound": "lower", "mechanism": INTERVAL, "rtol": 0.05}

@@ -1,6 +1,7 @@
 """Mistakes in the compositions, figures, tables and claims of a configuration."""
 
 import copy
+import itertools
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,12 @@ MECHANISMS = "it must be one of krr10, blh, mix, pair, some"
             "experiments.krr10: curve joint2 in regime low: distance must be an integer <= 2, "
             "got 3",
         ),
+        (
+            ["curves", "clone", "distance"],
+            1,
+            "experiments.krr10: curve clone in regime low: distance must be left out but for the "
+            "upper bound of a joint composition, got 1",
+        ),
         # Figures.
         (
             ["figures", "one", "lines"],
@@ -325,3 +332,15 @@ def test_only_what_is_asked_for_is_made():
     assert matrix.tables(config(**GOOD)) == ["table1", "table2", "table3", "hierarchy"]
     assert matrix.claim_curves(config()) == {}
     assert matrix.table_spec(config(**GOOD), "table3") == {"eps0": [1.0, 4.0]}
+
+
+def test_what_repetition_makes_too_large_is_refused_at_once():
+    """Written out, the last of them would hold a million parts."""
+    names = ["krr10", *(f"mix{level}" for level in range(20))]
+    mixes = {
+        name: {"type": "parallel", "parts": [{"mechanism": part, "weight": 0.5}] * 2}
+        for part, name in itertools.pairwise(names)
+    }
+    assert mistake(config(mechanisms=mixes)) == (
+        "mechanisms.mix8 is made of 1022 mechanisms, counting repetitions; it must be at most 999"
+    )

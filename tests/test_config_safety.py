@@ -238,14 +238,70 @@ def test_ordinary_texts_are_taken(text):
             "__use_yte__ on line 1 is not allowed: it makes text run as Python",
         ),
         ("? [a, b]\n: 1\n", "the key on line 1 is a list or a mapping; keys must be text"),
+        ("a: 1:30\n", "1:30 on line 1 is a number, but no plain decimal one such as 1.0e-6"),
+        ("a: 010\n", "010 on line 1 is a number, but no plain decimal one"),
+        ("a: 0x_\n", "0x_ on line 1 is a number, but no plain decimal one"),
+        (f"a: {'9' * 5000}\n", f"{'9' * 20}… on line 1 is a number, but no plain decimal one"),
+        (f"a: 0x{'f' * 5000}\n", f"0x{'f' * 18}… on line 1 is a number, but no plain"),
+        ("a: !!int abc\n", "abc on line 1 is a number, but no plain decimal one"),
+        ("a: !!float abc\n", "abc on line 1 is a number, but no plain decimal one"),
+        ("a: !!bool maybe\n", "maybe on line 1 is neither true nor false"),
+        ("a: 2020-13-45\n", "2020-13-45 on line 1 is a date for YAML; in quotes it is text"),
+        ("a: !!map x\n", "the tag !!map on line 1 is not allowed"),
+        ("a: !!str [x]\n", "the tag !!str on line 1 is not allowed"),
+        ("<<: 5\n", "<< on line 1 must have an alias of a mapping"),
+        ("<<: [5]\n", "<< on line 1 must have an alias of a mapping"),
+        ("a: &k {b: 1, c: *k}\n", "what begins on line 1 contains itself, by an alias"),
+        ("a: &k\n  b: [1, [*k]]\n", "what begins on line 1 contains itself, by an alias"),
     ],
 )
-def test_what_yaml_hides_or_runs_is_refused(tmp_path, text, sentence):
+def test_what_yaml_hides_or_runs_or_chokes_on_is_refused(tmp_path, text, sentence):
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(config_check.ConfigError) as caught:
         config_files.check(file)
     assert str(caught.value).startswith(f"config.yaml: {sentence}")
+
+
+@pytest.mark.parametrize("depth", [101, 3000, 100_000])
+def test_what_is_nested_too_deep_is_refused(tmp_path, depth):
+    file = tmp_path / "config.yaml"
+    file.write_text("a: " + "[" * depth + "]" * depth, encoding="utf-8")
+    with pytest.raises(config_check.ConfigError, match=f"is nested {depth + 1} levels deep"):
+        config_files.check(file)
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "text", "5"])
+def test_what_is_no_mapping_is_refused(tmp_path, text):
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(config_check.ConfigError, match=r"^config.yaml must be a mapping"):
+        config_files.check(file)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0",
+        "-3",
+        "+7",
+        "1_000",
+        "1.5",
+        ".5",
+        "5.",
+        "1.0e-6",
+        "-2.5E+300",
+        "0.1",
+        ".inf",
+        "-.INF",
+        ".nan",
+    ],
+)
+def test_plain_numbers_pass(tmp_path, value):
+    file = tmp_path / "config.yaml"
+    file.write_text(f"a: {value}\n", encoding="utf-8")
+    config_files.check(file)
+    assert isinstance(yaml.safe_load(f"a: {value}\n")["a"], int | float)
 
 
 @pytest.mark.parametrize("content", [b"a: [1", b"a: b: c", b"\ta: 1", b"a: \xff", b"a: *b", b"\0"])

@@ -183,3 +183,11 @@ def test_bad_step(step):
 def test_bad_arguments(eps, n):
     with pytest.raises(ValueError, match="must be"):
         fft(standard_clone(1.0), eps, n)
+
+
+def test_an_excess_that_underflows_is_still_above_0():
+    decomposition = Decomposition([1e-250, 1e-250, 1.0], [2e-251, 0.1, 0.9], [1e-3, 1e-6, 1e-3])
+    truth = exact(decomposition, 1.3, 4)
+    assert truth.lower > 2.6e-251
+    found = fft(decomposition, 1.3, 4)
+    assert found.lower <= truth.lower <= truth.upper <= found.upper

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 
 import matrix
 import schema_check
@@ -14,6 +14,8 @@ from shufflebounds.descriptions import COMPOSITIONS
 
 # Characters of a sentence.
 _LONGEST_SENTENCE = 1000
+# In one composition, however deep.
+_MOST_MECHANISMS = 1000
 
 
 class ConfigError(ValueError):
@@ -78,13 +80,22 @@ def _curve_mistakes(config: Mapping) -> Iterator[str]:
 
 
 def _mechanism_mistakes(config: Mapping) -> Iterator[str]:
+    mechanisms = config["mechanisms"]
     for name, mechanism in config["mechanisms"].items():
         place = f"mechanisms.{name}"
         yield from _unknown(f"{place}.type", mechanism["type"], building.types())
         for key, part in _named_parts(mechanism):
             yield from _unknown(f"{place}.{key}", part, config["mechanisms"])
     for name in config["mechanisms"]:
-        yield from _circle(config, name, [name])
+        yield from _circle(config, name, [name], set())
+    # Now that there is no circle: counting does not write them out.
+    size = cache(lambda name: 1 + sum(size(part) for _, part in _named_parts(mechanisms[name])))
+    for name in mechanisms:
+        if size(name) > _MOST_MECHANISMS:
+            yield (
+                f"mechanisms.{name} is made of {size(name) - 1} mechanisms, counting repetitions; "
+                f"it must be at most {_MOST_MECHANISMS - 1}"
+            )
     # A mistake of a part is told where it is, not where the part is used.
     for name in sorted(config["mechanisms"], key=lambda name: _is_composed(config, name)):
         for regime in config["regimes"].values():
@@ -108,12 +119,15 @@ def _named_parts(mechanism: Mapping) -> Iterator[tuple[str, str]]:
             yield f"parts[{i}].mechanism", part["mechanism"]
 
 
-def _circle(config: Mapping, name: str, path: list[str]) -> Iterator[str]:
+def _circle(config: Mapping, name: str, path: list[str], done: set[str]) -> Iterator[str]:
+    """Circles that `name`, at the end of a path, leads to; those that are `done` lead to none."""
     for _, part in _named_parts(config["mechanisms"][name]):
         if part in path:
             circle = " > ".join([*path[path.index(part) :], part])
             yield f"mechanisms.{part} contains itself ({circle}); a composition must not"
-        yield from _circle(config, part, [*path, part])
+        elif part not in done:
+            yield from _circle(config, part, [*path, part], done)
+    done.add(name)
 
 
 def _about(place: str, description: Mapping, error: ValueError) -> str:
@@ -133,9 +147,9 @@ def _experiment_mistakes(config: Mapping) -> Iterator[str]:
     for wanted in matrix.curves(config):
         curve = config["curves"][wanted.curve]
         mechanism = config["experiments"][wanted.experiment]["mechanism"]
-        # What decides whether a randomizer can be made and composed, and its reports enumerated.
-        key = mechanism, wanted.regime, *(curve.get(k) for k in ("k_joint", "distance"))
-        if config["engine"] == "exact":
+        # What decides whether a randomizer can be made and composed.
+        key = mechanism, wanted.regime, curve.get("k_joint"), curve.get("distance")
+        if config["engine"] == "exact" or "distance" in curve:
             key += (curve["bound"],)
         elif curve["bound"] == "clone":
             continue

@@ -6,6 +6,7 @@ Python that a file holds if its key ``__use_yte__`` says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,19 @@ from config_check import ConfigError
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _PLAIN = "tag:yaml.org,2002:"
-_TAGS = frozenset(
-    _PLAIN + name
-    for name in ("map", "seq", "str", "int", "float", "bool", "null", "merge", "timestamp")
+_TAGS = {
+    yaml.MappingNode: {_PLAIN + "map"},
+    yaml.SequenceNode: {_PLAIN + "seq"},
+    yaml.ScalarNode: {_PLAIN + name for name in ("str", "int", "float", "bool", "null", "merge")},
+}
+_BOOLEANS = {"yes", "no", "true", "false", "on", "off"}
+_NUMBERS = {_PLAIN + "int", _PLAIN + "float"}
+# YAML also has 1:30 for 90, 010 for 8 and integers too long for Python to print.
+_DECIMAL = re.compile(
+    r"[-+]?(0|[1-9][0-9_]{0,99}|(0|[1-9][0-9_]*)?\.[0-9_]*(e[-+][0-9]+)?|\.(inf|nan))",
+    re.IGNORECASE,
 )
+_DEEPEST = 100
 
 
 def check(path: Path) -> None:
@@ -30,11 +40,28 @@ def check(path: Path) -> None:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name} must be text in UTF-8, got {error.reason}") from None
     try:
+        deepest = _depth(text)
+        if deepest > _DEEPEST:
+            raise ConfigError(
+                f"{path.name} is nested {deepest} levels deep; at most {_DEEPEST} are"
+            )
         root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path.name} is no valid YAML: {_told(error, text)}") from None
-    for mistake in _mistakes(root, set()) if root else ():
+    if not isinstance(root, yaml.MappingNode | None):
+        raise ConfigError(f"{path.name} must be a mapping, such as delta: 1.0e-6, and nothing else")
+    for mistake in _mistakes(root, set(), ()) if root else ():
         raise ConfigError(f"{path.name}: {mistake}")
+
+
+def _depth(text: str) -> int:
+    """How deep lists and mappings are nested; what is deeper than Python can go ends it."""
+    depth = deepest = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _told(error: yaml.YAMLError, text: str) -> str:
@@ -46,30 +73,42 @@ def _told(error: yaml.YAMLError, text: str) -> str:
     return f"{problem or error}{place}".replace("\n", " ")
 
 
-def _mistakes(node: yaml.Node, seen: set[int]) -> Iterator[str]:
+def _mistakes(node: yaml.Node, seen: set[int], around: tuple[int, ...]) -> Iterator[str]:
+    if id(node) in around:
+        yield f"what begins on line {_line(node)} contains itself, by an alias"
     if id(node) in seen:  # what an alias stands for
         return
     seen.add(id(node))
-    if node.tag not in _TAGS:
+    if node.tag == _PLAIN + "timestamp":
+        yield f"{node.value} on line {_line(node)} is a date for YAML; in quotes it is text"
+    elif node.tag not in _TAGS[type(node)]:
         tag = node.tag.replace(_PLAIN, "!!")
         yield f"the tag {tag} on line {_line(node)} is not allowed; write plain values"
+    around = (*around, id(node))
     if isinstance(node, yaml.MappingNode):
         yield from _key_mistakes(node)
         for key, value in node.value:
-            yield from _mistakes(key, seen)
-            yield from _mistakes(value, seen)
+            yield from _mistakes(key, seen, around)
+            yield from _mistakes(value, seen, around)
     elif isinstance(node, yaml.SequenceNode):
         for entry in node.value:
-            yield from _mistakes(entry, seen)
+            yield from _mistakes(entry, seen, around)
+    elif node.tag in _NUMBERS and not _DECIMAL.fullmatch(node.value):
+        shown = node.value if len(node.value) <= 20 else f"{node.value[:20]}…"
+        yield f"{shown} on line {_line(node)} is a number, but no plain decimal one such as 1.0e-6"
+    elif node.tag == _PLAIN + "bool" and node.value.lower() not in _BOOLEANS:
+        yield f"{node.value} on line {_line(node)} is neither true nor false"
 
 
 def _key_mistakes(node: yaml.MappingNode) -> Iterator[str]:
     lines: dict[str, int] = {}
-    for key, _ in node.value:
+    for key, value in node.value:
         name, line = key.value, _line(key)
         if not isinstance(key, yaml.ScalarNode):
             yield f"the key on line {line} is a list or a mapping; keys must be text"
             continue
+        if key.tag == _PLAIN + "merge" and not _is_mergeable(value):
+            yield f"<< on line {line} must have an alias of a mapping, or a list of such aliases"
         if name == "__use_yte__":
             yield f"__use_yte__ on line {line} is not allowed: it makes text run as Python"
         if name in lines:
@@ -77,6 +116,11 @@ def _key_mistakes(node: yaml.MappingNode) -> Iterator[str]:
             where = " and ".join(map(str, sorted(places)))
             yield f"{name!r} is given twice, on line{'s'[: len(places) - 1]} {where}; give it once"
         lines[name] = line
+
+
+def _is_mergeable(value: yaml.Node) -> bool:
+    entries = value.value if isinstance(value, yaml.SequenceNode) else [value]
+    return all(isinstance(entry, yaml.MappingNode) for entry in entries)
 
 
 def _line(node: yaml.Node) -> int:

@@ -42,7 +42,7 @@ def geometric_grid(start: int, stop: int, points: int) -> list[int]:
     Raises ValueError for an empty grid, or one with fewer integers than points.
     """
     start = validation.whole("start", start, minimum=1)
-    if validation.whole("stop", stop, minimum=1) < start:
+    if validation.whole("stop", stop, minimum=1, maximum=validation.MAX_USERS) < start:
         raise ValueError(f"stop must be at least start, which is {start}, got {stop}")
     points = validation.whole("points", points, minimum=1 if start == stop else 2)
     if points > stop - start + 1:
@@ -62,8 +62,12 @@ def users(n: Sequence[int] | Mapping[str, int]) -> list[int]:
 
     Raises ValueError where there are none, or one is not an integer >= 1.
     """
-    if isinstance(n, Mapping):
+    if isinstance(n, Mapping) and set(n) == {"start", "stop", "points"}:
         return geometric_grid(**n)
+    if not isinstance(n, Sequence) or isinstance(n, str):
+        raise ValueError(
+            f"n must be a list of numbers of users, or start, stop and points, got {n!r}"
+        )
     if not n:
         raise ValueError(f"n must hold at least one number of users, got {n!r}")
     return [validation.users(value) for value in n]

@@ -11,6 +11,8 @@ from numbers import Integral, Real
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
+# The parts of a report at that may add up to a rounding more.
+_MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 # Where the engine was tested: beyond, its own rounding takes over.
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
@@ -27,7 +29,7 @@ def finite(name: str, value: object) -> float:
 
 def eps0(value: object, name: str = "eps0") -> float:
     """A local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
-    return _within(name, value, 0.0 < _number(value) <= MAX_EPS0, f"0 < {name} <= {MAX_EPS0:g}")
+    return _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, f"0 < {name} <= {MAX_EPS0:g}")
 
 
 def eps(value: object) -> float:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from small_run import copy, results
+from small_run import copy, make_checkout, results
 
 UPPER = "results/curves/krr10/low/upper.csv"
 SECONDS = 300.0  # after which something hangs, however busy the machine
@@ -242,6 +242,15 @@ def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout
         assert checkout.snakemake("--dry-run").returncode == 0
     complete(checkout)
     assert results(checkout) == results(undisturbed)
+
+
+def test_a_file_where_a_folder_should_be_stops_a_run_before_its_first_job(tmp_path):
+    checkout = make_checkout(tmp_path / "checkout")
+    (checkout.path / "figures").write_text("", encoding="utf-8")
+    run = checkout.snakemake("--cores", "1", "figures/fig.png")
+    assert run.returncode != 0
+    assert run.stderr.splitlines()[-1] == "figures cannot be written to, so nothing was run"
+    assert "Traceback" not in run.stdout + run.stderr
 
 
 # Mathematics.

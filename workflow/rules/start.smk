@@ -4,7 +4,8 @@
 onstart:
     # Snakemake would stop at the first job, with a traceback.
     for folder in ("results", "figures"):
-        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+        usable = os.path.isdir(folder) and os.access(folder, os.W_OK)
+        if os.path.lexists(folder) and not usable:
             sys.exit(f"{folder} cannot be written to, so nothing was run")
     if workflow.local_exec:
         # Snakemake limits how many jobs start per second, and for that looks through all waiting

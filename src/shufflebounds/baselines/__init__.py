@@ -63,6 +63,6 @@ def epsilon(name: str, *, blanket: Decomposition, eps0: float, n: int, delta: fl
     return getattr(module, name)(
         blanket=blanket,
         eps0=validation.eps0(eps0),
-        n=validation.whole("n", n, minimum=1),
+        n=validation.users(n),
         delta=validation.delta(delta),
     )

@@ -38,7 +38,7 @@ def delta(blanket: Decomposition, eps: float, n: int) -> float:
     1 where the inequality says nothing: at ε = 0, and where c is 0 on a component in use. Raises
     ValueError unless ε ≥ 0 and n ≥ 1.
     """
-    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    eps, n = validation.eps(eps), validation.users(n)
     return blanket_loss.delta_above(bound, blanket_loss.specific(blanket), eps, n)
 
 
@@ -47,7 +47,7 @@ def delta_generic(eps0: float, eps: float, n: int) -> float:
 
     Raises ValueError unless 0 < ε₀ ≤ 300, ε ≥ 0 and n ≥ 1.
     """
-    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    eps, n = validation.eps(eps), validation.users(n)
     return blanket_loss.delta_above(bound, blanket_loss.generic(validation.eps0(eps0)), eps, n)
 
 

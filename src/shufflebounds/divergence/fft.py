@@ -139,6 +139,8 @@ def _hidden(
         scaled = np.nan_to_num(excess / c / step)
         scaled += sign * 6.0 * _U * np.abs(scaled)
     cells = np.ceil(scaled) if sign > 0 else np.floor(scaled)
+    # However small an excess is, and whatever it underflows to, it is on its own side of 0.
+    cells = np.where(sign * excess > 0.0, sign * np.maximum(sign * cells, 1.0), cells)
     err = _mass_err(decomposition)
     masses = c * (1.0 + sign * err)
     rest = residual + sign * err * (residual + float(c.sum()))

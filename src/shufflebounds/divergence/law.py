@@ -177,8 +177,11 @@ def tilting_point(law: Law, n: int) -> float:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(law.masses @ law.values)
-        spread = float(law.masses @ law.values**2) - mean**2
-        theta = (math.sqrt(mean**2 + 8.0 * spread / n) - mean) / (2.0 * spread) if spread > 0 else 0
+        # Products, unlike powers of Python's floats, may overflow to inf.
+        spread = float(law.masses @ law.values**2) - mean * mean
+        theta = math.nan
+        if spread > 0.0:
+            theta = (math.sqrt(mean * mean + 8.0 * spread / n) - mean) / (2.0 * spread)
     if not (math.isfinite(theta) and theta > 0.0):
         theta = 1.0 / float(law.values.max())
     low, high = 0.0, math.inf
@@ -186,7 +189,7 @@ def tilting_point(law: Law, n: int) -> float:
         _, slope, curvature = cumulants(law, theta)
         excess = n * slope * theta - 2.0
         low, high = (theta, high) if excess < 0.0 else (low, theta)
-        step = -excess / (n * curvature * theta**2 + 2.0)
+        step = -excess / (n * curvature * theta * theta + 2.0)
         if abs(step) < 1e-3:
             return theta
         proposal = theta * math.exp(min(max(step, -3.0), 3.0))
@@ -206,7 +209,7 @@ def cumulants(law: Law, theta: float) -> tuple[float, float, float]:
         total = float(weights.sum()) + at_zero
         values = np.where(weights > 0.0, law.values, 0.0)
         mean = float(weights @ values) / total
-        variance = (float(weights @ (values - mean) ** 2) + at_zero * mean**2) / total
+        variance = (float(weights @ (values - mean) ** 2) + at_zero * mean * mean) / total
         # Near 0 the logarithm of the total would be all rounding, and n multiplies it.
         growth = float(law.masses @ np.expm1(x)) if top < 1.0 else math.inf
     k = math.log1p(growth) if -0.5 < growth < math.inf else top + math.log(total)

@@ -56,7 +56,10 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     surely, at_most_surely = _excess(decomposition, eps, alone)
     low, high = _trivial(decomposition, eps, n, ~alone)
     if high - low > rtol * high:
-        log_low, log_high = _log_bounds(law(decomposition, eps), n, rtol)
+        try:
+            log_low, log_high = _log_bounds(law(decomposition, eps), n, rtol)
+        except OverflowError:  # values too far apart for floats
+            log_low, log_high = -math.inf, math.inf
         low = max(low, exp_down(log_low - math.log(n)))
         high = max(low, min(high, _exp_up(log_high - math.log(n))))
     lower, upper = surely + low, at_most_surely + high
@@ -76,8 +79,8 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
         return -math.inf, -math.inf
     theta = tilting_point(g, n)
     k, _, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta**2
-    value = n * k - math.log(n * theta**2) - 0.5 * math.log(2.0 * math.pi * spread)
+    spread = n * variance + 2.0 / theta / theta
+    value = n * k - math.log(n) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
     positive = decomposition.c > 0.0
     sensitivity = decomposition.b[positive] / decomposition.c[positive]
     with np.errstate(over="ignore", under="ignore"):
