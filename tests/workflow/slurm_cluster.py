@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import secrets
 import shutil
 import socket
@@ -120,6 +121,10 @@ def _prepare(folder: Path) -> dict[str, str]:
     host = socket.gethostname().partition(".")[0]
     ports = dict(zip(("controller_port", "node_port"), _free_ports(2), strict=True))
     config.write_text(CONFIG.format(folder=folder, host=host, **ports), encoding="utf-8")
+    version = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
+    if int(re.search(r"\d+", version)[0]) >= 24:
+        # They want control groups, which a container may lack; earlier ones do not know the word.
+        (folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n", encoding="utf-8")
     # Snakemake's plugin hides SLURM_CONF from srun, which would look for the machine's own Slurm.
     srun = folder / "bin" / "srun"
     srun.write_text(
