@@ -263,6 +263,13 @@ def test_what_yaml_hides_or_runs_or_chokes_on_is_refused(tmp_path, text, sentenc
     assert str(caught.value).startswith(f"config.yaml: {sentence}")
 
 
+def test_a_colour_without_quotes_is_told_as_such(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("a:\n  b: {color: #0072b2, line: solid}\n  c: {x: 1}\n", encoding="utf-8")
+    with pytest.raises(config_check.ConfigError, match="an unquoted # begins a comment"):
+        config_files.check(file)
+
+
 @pytest.mark.parametrize("depth", [101, 3000, 100_000])
 def test_what_is_nested_too_deep_is_refused(tmp_path, depth):
     file = tmp_path / "config.yaml"

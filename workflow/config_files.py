@@ -70,7 +70,11 @@ def _told(error: yaml.YAMLError, text: str) -> str:
         (alias,) = text[mark.index :].split(maxsplit=1)[:1]
         return f"{alias.rstrip(',]}')} on line {mark.line + 1} has no anchor & above it"
     place = f" on line {mark.line + 1}" if mark else ""
-    return f"{problem or error}{place}".replace("\n", " ")
+    # A list or mapping that goes on, for YAML, behind what was to be a colour.
+    near = text.splitlines()[max(mark.line - 1, 0) : mark.line + 1] if mark else []
+    commented = any(re.search(r"[{\[][^}\]]*\s#", line) for line in near)
+    hint = "; an unquoted # begins a comment, so quote colours" if commented else ""
+    return f"{problem or error}{place}{hint}".replace("\n", " ")
 
 
 def _mistakes(node: yaml.Node, seen: set[int], around: tuple[int, ...]) -> Iterator[str]:
