@@ -606,7 +606,10 @@ MISTAKES = {
     "rtol too fine": (["epsilon", *options(rtol="1e-12")], "rtol"),
     "rtol too coarse": (["curve", *options(n=None, rtol="0.5")], "rtol"),
     "an empty grid": (["curve", *options(n=None, start="10", stop="9")], "stop must be"),
-    "too long a grid": (["curve", *options(n=None, stop="1e16")], "stop must be at most 1e+15"),
+    "too long a grid": (
+        ["curve", *options(n=None, stop="1e16")],
+        "stop must be an integer <= 1000000000000000",
+    ),
     "too many points": (["curve", *options(n=None, stop="1001")], "points must be at most 2"),
     "an unknown bound": (["curve", *options(n=None, bound="uper")], "did you mean upper"),
     "no directory": (["curve", *options(n=None, output="/nowhere/x.csv")], "'/nowhere'"),

@@ -81,12 +81,12 @@ def _curve_mistakes(config: Mapping) -> Iterator[str]:
 
 def _mechanism_mistakes(config: Mapping) -> Iterator[str]:
     mechanisms = config["mechanisms"]
-    for name, mechanism in config["mechanisms"].items():
+    for name, mechanism in mechanisms.items():
         place = f"mechanisms.{name}"
         yield from _unknown(f"{place}.type", mechanism["type"], building.types())
         for key, part in _named_parts(mechanism):
-            yield from _unknown(f"{place}.{key}", part, config["mechanisms"])
-    for name in config["mechanisms"]:
+            yield from _unknown(f"{place}.{key}", part, mechanisms)
+    for name in mechanisms:
         yield from _circle(config, name, [name], set())
     # Now that there is no circle: counting does not write them out.
     size = cache(lambda name: 1 + sum(size(part) for _, part in _named_parts(mechanisms[name])))
@@ -97,7 +97,7 @@ def _mechanism_mistakes(config: Mapping) -> Iterator[str]:
                 f"it must be at most {_MOST_MECHANISMS - 1}"
             )
     # A mistake of a part is told where it is, not where the part is used.
-    for name in sorted(config["mechanisms"], key=lambda name: _is_composed(config, name)):
+    for name in sorted(mechanisms, key=lambda name: _is_composed(config, name)):
         for regime in config["regimes"].values():
             description = matrix.description(config, name)
             try:

@@ -77,7 +77,8 @@ def _require_private(kind: str, made: Randomizer) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
     largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
-    if largest > made.eps0 * (1.0 + 1e-9) + 1e-9 + 2.0 * blanket.rel_err:
+    # The entries' own rounding, and that of their logarithms.
+    if largest > made.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + made.eps0):
         raise ValueError(
             f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component with a "
             f"loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"

@@ -19,16 +19,17 @@ def local_results(tmp_path_factory):
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory):
     """A checkout after a run that made one of everything."""
-    checkout = whole_run.make_checkout(tmp_path_factory.mktemp("whole") / "checkout")
-    run = checkout.snakemake("--cores", "2")
-    assert run.returncode == 0, run.stderr
-    return checkout
+    return finished(whole_run.make_checkout(tmp_path_factory.mktemp("whole") / "checkout"))
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
     """A checkout with all results of an undisturbed run; tests work on copies."""
-    checkout = small_run.make_checkout(tmp_path_factory.mktemp("undisturbed") / "checkout")
+    return finished(small_run.make_checkout(tmp_path_factory.mktemp("undisturbed") / "checkout"))
+
+
+def finished(checkout):
+    """The checkout, once everything is made in it."""
     run = checkout.snakemake("--cores", "2")
     assert run.returncode == 0, run.stderr
     return checkout

@@ -64,17 +64,13 @@ def curve(
     """
     from shufflebounds import curves
 
-    if stop > validation.MAX_USERS:
-        raise ValueError(f"stop must be at most {validation.MAX_USERS:.0e}, got {stop}")
     grid = specs.geometric_grid(start, stop, points)
     validation.rtol(rtol)
     report.randomizer(eps0)  # the clone alone would not check it
     spec = {
         "experiment": report.mechanism,
         "regime": f"eps0={eps0:g}",
-        "mechanism": report.description(),
-        "k_joint": report.k_joint,
-        "eps0": eps0,
+        **report.spec(eps0),
         "delta": delta,
         "engine": "saddle",
         "rtol": rtol,

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shufflebounds import building, randomizers, specs, validation
+from shufflebounds import randomizers, specs, validation
 from shufflebounds.cli.parameters import fields, flag, is_required
 from shufflebounds.clone import standard_clone
-from shufflebounds.composition import repeated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer
 
@@ -49,10 +48,13 @@ class Report:
             return plain
         return {"type": "subsample", "mechanism": plain, "rate": self.rate}
 
+    def spec(self, eps0: float) -> dict[str, Any]:
+        """The entries about it of a specification of a curve; see `specs`."""
+        return {"mechanism": self.description(), "k_joint": self.k_joint, "eps0": eps0}
+
     def randomizer(self, eps0: float) -> Randomizer:
         """Of all that a user sends."""
-        part_eps0 = validation.eps0(eps0) / self.k_joint
-        return repeated(building.randomizer(self.description(), part_eps0), self.k_joint)
+        return specs.randomizer_of(self.spec(eps0))
 
     def upper(self, eps0: float) -> Decomposition:
         """That of the worst pair of inputs."""
@@ -63,8 +65,8 @@ class Report:
         return self.randomizer(eps0).dataset_pairs()
 
     def clone(self, eps0: float) -> Decomposition:
-        """That of any report at the ε₀ of all that is sent, which may be a rounding more."""
-        return standard_clone(max(eps0, self.randomizer(eps0).eps0))
+        """That of any report at the ε₀ of all that is sent."""
+        return standard_clone(specs.budget(self.spec(eps0)))
 
     def others(self) -> list[str]:
         """The names in `lower`; equal parts have those of one."""
