@@ -1,13 +1,14 @@
 """What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
 
 from shufflebounds._version import __version__
-from shufflebounds.amplification import delta, epsilon
-from shufflebounds.clone import standard_clone
-from shufflebounds.composition import Joint, Parallel, Subsampled
+from shufflebounds.accounting.amplification import delta, epsilon
+from shufflebounds.accounting.calibration import fewest_users, largest_eps0
+from shufflebounds.bounds.clones import standard_clone
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
-from shufflebounds.planning import fewest_users, largest_eps0
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
 from shufflebounds.randomizers.hadamard import HadamardResponse
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
@@ -26,6 +27,7 @@ __all__ = [
     "Laplace",
     "Parallel",
     "PrecisionError",
+    "Randomizer",
     "Subsampled",
     "__version__",
     "delta",

@@ -20,10 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
-from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
 from shufflebounds.merging import merge_arrays, mirror_gap
 
 FloatArray = NDArray[np.float64]
+
+# Pairs of components that a step of a joint composition may have: up to 4 GB and a minute.
+LARGEST_JOINT = 25_000_000
+# Below this, quotients of masses overflow and products lose precision as subnormal floats.
+SMALLEST_MASS = 1e-300
 
 _U = 2.0**-53
 _SUM_TOLERANCE = 1e-9

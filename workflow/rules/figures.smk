@@ -1,25 +1,55 @@
+def layout(wildcards):
+    return part(wildcards, "layouts", "figure", wildcards.figure)
+
+
+def figure_curves(wildcards):
+    return files(CURVE, wildcards.paper, layout(wildcards).curves)
+
+
+def drawn_table(wildcards):
+    return part(wildcards, "drawn_tables", "figure", wildcards.figure)
+
+
+# Snakemake takes the name itself, at the beginning of a line, for the directive.
+in_report = report
+
+
+def figure_files(kinds):
+    """The files of a figure as results of the report, named for people."""
+    shown = {"pdf": "PDF, for print", "png": "PNG", "svg": "SVG, for the web"}
+    return [
+        in_report(
+            f"{FIGURE}.{kind}",
+            caption="../report/figure.rst",
+            category="{paper}",
+            subcategory="Figures",
+            labels=functools.partial(figure_labels, kind=shown[kind]),
+        )
+        for kind in kinds
+    ]
+
+
+def figure_labels(wildcards, kind):
+    return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure], "format": kind}
+
+
+def figures_of(part):
+    return in_any_paper(lambda paper: getattr(paper, part))
+
+
 rule figure:
-    """Draw one figure of the paper from its curves."""
+    """Draw one figure of a paper from its curves."""
     input:
-        sources=library("figures", "curves"),
+        sources=relative(sources.of_figures()),
         curves=figure_curves,
     output:
-        pdf=report(
-            "figures/{figure}.pdf",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}", "format": "print (PDF)"},
-        ),
-        png=report(
-            "figures/{figure}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}", "format": "PNG"},
-        ),
+        figure_files(PLAN.formats),
     log:
-        "results/logs/figures/{figure}.log",
+        "results/{paper}/logs/figures/{figure}.log",
     benchmark:
-        "results/benchmarks/figures/{figure}.tsv"
+        "results/{paper}/benchmarks/figures/{figure}.tsv"
+    wildcard_constraints:
+        figure=figures_of("layouts"),
     conda:
         ENVIRONMENT
     threads: 1
@@ -27,34 +57,26 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        panels=figure_panels,
-        specs=figure_specs,
+        digest=lambda wildcards: layout(wildcards).digest,
+    message:
+        "figure {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/figure.py"
 
 
-rule distribution_figure:
-    """Draw the distribution of one privacy amplification random variable."""
+rule table_figure:
+    """Draw one figure of a paper from a table."""
     input:
-        sources=library("distribution_figure"),
-        csv=DISTRIBUTION,
+        sources=relative(sources.closure(["shufflebounds.plotting.step_function"])),
+        csv=lambda wildcards: f"results/{wildcards.paper}/tables/{drawn_table(wildcards)}.csv",
     output:
-        pdf=report(
-            "figures/{distribution}.pdf",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{distribution}", "format": "print (PDF)"},
-        ),
-        png=report(
-            "figures/{distribution}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{distribution}", "format": "PNG"},
-        ),
+        figure_files(PLAN.formats),
     log:
-        "results/logs/figures/{distribution}.log",
+        "results/{paper}/logs/figures/{figure}.log",
     benchmark:
-        "results/benchmarks/figures/{distribution}.tsv"
+        "results/{paper}/benchmarks/figures/{figure}.tsv"
+    wildcard_constraints:
+        figure=figures_of("drawn_tables"),
     conda:
         ENVIRONMENT
     threads: 1
@@ -62,7 +84,8 @@ rule distribution_figure:
         mem_mb=1000,
         runtime=10,
     params:
-        title=lambda wildcards: config["distributions"][wildcards.distribution]["title"],
-        spec=distribution_spec,
+        title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
+    message:
+        "figure {wildcards.figure} ({wildcards.paper})"
     script:
-        "../scripts/distribution_figure.py"
+        "../scripts/table_figure.py"

@@ -1,19 +1,35 @@
+def table(wildcards):
+    return part(wildcards, "tables", "table", wildcards.table)
+
+
+def table_sources(wildcards):
+    wanted = table(wildcards)
+    refuse_stale(verify_table(wanted), made(TABLE + ".csv", **wildcards))
+    return relative(sources.of_table(wanted))
+
+
+def table_labels(wildcards, kind):
+    return {"table": table(wildcards).kind.title, "format": kind}
+
+
 rule table:
-    """Regenerate one of Tables 1 to 3 of the paper from the mechanisms."""
+    """Compute one table of a paper."""
     input:
-        sources=library("tables", described=every_mechanism()),
+        sources=table_sources,
     output:
         csv=report(
-            "results/tables/{table}.csv",
+            TABLE + ".csv",
             caption="../report/table.rst",
-            category="Tables",
-            labels={"table": "{table}", "format": "data (CSV)"},
+            category="{paper}",
+            subcategory="Tables",
+            labels=functools.partial(table_labels, kind="data (CSV)"),
         ),
-        page="results/tables/{table}.md",
+        page=TABLE + ".md",
+        latex=TABLE + ".tex",
     log:
-        "results/logs/tables/{table}.log",
+        "results/{paper}/logs/tables/{table}.log",
     benchmark:
-        "results/benchmarks/tables/{table}.tsv"
+        "results/{paper}/benchmarks/tables/{table}.tsv"
     conda:
         ENVIRONMENT
     threads: 1
@@ -21,92 +37,46 @@ rule table:
         mem_mb=1000,
         runtime=10,
     params:
-        spec=lambda wildcards: matrix.table_spec(config, wildcards.table),
+        digest=lambda wildcards: table(wildcards).digest,
+    message:
+        "table {wildcards.table} ({wildcards.paper})"
     script:
         "../scripts/table.py"
 
 
-rule hierarchy:
-    """Measure Figure 1 of the paper: clone, coarsened clone, blanket, lower bound."""
-    input:
-        sources=hierarchy_sources,
-    output:
-        csv=report(
-            "results/tables/hierarchy.csv",
-            caption="../report/table.rst",
-            category="Tables",
-            labels={"table": "hierarchy", "format": "data (CSV)"},
-        ),
-        page="results/tables/hierarchy.md",
-    log:
-        "results/logs/tables/hierarchy.log",
-    benchmark:
-        "results/benchmarks/tables/hierarchy.tsv"
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        spec=lambda wildcards: matrix.hierarchy_spec(config),
-    script:
-        "../scripts/hierarchy.py"
-
-
-rule claims:
-    """Say of each claim of the paper whether the curves show it."""
-    input:
-        sources=library("claims", "curves"),
-        curves=claim_files(CURVE),
-        # Run times belong to what is measured.
-        benchmarks=claim_files(CURVE_BENCHMARK),
-    output:
-        csv=report(
-            "results/claims.csv",
-            caption="../report/table.rst",
-            category="Claims",
-            labels={"table": "claims", "format": "data (CSV)"},
-        ),
-        page="results/claims.md",
-    log:
-        "results/logs/claims.log",
-    benchmark:
-        "results/benchmarks/claims.tsv"
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        shown_by=claim_params(),
-        specs=specs(claimed_curves()),
-    script:
-        "../scripts/claims.py"
+def page_labels(wildcards):
+    name = wildcards.page.removeprefix("tables/")
+    kinds = PLAN.papers[wildcards.paper].tables
+    title = kinds[name].kind.title if name in kinds else "The paper's claims, measured"
+    return {"table": title, "format": "page"}
 
 
 rule page:
     """Make HTML of a page that goes with a table, for the report, which shows no Markdown."""
     input:
-        sources=page_sources(),
-        page="results/{page}.md",
+        sources=relative(
+            [ROOT / "workflow" / "html_page.py", *sources.closure(["shufflebounds.experiments.files"])]
+        ),
+        page="results/{paper}/{page}.md",
     output:
         html=report(
-            "results/{page}.html",
+            "results/{paper}/{page}.html",
             caption="../report/table.rst",
-            category=page_category,
+            category="{paper}",
+            subcategory=lambda wildcards: "Claims" if wildcards.page == "claims" else "Tables",
             labels=page_labels,
         ),
     log:
-        "results/logs/{page}_page.log",
+        "results/{paper}/logs/{page}_page.log",
     benchmark:
-        "results/benchmarks/{page}_page.tsv"
+        "results/{paper}/benchmarks/{page}_page.tsv"
     conda:
         ENVIRONMENT
     threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
+    message:
+        "page of {wildcards.page} ({wildcards.paper})"
     script:
         "../scripts/page.py"

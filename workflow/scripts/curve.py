@@ -1,14 +1,11 @@
 """Compute one curve and write it as a table."""
 
-import sys
-from pathlib import Path
+import job
 
-sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-root = Path(snakemake.scriptdir).resolve().parents[1]
-sys.path[:0] = [str(root / "src"), str(root / "workflow")]
+with job.running(snakemake) as given:
+    from shufflebounds.experiments import curve, specification
 
-import failures
-from shufflebounds import curves
-
-with failures.told(snakemake.output):
-    curves.write(curves.compute(snakemake.params.spec), snakemake.output.csv)
+    wildcards = given.wildcards
+    name = curve.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
+    wanted = specification.read(given.params.specification)
+    curve.write(curve.compute(name, wanted), given.output.csv)

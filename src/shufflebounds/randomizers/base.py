@@ -19,14 +19,23 @@ _SMALLEST_NORMAL = 2.0**-1022
 
 
 class Randomizer(ABC):
-    """A local randomizer: an ε₀-LDP channel from one user's value to one report.
+    """A local randomizer: a channel from one user's value to one report.
 
-    A mechanism is a frozen dataclass with ``eps0`` (natural log) and its own parameters, in a
-    module of this package that bears the mechanism's name. Arguments are checked on construction
-    (ValueError). A field's metadata may hold a ``help`` for the command line.
+    A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
+    ``eps0`` (natural log); None stands for a mechanism that is not. Arguments are checked on
+    construction (ValueError). A field's metadata may hold a ``help`` for the command line.
+    `registry` lists the mechanisms.
     """
 
-    eps0: float
+    # How people call it, where that is not the name of the class.
+    NAME: ClassVar[str] = ""
+
+    eps0: float | None
+
+    @property
+    def label(self) -> str:
+        """How figures call the mechanism, with its parameters other than ε₀."""
+        return self.NAME or type(self).__name__
 
     @property
     def caveat(self) -> str | None:
@@ -73,6 +82,12 @@ class DomainRandomizer(Randomizer):
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=2)
+
+    @property
+    def label(self) -> str:
+        """With the size of its domain, unless that is the limit."""
+        size = "" if self.domain_size is None else f", D = {self.domain_size}"
+        return f"{super().label}{size}"
 
     @abstractmethod
     def _channel(self, size: int) -> NDArray[np.float64]:

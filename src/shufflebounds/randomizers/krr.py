@@ -25,6 +25,11 @@ class KRR(Randomizer):
         validation.whole("k", self.k, minimum=2, maximum=2**53)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
+    @property
+    def label(self) -> str:
+        """Such as 10-RR."""
+        return f"{self.k}-RR"
+
     def blanket(self) -> Decomposition:
         """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)

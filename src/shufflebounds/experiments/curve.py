@@ -1,0 +1,233 @@
+"""Curves: the values of a specification, and the tables that hold them."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from shufflebounds._version import __version__
+from shufflebounds.bounds.base import Answer
+from shufflebounds.enclosure import PrecisionError
+from shufflebounds.experiments import storage
+from shufflebounds.experiments.specification import Specification
+from shufflebounds.setting import OverN, Setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Columns of text, which may look like a number.
+_TEXT = (
+    "experiment",
+    "regime",
+    "curve",
+    "quantity",
+    "bound",
+    "kind",
+    "x",
+    "mechanism",
+    "differing",
+    "others",
+    "engine",
+    "version",
+    "digest",
+)
+
+
+@dataclass(frozen=True)
+class Name:
+    """Which curve of a paper this is; only names, no values depend on it."""
+
+    experiment: str
+    regime: str
+    curve: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.regime}/{self.curve}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """The answer at one setting of a curve."""
+
+    setting: Setting
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A specification, its name, and a point for every value of its axis."""
+
+    name: Name
+    specification: Specification
+    points: tuple[Point, ...]
+
+
+def compute(name: Name, specification: Specification) -> Curve:
+    """The curve of a specification.
+
+    Raises ValueError for what cannot be computed and PrecisionError where the relative width asked
+    for cannot be reached; a note on the exception names the curve and the point.
+    """
+    return Curve(name, specification, tuple(_points(name, specification)))
+
+
+def columns(quantity: str) -> tuple[str, ...]:
+    """Names of the columns of a curve's table.
+
+    ``x`` names the axis. ``distance`` and ``differing`` say in how many and in which coordinates
+    the inputs of the attaining pair differ (empty where a bound looks at no pair), ``others`` what
+    all other users hold in a lower bound; ``rtol`` is empty where nothing was asked for.
+    """
+    return (
+        "experiment",
+        "regime",
+        "curve",
+        "quantity",
+        "bound",
+        "kind",
+        "x",
+        "mechanism",
+        "k_joint",
+        "distance",
+        "differing",
+        "others",
+        "n",
+        "eps0",
+        "delta",
+        "eps",
+        f"{quantity}_lower",
+        f"{quantity}_upper",
+        "engine",
+        "rtol",
+        "version",
+        "digest",
+    )
+
+
+def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
+    """The rows of its table, with cells as in `columns`."""
+    quantity = curve.specification.quantity
+    constant = _constant(curve.name, curve.specification)
+    for point in curve.points:
+        answer = point.answer
+        cells = {
+            **constant,
+            **_of_setting(point.setting),
+            "distance": len(answer.differing.split()) or None,
+            "differing": answer.differing,
+            "others": answer.others,
+            f"{quantity}_lower": answer.enclosure.lower,
+            f"{quantity}_upper": answer.enclosure.upper,
+        }
+        yield tuple(cells[column] for column in columns(quantity))
+
+
+def frame(curve: Curve) -> pd.DataFrame:
+    """Its table as a data frame."""
+    import pandas as pd
+
+    return pd.DataFrame(rows(curve), columns=list(columns(curve.specification.quantity)))
+
+
+def write(curve: Curve, path: str | os.PathLike[str]) -> None:
+    """Write its table as CSV with a checksum (see `storage`), at once or not at all."""
+    storage.write(columns(curve.specification.quantity), rows(curve), path)
+
+
+def read(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table back, float for float. Only an empty cell is missing: a name may be ``NA``.
+
+    Raises ValueError, naming the file, where it is not as `write` wrote it.
+    """
+    # Here, since importing it takes longer than many a curve.
+    import pandas as pd
+
+    table = pd.read_csv(
+        io.StringIO(storage.read(path)),
+        keep_default_na=False,
+        na_values={name: [""] for name in ("rtol", "distance", "n", "eps0", "delta", "eps")},
+        dtype={"distance": "Int64"} | dict.fromkeys(_TEXT, str),
+    )
+    _require_columns(path, table.columns)
+    return table
+
+
+def verify(path: str | os.PathLike[str], name: Name, specification: Specification) -> None:
+    """Raise ValueError, in one sentence, where a file is not the curve of a specification.
+
+    The sentence names the file, the column, the value found and the one wanted. Looks at every
+    row, without computing any; costs about half a millisecond.
+    """
+    found = storage.columns(path)
+    _require_columns(path, found)
+    settings = list(specification.settings)
+    storage.require(path, found, _constant(name, specification), but="digest")
+    storage.require_rows(path, found, [_of_setting(setting) for setting in settings])
+    storage.require(path, found, {"digest": specification.digest})
+    quantity = specification.quantity
+    ends = zip(found[f"{quantity}_lower"], found[f"{quantity}_upper"], strict=True)
+    for setting, pair in zip(settings, ends, strict=True):
+        lower, upper = (float(end or math.nan) for end in pair)
+        if not 0.0 <= lower <= upper:
+            where = f"{specification.axis.name} = {getattr(setting, specification.axis.name)}"
+            raise ValueError(f"{path} has no enclosure of {quantity} but {list(pair)} at {where}")
+
+
+def _points(name: Name, specification: Specification) -> Iterator[Point]:
+    bound = specification.bound
+    # A randomizer for every ε₀, not for every point.
+    for eps0, settings in groupby(specification.settings, key=lambda at: at.require("eps0")):
+        protocol = specification.protocol(eps0)
+        evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
+        for setting in settings:
+            try:
+                yield Point(setting, _precise(evaluate(setting)))
+            except (ValueError, ArithmeticError) as error:
+                value = getattr(setting, specification.axis.name)
+                error.add_note(f"in curve {name} at {specification.axis.name} = {value}")
+                raise
+
+
+def _precise(answer: Answer) -> Answer:
+    if answer.shortfall:
+        raise PrecisionError(answer.shortfall, answer.enclosure)
+    return answer
+
+
+def _constant(name: Name, specification: Specification) -> dict[str, Any]:
+    """Columns that are the same in all rows."""
+    bound, numerics = specification.bound, specification.numerics
+    # The other engines are as wide as they are.
+    promised = bound.is_divergence and numerics.engine == "saddle" and numerics.rtol is not None
+    return {
+        "experiment": name.experiment,
+        "regime": name.regime,
+        "curve": name.curve,
+        "quantity": specification.quantity,
+        "bound": bound.name,
+        "kind": bound.kind.value,
+        "x": specification.axis.name,
+        "mechanism": str(specification.reports.mechanism),
+        "k_joint": specification.reports.k_joint,
+        "engine": numerics.engine if bound.is_divergence else "closed_form",
+        "rtol": numerics.rtol if promised else None,
+        "version": __version__,
+        "digest": specification.digest,
+    }
+
+
+def _of_setting(setting: Setting) -> dict[str, Any]:
+    given = {"n": None, "eps0": None, "delta": None, "eps": None} | setting.given()
+    return {key: None if isinstance(value, OverN) else value for key, value in given.items()}
+
+
+def _require_columns(path: str | os.PathLike[str], found: Iterable[str]) -> None:
+    names = tuple(found)
+    quantity = names[16].removesuffix("_lower") if len(names) > 16 else ""
+    if names != columns(quantity):
+        raise ValueError(f"{path} is not a curve file")
