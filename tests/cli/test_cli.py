@@ -390,6 +390,25 @@ def test_a_curve_that_is_not_precise_says_where(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("command", ["eps0", "users"])
+def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
+    """As where the engine cannot tell D from δ over a range of the answer."""
+    name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
+    monkeypatch.setattr(
+        f"shufflebounds.accounting.calibration.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
+    )
+    options = {
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    result = run(command, *options, "--json")
+    assert result.exit_code == PrecisionNotReached.exit_code
+    found = json.loads(result.stdout)
+    assert found["precise"] is False
+    assert found["upper_bound"] == {"lower": 100.0, "upper": 108.0}
+    assert "wider than the relative" in result.stderr
+
+
 # Curves.
 
 CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "--stop", "1e4")

@@ -31,7 +31,8 @@ from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
 from shufflebounds.setting import Setting
 
-_EPS0_RTOL = 1e-3
+# Relative widths that are promised of an answer.
+_EPS0_RTOL, _USERS_RTOL = 1e-3, 1e-4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
@@ -143,7 +144,7 @@ def users(report: Report, eps0: float, eps: float, delta: float, as_json: bool) 
     """
     fewest = partial(calibration.fewest_users, eps=eps, delta=delta)
     answers = {
-        key: largest(_of_candidates(BOUNDS[name], report, eps0, fewest))
+        key: _held_to(_USERS_RTOL, largest(_of_candidates(BOUNDS[name], report, eps0, fewest)))
         for key, name in _ANSWERED.items()
     }
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
@@ -203,10 +204,11 @@ def _of_candidates(
 def _largest_eps0(bound: Bound, report: Report, **target: Any) -> Answer:
     """The smallest of all pairs': whatever one of them rules out is ruled out."""
     some = _pairs(bound, next(report.coarse_to_fine()), 1.0)
-    return smallest(
+    found = smallest(
         replace(_largest_eps0_of_pair(bound, report, i, target), others=pair.others)
         for i, pair in enumerate(some)
     )
+    return _held_to(_EPS0_RTOL, found)
 
 
 def _largest_eps0_of_pair(
@@ -225,6 +227,22 @@ def _largest_eps0_of_pair(
         if found.relative_width <= _EPS0_RTOL or found.lower == validation.MAX_EPS0:
             break
     return answer
+
+
+def _held_to(rtol: float, answer: Answer) -> Answer:
+    """The answer, with a sentence if it is wider than promised.
+
+    Searches end without an error where the engine cannot tell on which side of δ a point is.
+    """
+    lower, upper = answer.enclosure.lower, answer.enclosure.upper
+    beyond = math.isinf(upper) and lower in (validation.MAX_EPS0, validation.MAX_USERS + 1)
+    if answer.shortfall or beyond or answer.enclosure.relative_width <= rtol:
+        return answer
+    wide = (
+        f"known only to lie in [{lower!r}, {upper!r}], which is wider than the relative {rtol:g} "
+        "that is promised"
+    )
+    return replace(answer, shortfall=wide)
 
 
 def _pairs(bound: Bound, report: Report, eps0: float) -> tuple[Candidate, ...]:
