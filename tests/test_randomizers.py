@@ -11,7 +11,7 @@ from scipy.linalg import hadamard
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
-from shufflebounds.randomizers import mechanism, mechanism_names
+from shufflebounds.randomizers.registry import mechanism, mechanism_names
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR
 
 UNARY = [sb.BLH, sb.RAPPOR, sb.OUE]

@@ -16,14 +16,13 @@ from shufflebounds import (
     Enclosure,
     Laplace,
     PrecisionError,
-    amplification,
     delta,
     epsilon,
     fewest_users,
     largest_eps0,
-    planning,
     standard_clone,
 )
+from shufflebounds.accounting import amplification, calibration
 from shufflebounds.divergence.exact import exact
 
 
@@ -233,7 +232,7 @@ def test_what_is_no_local_randomizer_is_refused():
 # Both.
 
 
-@pytest.mark.parametrize("search", [planning.largest_eps0, planning.fewest_users])
+@pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
     evaluate = amplification.delta
@@ -244,7 +243,7 @@ def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch)
         raise PrecisionError("vague", wide)
 
     monkeypatch.setattr(amplification, "delta", vague)
-    if search is planning.fewest_users:
+    if search is calibration.fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:
         found, truth = search(krr, 0.4, 4.15804652e-7, 10_000), 4.0
