@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds import validation
 from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
 from shufflebounds.merging import merge_arrays, mirror_gap
+from shufflebounds.uncertainty import compounded
 
 FloatArray = NDArray[np.float64]
 
@@ -160,9 +161,14 @@ class Decomposition:
         merged = self.merge()
         if not self.is_symmetric():
             return merged.bounds(), merged.swap().bounds()
-        # Twice, for the product of the two uncertainties.
+        # Twice, as a gap is told relatively to the larger of two entries.
         inner, outer = (
-            replace(end, rel_err=end.rel_err + 2.0 * self.asymmetry, inner=None, outer=None)
+            replace(
+                end,
+                rel_err=compounded(end.rel_err, 2.0 * self.asymmetry),
+                inner=None,
+                outer=None,
+            )
             for end in merged.bounds()
         )
         return ((inner, inner if merged.is_finite() else outer),)
@@ -180,7 +186,7 @@ class Decomposition:
         merged = merge_arrays(self.a, self.b, self.c)
         return Decomposition(
             *merged[:3],
-            (1.0 + self.rel_err) * (1.0 + merged[3]) - 1.0,
+            compounded(self.rel_err, merged[3]),
             self.inner and self.inner.merge(),
             self.outer and self.outer.merge(),
         )
@@ -198,7 +204,7 @@ class Decomposition:
                 f"at most {LARGEST_JOINT} pairs are allowed"
             )
         arrays = [_outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"]
-        rel_err = (1.0 + self.rel_err) * (1.0 + other.rel_err) - 1.0 + 4.0 * _U
+        rel_err = compounded(self.rel_err, other.rel_err, _U)
         product = Decomposition(*arrays, rel_err).merge()
         return replace(
             product,
@@ -237,7 +243,11 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
             )
             for name in "abc"
         )
-        rel_err = max(part.rel_err for _, part in chosen) + 4.0 * _U + abs(total - 1.0)
+        # Three roundings make a product and a weight, that of the total is the fourth, and a weight
+        # itself may have been rounded.
+        rel_err = compounded(
+            max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
+        )
         return Decomposition(*arrays, rel_err).merge()
 
     ends = {
