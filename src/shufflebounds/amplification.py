@@ -40,7 +40,7 @@ def delta(
         Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
         they surround.
     eps
-        ε ≥ 0, natural log.
+        ε ≥ 0, natural log. One that is no float, such as Fraction(1, 3), is not rounded.
     n
         Number of users, 1 to 10¹⁵.
     rtol
@@ -58,7 +58,13 @@ def delta(
         decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
 
     """
-    eps, n = validation.eps(eps), validation.users(n)
+    near, far = validation.eps_between(eps)
+    if near < far:  # D falls in ε
+        lower, upper = (
+            delta(decomposition, end, n, rtol=rtol, engine=engine) for end in (far, near)
+        )
+        return Enclosure(lower.lower, upper.upper)
+    eps, n = near, validation.users(n)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
     found = problem.delta(min(eps, LARGEST_EPS), goal)
@@ -81,10 +87,16 @@ def epsilon(
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
     ``upper`` is an ε at which D was found to be at most δ, ``lower`` one at which it was at least
-    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1; the other
-    arguments and what is raised are those of `delta`.
+    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1, and is not
+    rounded if it is no float; the other arguments and what is raised are those of `delta`.
     """
-    n, delta = validation.users(n), validation.delta(delta)
+    small, large = validation.delta_between(delta)
+    if small < large:  # ε falls in δ
+        lower, upper = (
+            epsilon(decomposition, n, end, rtol=rtol, engine=engine) for end in (large, small)
+        )
+        return Enclosure(lower.lower, upper.upper)
+    n, delta = validation.users(n), small
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
     if problem.never_below() > delta:

@@ -17,14 +17,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
 from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
+from shufflebounds.masses import FloatArray, read_masses
 from shufflebounds.merging import merge_arrays, mirror_gap
-from shufflebounds.uncertainty import compounded
-
-FloatArray = NDArray[np.float64]
+from shufflebounds.uncertainty import compounded, entry_error
 
 _U = 2.0**-53
 _SUM_TOLERANCE = 1e-9
@@ -41,10 +39,11 @@ class Decomposition:
     Parameters
     ----------
     a, b, c
-        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1.
+        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1. Numbers
+        that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as much.
     rel_err
-        Every entry lies within this relative distance of the real number it stands for. 0 (the
-        default) says that the floats themselves are meant. Enclosures are widened by it.
+        The real number that an entry x stands for lies within ``rel_err`` x of it. 0 (the default)
+        says that the numbers themselves are meant. Enclosures are widened by it.
     inner, outer
         For a continuous randomizer that no finite list of components describes: decompositions
         whose divergence is never above (``inner``) or never below (``outer``) that of the
@@ -53,7 +52,8 @@ class Decomposition:
     Raises
     ------
     ValueError
-        For arrays that are no probability masses, naming the array.
+        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), and ends that
+        are no decompositions, naming the field.
 
     """
 
@@ -65,8 +65,11 @@ class Decomposition:
     outer: Decomposition | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        rounded = False
         for name in "abc":
-            object.__setattr__(self, name, _masses(name, getattr(self, name)))
+            masses, inexact = read_masses(name, getattr(self, name))
+            object.__setattr__(self, name, masses)
+            rounded = rounded or inexact
         if not self.a.shape == self.b.shape == self.c.shape:
             raise ValueError(
                 "a, b and c must have one entry per component, got "
@@ -78,11 +81,14 @@ class Decomposition:
         excess = math.fsum([-1.0, *self.c.tolist()])
         if excess > _EXCESS_TOLERANCE:
             raise ValueError(f"c must sum to at most 1, got {1.0 + excess!r}")
-        # A sum above 1 can only be rounding; own up to it as uncertainty of the entries.
-        rel_err = max(validation.finite("rel_err", self.rel_err), 2.0 * max(excess, 0.0))
-        if not 0.0 <= rel_err < 1e-3:
-            raise ValueError(f"rel_err must be a number in [0, 0.001), got {self.rel_err!r}")
-        object.__setattr__(self, "rel_err", rel_err)
+        object.__setattr__(self, "rel_err", entry_error(self.rel_err, rounded, excess))
+        for name in ("inner", "outer"):
+            if getattr(self, name) is not None:
+                require(name, getattr(self, name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies are constructed anew, since those of arrays could be written to."""
+        return type(self), (self.a, self.b, self.c, self.rel_err, self.inner, self.outer)
 
     def __len__(self) -> int:
         return self.a.size
@@ -228,9 +234,9 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     """
     parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
-    parts = [(weight, require("part", part)) for weight, part in parts]
+    parts = [(float(weight), require("part", part)) for weight, part in parts]
     # Divided by their sum, lest Σc come out above 1 by more than a rounding.
-    parts = [(float(weight) / total, part) for weight, part in parts if weight > 0.0]
+    parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
 
     def mixed(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
@@ -259,29 +265,9 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
     """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
-    rate = validation.probability("rate", rate)
+    validation.probability("rate", rate)
     absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
-    return parallel([(rate, decomposition), (1.0 - rate, absent)])
-
-
-def _masses(name: str, values: ArrayLike) -> FloatArray:
-    """A read-only float64 copy of a mass array; ValueError where it is none."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, got {values!r}") from None
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"{name} must be a one-dimensional, non-empty array, got shape {array.shape}"
-        )
-    wrong = array[~(np.isfinite(array) & (array >= 0.0))]
-    if wrong.size:
-        raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
-    tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
-    if tiny.size:
-        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
-    array.flags.writeable = False
-    return array
+    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])
 
 
 def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
