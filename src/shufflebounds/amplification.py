@@ -220,9 +220,9 @@ def _start(problem: _Problem, delta: float, end: float) -> tuple[float, float]:
         newton = guess - (value - target) / slope if slope < 0.0 else math.nan
         if abs(newton - guess) <= 1e-7 * guess:
             return newton, slope
+        if newton <= 0.0 == low and problem.estimate(0.0)[0] <= target:
+            return 0.0, slope
         if not low < newton < high:
-            if low == 0.0 and high < 1e-9 * end:
-                return 0.0, slope
             newton = 0.5 * (low + high)
         guess = newton
     return guess, slope

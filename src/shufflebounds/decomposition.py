@@ -25,6 +25,8 @@ from shufflebounds.merging import merge_arrays, mirror_gap
 from shufflebounds.uncertainty import compounded, entry_error
 
 _U = 2.0**-53
+# Beyond, e^ε b overflows.
+_LARGEST_EPS = 700.0
 _SUM_TOLERANCE = 1e-9
 _EXCESS_TOLERANCE = 1e-12
 # A decomposition this close to its mirror image is taken for symmetric, at the price of counting
@@ -115,13 +117,18 @@ class Decomposition:
 
         Definition 9 of the paper: (a − e^ε b)/c with probability c on components with c > 0, and 0
         with the residual probability. Both arrays have shape (J,) or, where there is a residual,
-        (J + 1,).
+        (J + 1,). Values beyond the range of floats are infinite. Raises ValueError for ε > 700.
         """
         eps = validation.eps(eps)
+        if eps > _LARGEST_EPS:
+            raise ValueError(
+                f"eps must be at most {_LARGEST_EPS:g} for values in floats, got {eps!r}"
+            )
         positive = self.c > 0.0
         a, b, c = self.a[positive], self.b[positive], self.c[positive]
         # a − e^ε b would cancel at small ε₀.
-        values = ((a - b) - math.expm1(eps) * b) / c
+        with np.errstate(over="ignore"):
+            values = ((a - b) - math.expm1(eps) * b) / c
         if self.residual == 0.0:
             return values, c
         return np.append(values, 0.0), np.append(c, self.residual)
