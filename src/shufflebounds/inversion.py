@@ -122,7 +122,7 @@ def _at_zero(evaluate: Evaluate, delta: float) -> Enclosure:
 def _beyond(
     evaluate: Evaluate, delta: float, start: float, found: Enclosure, slope: float, high: float
 ) -> float:
-    """An ε with D(ε) ≤ δ just above `start`, where D was `found` not to be told from δ, or `high`."""
+    """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
     if found.upper <= delta:
         return start
     width = min(found.relative_width, _COARSE)
