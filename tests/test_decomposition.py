@@ -175,6 +175,14 @@ def test_rates_and_weights_that_are_no_floats():
         sb.subsample(part, Fraction(1, 10**400))
 
 
+def test_values_beyond_the_range_of_floats():
+    pair = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.5, 1e-100])
+    values, _ = pair.gparv(690.0)
+    assert values.tolist() == [1.0, -math.inf, 0.0]
+    with pytest.raises(ValueError, match=r"^eps must be at most 700 "):
+        pair.gparv(701.0)
+
+
 def copies(decomposition):
     return [
         pickle.loads(pickle.dumps(decomposition)),

@@ -195,7 +195,7 @@ def _largest_loss(decomposition: Decomposition) -> tuple[float, float]:
     if not b.all():
         return math.inf, 0.0
     loss = max(0.0, float(np.max(np.log(a / b))))
-    return loss, 2.1 * decomposition.rel_err + 4.0 * U * (1.0 + loss)
+    return loss, 2.1 * decomposition.rel_err + 8.0 * U * (1.0 + loss)
 
 
 def _never_below(decomposition: Decomposition, n: int) -> float:

@@ -16,7 +16,8 @@ residual's factor is the same r^k in all of them. As log(1+R) and −log(1−R) 
     (P₀' − e P₁')₊ ≤ e^s (P₀ − e^{ε−2s} P₁)₊,    s = nR/(1−R),
 
 and with the sign of s reversed from below. Every coefficient of r^k above is ≥ 0, so D does not
-decrease in r as long as all else is fixed: r + RΣc serves from above, r − RΣc (or 0) from below.
+decrease in r as long as all else is fixed: r + R/(1−R) Σc serves from above, r − R/(1−R) Σc (or 0)
+from below. A residual of hundreds of digits is rounded the same way, to 200 bits.
 Where Σc exceeds 1 by rounding, `Decomposition` has made R at least twice that excess, and a
 residual of 0 lies within those bounds.
 """
@@ -58,9 +59,10 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
         n = 1  # Reports that nobody else is sure to send are as good as alone.
     a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
     residual = max(Fraction(0), 1 - sum(c))
-    rel_err = Fraction(decomposition.rel_err)
+    # Relative to an entry or to what it stands for, whichever is more.
+    rel_err = Fraction(decomposition.rel_err) / (1 - Fraction(decomposition.rel_err))
     doubt = rel_err * sum(c)
-    shift = n * rel_err / (1 - rel_err)
+    shift = n * rel_err
     eps = Fraction(min(eps, _LARGEST_EPS))
     most, least = _short(residual + doubt, 1), _short(max(Fraction(0), residual - doubt), 0)
     ceiling = _divergence(a, b, c, most, _exp(eps - 2 * shift)[0], n) * _exp(shift)[1]
@@ -182,7 +184,8 @@ def _short(x: Fraction, up: int) -> Fraction:
     Residuals of tiny masses have a thousand bits, all of them 1.
     """
     shift = 200 - (x.numerator.bit_length() - x.denominator.bit_length() + 1)
-    if x.denominator.bit_length() <= shift + 1 or x == 0:
+    dyadic = x.denominator & (x.denominator - 1) == 0
+    if dyadic and x.denominator.bit_length() <= shift + 1:
         return x
     return Fraction((x.numerator << shift) // x.denominator + up, 1 << shift)
 
