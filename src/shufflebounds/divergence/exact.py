@@ -17,7 +17,7 @@ residual's factor is the same r^k in all of them. As log(1+R) and −log(1−R) 
 
 and with the sign of s reversed from below. Every coefficient of r^k above is ≥ 0, so D does not
 decrease in r as long as all else is fixed: r + R/(1−R) Σc serves from above, r − R/(1−R) Σc (or 0)
-from below. A residual of hundreds of digits is rounded the same way, to 200 bits.
+from below. A residual of hundreds of digits is rounded the same way, to 100 bits.
 Where Σc exceeds 1 by rounding, `Decomposition` has made R at least twice that excess, and a
 residual of 0 lies within those bounds.
 """
@@ -49,7 +49,7 @@ _CLOSE = 100
 def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     """Hockey-stick divergence D(ε) of `n` shuffled reports in the direction (a, b).
 
-    For ``rel_err`` 0 both ends are the exact value rounded outward (but for a 2⁻¹⁵⁰th of it).
+    For ``rel_err`` 0 both ends are the exact value rounded outward (but for a 2⁻⁸⁰th of it).
     ``inner`` and ``outer`` are ignored. Raises ValueError for eps < 0, n < 1, and where there are
     more than `MAX_HISTOGRAMS` histograms to sum over.
     """
@@ -179,11 +179,11 @@ def _multinomial(atoms: Sequence[tuple[int, int]], n: int) -> Iterator[tuple[int
 
 
 def _short(x: Fraction, up: int) -> Fraction:
-    """A dyadic rational of at most 200 bits next to `x` ≥ 0: not below it if `up`, else not above.
+    """A dyadic rational of at most 100 bits next to `x` ≥ 0: not below it if `up`, else not above.
 
     Residuals of tiny masses have a thousand bits, all of them 1.
     """
-    shift = 200 - (x.numerator.bit_length() - x.denominator.bit_length() + 1)
+    shift = 100 - (x.numerator.bit_length() - x.denominator.bit_length() + 1)
     dyadic = x.denominator & (x.denominator - 1) == 0
     if dyadic and x.denominator.bit_length() <= shift + 1:
         return x
