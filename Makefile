@@ -26,9 +26,10 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
 
-# Some 30 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
+# Some 60 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
-	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py
+	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py \
+	    tests/test_uncertain_entries.py tests/test_decomposition.py tests/test_inversion.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed

@@ -42,3 +42,7 @@ class PrecisionError(ArithmeticError):
     def __init__(self, message: str, enclosure: Enclosure) -> None:
         super().__init__(message)
         self.enclosure = enclosure
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """By default an exception is rebuilt from its message alone, and a process pool hangs."""
+        return type(self), (*self.args, self.enclosure), self.__dict__

@@ -1,13 +1,15 @@
 """Checks of arguments at the border: one sentence with the name, the value and what is allowed.
 
-Everything behind the border may then assume finite floats and honest integers.
+Everything behind the border may then assume finite floats and honest integers. A number that is
+no float, such as Fraction(1, 3), is not rounded in silence: it is refused, or its neighbours told.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from numbers import Integral, Real
+from fractions import Fraction
+from numbers import Integral, Rational, Real
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
@@ -24,22 +26,38 @@ def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
     if not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    return _exact(name, value)
 
 
 def eps0(value: object, name: str = "eps0") -> float:
     """A local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
-    return _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, f"0 < {name} <= {MAX_EPS0:g}")
+    allowed = f"0 < {name} <= {MAX_EPS0:g}"
+    _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, allowed)
+    return _exact(name, value)
 
 
 def eps(value: object) -> float:
-    """A privacy loss ε ≥ 0 (natural log)."""
-    return _within("eps", value, _number(value) >= 0.0, "eps >= 0")
+    """A privacy loss ε ≥ 0 (natural log) that is a float."""
+    eps_between(value)
+    return _exact("eps", value)
+
+
+def eps_between(value: object) -> tuple[float, float]:
+    """The floats next to a privacy loss ε ≥ 0 on either side, both the same if it is a float."""
+    _within("eps", value, _number(value) >= 0.0, "eps >= 0")
+    return _between(value)
 
 
 def delta(value: object) -> float:
-    """A target δ, 10⁻³⁰⁰ ≤ δ < 1."""
-    return _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    """A target δ, 10⁻³⁰⁰ ≤ δ < 1, that is a float."""
+    delta_between(value)
+    return _exact("delta", value)
+
+
+def delta_between(value: object) -> tuple[float, float]:
+    """The floats next to a target δ on either side, both the same if it is a float."""
+    _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    return _between(value)
 
 
 def rtol(value: object) -> float:
@@ -55,8 +73,17 @@ def users(value: object) -> int:
 
 
 def probability(name: str, value: object) -> float:
-    """A probability, 0 and 1 included."""
-    return _within(name, value, 0.0 <= _number(value) <= 1.0, f"0 <= {name} <= 1")
+    """The float nearest to a probability, 0 and 1 included; 0 for 0 only."""
+    nearest = _number(value)
+    holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
+    return _within(name, value, holds, f"0 <= {name} <= 1")
+
+
+def fraction(value: Real) -> Fraction:
+    """A finite number, as it is."""
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(*value.as_integer_ratio())
 
 
 def weights(values: Collection[object]) -> float:
@@ -98,6 +125,25 @@ def _number(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def _exact(name: str, value: Real) -> float:
+    """A finite number as a float; ValueError where that would round it."""
+    low, high = _between(value)
+    if low < high:
+        raise ValueError(f"{name} must be a number that a float holds exactly, got {value!r}")
+    return low
+
+
+def _between(value: Real) -> tuple[float, float]:
+    if isinstance(value, Integral):
+        value = int(value)  # NumPy's would be rounded before they are compared
+    nearest = float(value)
+    if nearest == value:
+        return nearest, nearest
+    if nearest < value:
+        return nearest, math.nextafter(nearest, math.inf)
+    return math.nextafter(nearest, -math.inf), nearest
 
 
 def _within(name: str, value: object, holds: bool, allowed: str) -> float:

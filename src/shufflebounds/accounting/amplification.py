@@ -38,7 +38,7 @@ def delta(
         Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
         they surround.
     eps
-        ε ≥ 0, natural log.
+        ε ≥ 0, natural log. One that is no float, such as Fraction(1, 3), is not rounded.
     n
         Number of users, 1 to 10¹⁵.
     rtol
@@ -56,7 +56,13 @@ def delta(
         decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
 
     """
-    eps, n = validation.eps(eps), validation.users(n)
+    near, far = validation.eps_between(eps)
+    if near < far:  # D falls in ε
+        lower, upper = (
+            delta(decomposition, end, n, rtol=rtol, engine=engine) for end in (far, near)
+        )
+        return Enclosure(lower.lower, upper.upper)
+    eps, n = near, validation.users(n)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
     found = problem.delta(min(eps, LARGEST_EPS), goal)
@@ -79,10 +85,16 @@ def epsilon(
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
     ``upper`` is an ε at which D was found to be at most δ, ``lower`` one at which it was at least
-    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1; the other
-    arguments and what is raised are those of `delta`.
+    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1, and is not
+    rounded if it is no float; the other arguments and what is raised are those of `delta`.
     """
-    n, delta = validation.users(n), validation.delta(delta)
+    small, large = validation.delta_between(delta)
+    if small < large:  # ε falls in δ
+        lower, upper = (
+            epsilon(decomposition, n, end, rtol=rtol, engine=engine) for end in (large, small)
+        )
+        return Enclosure(lower.lower, upper.upper)
+    n, delta = validation.users(n), small
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
     if problem.never_below() > delta:
@@ -180,7 +192,7 @@ def _largest_loss(decomposition: Decomposition) -> tuple[float, float]:
     if not b.all():
         return math.inf, 0.0
     loss = max(0.0, float(np.max(np.log(a / b))))
-    return loss, 2.1 * decomposition.rel_err + 4.0 * U * (1.0 + loss)
+    return loss, 2.1 * decomposition.rel_err + 8.0 * U * (1.0 + loss)
 
 
 def _never_below(decomposition: Decomposition, n: int) -> float:
@@ -205,9 +217,9 @@ def _start(problem: _Problem, delta: float, end: float) -> tuple[float, float]:
         newton = guess - (value - target) / slope if slope < 0.0 else math.nan
         if abs(newton - guess) <= 1e-7 * guess:
             return newton, slope
+        if newton <= 0.0 == low and problem.estimate(0.0)[0] <= target:
+            return 0.0, slope
         if not low < newton < high:
-            if low == 0.0 and high < 1e-9 * end:
-                return 0.0, slope
             newton = 0.5 * (low + high)
         guess = newton
     return guess, slope

@@ -234,6 +234,11 @@ def _narrow(
         x = _next(axis, above, below, guess, reach, tried)
         if x is None:
             break
+    if above is None and axis.least_private not in tried:
+        # Where D hardly depends on the axis, no slope leads to its end.
+        side = probe(axis.least_private).side
+        above = axis.least_private if side < 0 else None
+        below = axis.least_private if side > 0 else below
     return above, below
 
 

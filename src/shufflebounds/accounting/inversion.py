@@ -18,6 +18,8 @@ _PROBES, _BLIND = 80, 8
 # Where log D is this flat in log ε, estimates of its root are worth little.
 _FLAT = 1.0
 _COARSE, _FINEST = 0.1, 1e-12
+# Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
+_AT_ZERO = (0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 
 
 def smallest_eps(
@@ -39,27 +41,37 @@ def smallest_eps(
         The relative width to aim at.
 
     The first probe lies a little above the guess and the next a little below; each corrects the
-    guess by Newton's or the secant method. The lower end is 0 where no ε with D(ε) ≥ δ was found,
-    the upper one `end` where none with D(ε) ≤ δ was.
+    guess by Newton's or the secant method. A guess of 0 or less asks for D(0), which settles it
+    where it is at most δ, or not to be told from δ. The lower end is 0 where no ε with D(ε) ≥ δ was
+    found, the upper one `end` where none with D(ε) ≤ δ was.
 
     """
     target = math.log(delta)
     low, high = 0.0, end
-    guess, half, care = start, 0.45 * rtol, 0.3
+    guess, half, care, reached, within = start, 0.45 * rtol, 0.3, 0.0, rtol
     last: tuple[float, float, float] | None = None
     side, run, zero_tried, close, blind = 0, 0, False, False, 0
     for _ in range(_PROBES):
-        if high < math.inf and high - low <= rtol * high:
+        if high < math.inf and high - low <= within * high:
             break
         if guess <= 0.0 and low == 0.0 and not zero_tried:
-            probe, zero_tried = 0.0, True
-        else:
-            probe = _next_probe(guess, low, high, half, rtol)
-        if probe is None or half > 0.3:
+            zero_tried, found = True, _at_zero(evaluate, delta)
+            if found.lower < delta:
+                return Enclosure(0.0, _beyond(evaluate, delta, 0.0, found, slope, high))
+            noise = 0.5 * (_log(found.upper) - _log(found.lower))
+            last = (0.0, _log(found.upper) - noise, noise)
+            guess = (last[1] - target) / -slope if slope < 0.0 else math.nan
+            close = True  # anything coarser would not tell D from D(0)
+        probe = _next_probe(guess, low, high, half, rtol)
+        if probe is None:
+            break
+        if half > 0.3:  # nothing closer can be told from the root
+            if last is not None:
+                high = _beyond(evaluate, delta, last[0], found, slope, high)
             break
         need = max(_FINEST, care * abs(slope) * half * probe)
         close = close or abs(slope) * probe > _FLAT
-        aim = min(_COARSE, need if close else max(need, 0.2 * _COARSE))
+        aim = min(_COARSE, max(need if close else max(need, 0.2 * _COARSE), reached))
         found = evaluate(probe, aim)
         noise = 0.5 * (_log(found.upper) - _log(found.lower))
         middle = _log(found.upper) - noise
@@ -75,10 +87,11 @@ def smallest_eps(
             if blind > _BLIND:
                 break
             continue
-        if verdict == 0 and probe > 0.0:
-            if noise > aim:  # it can do no better
-                steep = abs(slope) * probe
+        if verdict == 0:
+            if noise > aim:  # it can do no better, and to ask for it again would cost as much
+                reached, steep = noise, abs(slope) * probe
                 half = max(1.1 * half, 1.2 * noise / steep if steep > 0.0 else 1.0)
+                within = max(rtol, min(2.5 * half, 0.5))
             elif not close:
                 close = True
             elif care > 0.05:
@@ -95,6 +108,30 @@ def smallest_eps(
             reach = 2.0 ** (run - 1) * max(stride, half * probe)
             guess = math.sqrt(low * high) if known else probe - verdict * reach
     return Enclosure(low, high)
+
+
+def _at_zero(evaluate: Evaluate, delta: float) -> Enclosure:
+    """D(0), as narrow as it takes to tell which side of δ it is on, or as it gets."""
+    for aim in _AT_ZERO:
+        found = evaluate(0.0, aim)
+        if found.upper <= delta or found.lower >= delta or found.relative_width > 2.0 * aim:
+            break
+    return found
+
+
+def _beyond(
+    evaluate: Evaluate, delta: float, start: float, found: Enclosure, slope: float, high: float
+) -> float:
+    """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
+    if found.upper <= delta:
+        return start
+    width = min(found.relative_width, _COARSE)
+    step = 3.0 * width / max(-slope, 1e-3)
+    while start + step < min(high, LARGEST_EPS):
+        if evaluate(start + step, width).upper <= delta:
+            return start + step
+        step *= 4.0
+    return high
 
 
 def _next_probe(guess: float, low: float, high: float, half: float, rtol: float) -> float | None:

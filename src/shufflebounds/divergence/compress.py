@@ -14,6 +14,7 @@ import numpy as np
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, U
+from shufflebounds.uncertainty import compounded
 
 
 def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
@@ -80,5 +81,5 @@ def _rebuilt(
     law: Law, values: FloatArray, masses: FloatArray, value_err: FloatArray, terms: int
 ) -> Law:
     """A law with other values; a sum of `terms` products and shares makes each of its masses."""
-    mass_err = (1.0 + law.mass_err) * (1.0 + (terms + 8.0) * U) - 1.0
+    mass_err = compounded(law.mass_err, (terms + 8.0) * U)
     return replace(law, values=values, masses=masses, value_err=value_err, mass_err=mass_err)

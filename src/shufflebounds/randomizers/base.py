@@ -29,6 +29,9 @@ class Randomizer(ABC):
 
     # How people call it, where that is not the name of the class.
     NAME: ClassVar[str] = ""
+    # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
+    # in section 10. Where a class does not say so, they look at its `matrix`.
+    composable: ClassVar[bool] = False
 
     eps0: float | None
 
@@ -70,6 +73,7 @@ class DomainRandomizer(Randomizer):
     0 < ε₀ ≤ 300 and ``domain_size`` is None or an integer of at least 2.
     """
 
+    composable = True  # the values of the domain may change places
     LARGEST_MATRIX: ClassVar[int]
 
     eps0: float

@@ -10,7 +10,8 @@ and b, a on its mirror image contributes the values
 
 over the same c. Either two have the same sum, and the former lie further apart. So a further
 coordinate that differs raises the GPARV in convex order, and with it D at every ε and n. That
-settles a question which Section 8 of the paper leaves open. Other parts are refused.
+settles a question which Section 8 of the paper leaves open. It takes parts of which any two inputs
+are alike, since the others may share a third value. Other parts are refused.
 """
 
 from __future__ import annotations
@@ -22,12 +23,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
+import numpy as np
+
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, parallel, subsample
+from shufflebounds.merging import component_gap, merge_arrays
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.joint_size import check_joint
 
 _MOST_PAIRS = 1000
+# Entries of a matrix times its rows, and how closely components must agree.
+_LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
 
 
 @dataclass(frozen=True)
@@ -225,12 +231,36 @@ def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
                 f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
             )
         # Compositions of symmetric parts are symmetric.
-        if not isinstance(part, Composition) and not part.blanket().is_symmetric():
+        if isinstance(part, Composition):
+            continue
+        if not part.blanket().is_symmetric():
             raise ValueError(
                 "parts must have blankets that are their own mirror images, for nobody knows the "
                 f"worst pair of other ones, got {part!r}"
             )
+        if not part.composable and not _inputs_are_alike(part):
+            raise ValueError(
+                "parts must have inputs any two of which are alike, by a matrix() that shows it or "
+                f"an attribute composable = True that says so, got {part!r}"
+            )
     return parts
+
+
+def _inputs_are_alike(part: Randomizer) -> bool:
+    """Whether the matrix R(x)(y) makes `blanket` of every two inputs, up to rounding."""
+    try:
+        rows = np.asarray(part.matrix())
+    except (AttributeError, ValueError):
+        return False
+    if rows.size * len(rows) > _LARGEST_COMPARED:
+        return False
+    blanket, least = part.blanket().merge(), rows.min(axis=0)
+    expected = np.stack([blanket.a, blanket.b, blanket.c])
+    gaps = (
+        component_gap(expected, np.stack(merge_arrays(x, y, least)[:3]))
+        for x, y in itertools.combinations(rows, 2)
+    )
+    return all(gap <= _ALIKE for gap in gaps)
 
 
 def _check_sizes(parts: Iterable[Randomizer]) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.decomposition import LARGEST_JOINT, SMALLEST_MASS, Decomposition
+from shufflebounds.decomposition import LARGEST_JOINT, Decomposition
+from shufflebounds.masses import SMALLEST_MASS
 
 # Logarithms of ratios in units that let rounding drown in `_COARSE`, which is 6e-11. What stands
 # for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits in an int64.

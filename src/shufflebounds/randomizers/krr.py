@@ -17,6 +17,8 @@ from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_chan
 class KRR(Randomizer):
     """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
 
+    composable = True  # the values may change places
+
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
 

@@ -56,6 +56,8 @@ class Laplace(Randomizer):
     and e^v times that of a.
     """
 
+    composable = True  # for values between 0 and 1 see docs/engine.md, section 10
+
     eps0: float
     cells: int | None = field(
         default=None,
