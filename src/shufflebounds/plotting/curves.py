@@ -151,16 +151,18 @@ def _divided(curves: Mapping[Name, _Curve], panel: Panel, divisor: Name) -> dict
 
 
 def _draw_panel(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve], layout: Layout) -> None:
-    _plot(ax, panel, curves)
     _scale(ax, "x", logarithmic=layout.x in _LOGARITHMIC)
-    _scale(ax, "y", logarithmic=layout.transform != "log2_ratio")
+    # Where nothing is above 0, a logarithmic axis would show nothing at all.
+    positive = any((curve.y > 0.0).any() for curve in curves.values())
+    _scale(ax, "y", logarithmic=layout.transform != "log2_ratio" and positive)
+    _plot(ax, panel, curves)
     if layout.quantity == "delta":
         _make_room(ax, curves, SMALLEST_DELTA)
 
 
 def _draw_ratio(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve], layout: Layout) -> None:
-    _plot(ax, panel, curves)
     _scale(ax, "x", logarithmic=layout.x in _LOGARITHMIC)
+    _plot(ax, panel, curves)
     if layout.ratio and layout.ratio.limits:
         ax.set_ylim(*layout.ratio.limits)
 
@@ -224,6 +226,8 @@ def _arrange_axes(fig: Figure, axes: NDArray[np.object_], layout: Layout) -> Non
 
 def _share(axes: Sequence[Axes], which: str) -> bool:
     """Give panels the same x or y axis, unless one of them would then be rather empty."""
+    if len({getattr(ax, f"get_{which}scale")() for ax in axes}) > 1:
+        return False
     limits = [getattr(ax, f"get_{which}lim")() for ax in axes]
     to_paper = getattr(axes[0], f"{which}axis").get_transform().transform
     lengths = [np.ptp(to_paper(np.array(ends))) for ends in limits]

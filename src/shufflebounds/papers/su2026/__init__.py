@@ -76,7 +76,7 @@ def _variable_figure(table: pd.DataFrame, title: str) -> Figure:
     return step_function.figure(
         table,
         title,
-        setting=f"{first['mechanism']}, ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
         x="value $t$ of the privacy amplification random variable $L$",
         y=r"$\Pr\,[L \leq t]$",
     )
