@@ -170,7 +170,7 @@ def test_ratios_are_called_like_the_line_that_others_are_divided_by():
     found = layout(worded | {"ratio": reference}).ratio
     assert (found.label, found.limits) == ("ours", (0.5, 2.0))
     reference = {"experiment": "blh", "curve": "lower"}
-    assert layout(worded | {"ratio": reference}).ratio.label == "lower bound"
+    assert layout(worded | {"ratio": reference}).ratio.label == "BLH: lower bound"
 
 
 @pytest.mark.parametrize("limits", [[1], [1, 2, 3], [2, 1], [1, 1], []])

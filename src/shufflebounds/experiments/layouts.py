@@ -148,6 +148,10 @@ class _Figure:
             for panel in row
         )
 
+    @property
+    def _subject_of_lines(self) -> str:
+        return self._subjects[self._names[0].experiment]
+
     def _ratio(self) -> Ratio | None:
         reference = self.figure.ratio
         if reference is None:
@@ -162,6 +166,9 @@ class _Figure:
             setting = self.curves[names[0]].setting.given()
             worded = drawn[names[0]].label if names[0] in drawn else None
             label = worded or self._label(names[0], setting)
+            subject = self._subjects[reference.experiment]
+            if worded is None and self._has_one_subject and subject != self._subject_of_lines:
+                label = f"{subject}: {label}"
         return Ratio(names, label, reference.limits)
 
 

@@ -177,7 +177,7 @@ class Look(_Model):
     """How a curve is drawn."""
 
     label: Text | None = None
-    """Entry in the legend; if left out, that of the bound."""
+    """Entry in the legend; if left out, the bound, and what tells it from the other lines."""
     color: Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}\z")]
     """An RGB colour such as "#0072b2" (quoted)."""
     line: Literal["solid", "dashed", "dashdot", "dotted"]
@@ -231,7 +231,7 @@ class Figure(_Model):
     """
 
     title: Text
-    """What the report calls it."""
+    """What stands above its panels, and what the report calls it."""
     caption: Caption
     """What the report says below its title."""
     regimes: listed(str) | None = None
