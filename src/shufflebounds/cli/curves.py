@@ -161,8 +161,9 @@ def _pieces(whole: Specification) -> Iterator[Specification]:
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     import pandas as pd
 
+    from shufflebounds.experiments.layouts import setting_text
     from shufflebounds.plotting import curves as drawing
-    from shufflebounds.plotting.layout import Layout, Line, Panel, setting_text
+    from shufflebounds.plotting.layout import Layout, Line, Panel
 
     first = computed[0].specification
     lines = tuple(
@@ -173,6 +174,6 @@ def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
         )
         for one in computed
     )
-    panel = Panel("", setting_text([first.setting]), lines)
+    panel = Panel("", setting_text(first.setting), lines)
     layout = Layout(report.name(), ((panel,),), first.quantity, first.axis.name)
     drawing.draw(pd.concat([curves.frame(one) for one in computed]), layout, [path])

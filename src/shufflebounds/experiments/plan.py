@@ -8,32 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.bounds.registry import BOUNDS, bound
+from shufflebounds.bounds.registry import bound
 from shufflebounds.experiments import axis as axes
 from shufflebounds.experiments.configuration.models import (
     Experiment,
     Figure,
-    Look,
     PaperEntry,
     RootEntry,
 )
 from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.layouts import layout as layout_of
 from shufflebounds.experiments.specification import Reports, Specification
 from shufflebounds.papers.base import Context, Parameters, TableKind
 from shufflebounds.papers.registry import research
-from shufflebounds.plotting.layout import Layout, Line, Panel, setting_text
+from shufflebounds.plotting.layout import Layout
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.setting import Setting
-
-_DEFAULT_WIDTH = 1.2
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,9 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
     figures = entry.figures
     curves = dict(specifications(entry, numerics))
     layouts = {
-        name: layout(entry, curves, shown) for name, shown in figures.items() if not shown.table
+        figure: _layout(figure, shown, entry, curves)
+        for figure, shown in figures.items()
+        if not shown.table
     }
     kinds = research(name).tables
     context = Context(mechanisms(entry), numerics)
@@ -142,6 +142,15 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
             for claim, shown in entry.claims.items()
         },
     )
+
+
+def _layout(
+    name: str, figure: Figure, entry: PaperEntry, curves: Mapping[Name, Specification]
+) -> Layout:
+    try:
+        return layout_of(entry, curves, figure)
+    except ValueError as error:
+        raise ValueError(f"figures.{name}: {error}") from None
 
 
 def table_parameters(paper: str, given: Mapping[str, Any]) -> Parameters:
@@ -210,84 +219,3 @@ def setting_of(entry: PaperEntry, experiment: Experiment, regime: str) -> Settin
     for source in (entry.setting, experiment.setting, entry.regimes[regime]):
         found |= source.setting().given()
     return Setting(**found)
-
-
-def layout(entry: PaperEntry, curves: Mapping[Name, Specification], figure: Figure) -> Layout:
-    """What a figure of curves shows."""
-    regimes = figure.regimes or ()
-    if figure.lines is not None:
-        panels: tuple[tuple[Panel, ...], ...] = (
-            tuple(_panel_of_lines(entry, curves, figure, regime) for regime in regimes),
-        )
-    else:
-        panels = tuple(
-            tuple(_panel_of_experiment(entry, curves, figure, name, regime) for regime in regimes)
-            for name in figure.experiments or ()
-        )
-    first = curves[panels[0][0].lines[0].curve]
-    reference = figure.ratio
-    return Layout(
-        title=figure.title,
-        panels=panels,
-        quantity=first.quantity,
-        x=first.axis.name,
-        transform=figure.transform or entry.style.transform,
-        ratio_to=tuple(Name(reference.experiment, regime, reference.curve) for regime in regimes)
-        if reference
-        else (),
-    )
-
-
-def experiment_label(entry: PaperEntry, name: str) -> str:
-    """How figures call an experiment: as the style says, else like its mechanism."""
-    if name in entry.style.experiments:
-        return entry.style.experiments[name]
-    experiment = entry.experiments[name]
-    mechanism = description.parse(written_out(entry, experiment.mechanism))
-    return mechanism.randomizer(1.0).label
-
-
-def _panel_of_experiment(
-    entry: PaperEntry,
-    curves: Mapping[Name, Specification],
-    figure: Figure,
-    experiment: str,
-    regime: str,
-) -> Panel:
-    lines = tuple(
-        _line(Name(experiment, regime, curve), entry, entry.style.curves[curve])
-        for curve in figure.curves or ()
-    )
-    subject = experiment_label(entry, experiment)
-    return Panel(subject, _setting_text(entry, curves, regime, lines), lines)
-
-
-def _panel_of_lines(
-    entry: PaperEntry, curves: Mapping[Name, Specification], figure: Figure, regime: str
-) -> Panel:
-    lines = tuple(
-        _line(Name(line.experiment, regime, line.curve), entry, line) for line in figure.lines or ()
-    )
-    return Panel("", _setting_text(entry, curves, regime, lines), lines)
-
-
-def _line(name: Name, entry: PaperEntry, look: Look) -> Line:
-    return Line(
-        curve=name,
-        label=look.label or BOUNDS[entry.curves[name.curve].bound].label,
-        color=look.color,
-        style=look.line,
-        marker=look.marker or "",
-        width=_DEFAULT_WIDTH if look.width is None else look.width,
-    )
-
-
-def _setting_text(
-    entry: PaperEntry,
-    curves: Mapping[Name, Specification],
-    regime: str,
-    lines: Sequence[Line],
-) -> str:
-    """The label of a regime, and what all lines have in common."""
-    text = setting_text([curves[line.curve].setting for line in lines])
-    return " ".join(filter(None, [entry.regimes[regime].label, text]))

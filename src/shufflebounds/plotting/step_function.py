@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from shufflebounds.plotting import heading
+from shufflebounds.plotting.mathtext import typeset
 from shufflebounds.plotting.theme import (
     LONE_ROW_HEIGHT,
+    PAGE_HEIGHT,
     PAGE_WIDTH,
     FloatArray,
     check,
@@ -19,16 +22,18 @@ MARGIN = 0.05  # beyond the smallest and the largest value, as a share of what l
 
 
 @fixed_looks
-def figure(frame: pd.DataFrame, title: str, x: str, y: str) -> Figure:
+def figure(frame: pd.DataFrame, title: str, x: str, y: str, setting: str = "") -> Figure:
     """The distribution function as a line that rises upright where there is an atom.
 
     Parameters
     ----------
     frame
-        A right-continuous step function, one row per step: ``cdf`` is the probability of at most t from t = ``value``
-        up to the next value.
+        A right-continuous step function, one row per step: ``cdf`` is the probability of at most t
+        from t = ``value`` up to the next value.
     title, x, y
         Above the panel, and along its axes; mathtext allowed.
+    setting
+        Below the title: what is fixed, such as ε₀ = 1.
 
     Raises
     ------
@@ -49,9 +54,11 @@ def figure(frame: pd.DataFrame, title: str, x: str, y: str) -> Figure:
         color="#0072b2",
         linewidth=1.5,
     )
-    ax.set(title=title, xlim=ends, ylim=(-0.04, 1.04))
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlim=ends, ylim=(-0.04, 1.04))
+    ax.set_xlabel(typeset(x))
+    ax.set_ylabel(typeset(y))
+    heading.write_above_panels([ax], [[setting]])
+    heading.write_above_all(fig, title, [], PAGE_HEIGHT)
     return fig
 
 

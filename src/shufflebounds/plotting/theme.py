@@ -39,6 +39,8 @@ THEME = {
     "ytick.major.size": 0.0,
     "xtick.minor.size": 0.0,
     "ytick.minor.size": 0.0,
+    # So that labels keep apart in the corner between two axes.
+    **{f"{axis}tick.{kind}.pad": 5.0 for axis in "xy" for kind in ("major", "minor")},
     "legend.frameon": False,
     "legend.handlelength": 3.2,
     "savefig.dpi": 200,

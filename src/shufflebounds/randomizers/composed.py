@@ -54,7 +54,8 @@ class Joint(Randomizer):
         """Such as 10-RR and BLH together, or 4 × 10-RR."""
         if len(set(self.parts)) == 1:
             return f"{len(self.parts)} × {self.parts[0].label}"
-        return " and ".join(part.label for part in self.parts) + " together"
+        *first, last = (part.label for part in self.parts)
+        return f"{', '.join(first)} and {last} together" if first else last
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]

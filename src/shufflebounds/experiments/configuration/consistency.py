@@ -289,6 +289,8 @@ def _figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         transform = figure.transform or entry.style.transform
         if transform != "none" and quantities == {"delta"}:
             yield f"{place}.transform is {transform!r}; for curves of delta it must be none"
+        if figure.ratio is not None:
+            yield from _ratio_faults(place, figure, transform)
 
 
 def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
@@ -311,6 +313,14 @@ def _look_faults(place: str, figure: Figure) -> Iterator[str]:
                 f"{place}.lines[{i}] looks unlike another line with the label {line.label!r}; "
                 "lines with the same label must look alike"
             )
+
+
+def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
+    """Only a single row of panels has a row of ratios, and ratios of logarithms mean nothing."""
+    if figure.lines is None and len(figure.experiments or ()) > 1:
+        yield f"{place}.ratio must be left out where a figure has several experiments"
+    if transform == "log2_ratio":
+        yield f"{place}.transform is 'log2_ratio'; in a figure with ratio it must be none or expm1"
 
 
 def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:

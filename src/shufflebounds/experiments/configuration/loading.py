@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shufflebounds.bounds.base import Numerics
 from shufflebounds.experiments import plan
 from shufflebounds.experiments.configuration import consistency
 from shufflebounds.experiments.configuration.errors import ConfigError
@@ -22,7 +23,17 @@ def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Pla
         name: consistency.paper(name, content[name], numerics, paper_source(name, source))
         for name in root.papers
     }
-    return plan.make(root, papers)
+    return plan.Plan(
+        {name: _planned(name, entry, numerics, source) for name, entry in papers.items()},
+        root.formats,
+    )
+
+
+def _planned(name: str, entry: PaperEntry, numerics: Numerics, source: str) -> plan.Paper:
+    try:
+        return plan.paper(name, entry, numerics)
+    except ValueError as error:
+        raise ConfigError(f"{paper_source(name, source)}: {error}") from None
 
 
 def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:

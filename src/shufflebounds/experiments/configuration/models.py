@@ -177,7 +177,7 @@ class Look(_Model):
     """How a curve is drawn."""
 
     label: Text | None = None
-    """Entry in the legend; if left out, that of the bound."""
+    """Entry in the legend; if left out, the bound, and what tells it from the other lines."""
     color: Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}\z")]
     """An RGB colour such as "#0072b2" (quoted)."""
     line: Literal["solid", "dashed", "dashdot", "dotted"]
@@ -197,6 +197,16 @@ class Line(Look):
     """A name from `curves`."""
 
 
+def _ends(values: tuple[float, ...]) -> tuple[float, ...]:
+    if len(values) != 2 or values[0] >= values[1]:
+        raise PydanticCustomError(
+            "sentence",
+            "{place} is {found}; it must be a list of two numbers, the smaller one first",
+            {"found": str(list(values))},
+        )
+    return values
+
+
 class Reference(_Model):
     """A curve that others are divided by."""
 
@@ -204,6 +214,10 @@ class Reference(_Model):
     """A name from `experiments`."""
     curve: str
     """A name from `curves`."""
+    label: Text | None = None
+    """How the axis calls it; if left out, like the legend."""
+    limits: Annotated[tuple[Finite, ...], Strict(False), AfterValidator(_ends)] | None = None
+    """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
 
 
 TRANSFORMS = ("none", "expm1", "log2_ratio")
@@ -217,7 +231,7 @@ class Figure(_Model):
     """
 
     title: Text
-    """What the report calls it."""
+    """What stands above its panels, and what the report calls it."""
     caption: Caption
     """What the report says below its title."""
     regimes: listed(str) | None = None

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from shufflebounds.experiments.configuration.models import PaperEntry
 
+# Characters that figures can show for sure, among those of our own texts.
+_COMMON = frozenset("ε₀δγω∞→×·−–—…≤≥⁻⁶⁸äöüéÄÖÜ“”‘’")
 # What a browser takes for a tag, wherever in the report's page the text ends up.
 _TAG = re.compile(r"<[A-Za-z/!?]")
 
@@ -56,7 +59,22 @@ def _labels(entry: PaperEntry) -> Iterator[tuple[str, str]]:
                 yield f"figures.{name}.lines[{i}].label", line.label
 
 
+@cache
+def _has_glyph(character: str) -> bool:
+    """Whether figures can show a character: DejaVu Sans, which Matplotlib brings along."""
+    if character.isascii() or character in _COMMON:
+        return True
+    # Only here, since it takes a second to load.
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf")
+    return bool(font.get_char_index(ord(character)))
+
+
 def _formula_faults(place: str, text: str) -> Iterator[str]:
+    if not text.isascii() and (absent := [c for c in text if not _has_glyph(c)]):
+        yield f"{place} is {text!r}; the font of the figures has no character {absent[0]!r}"
     signs = text.count("$") - text.count(r"\$")
     if signs % 2:
         yield rf"{place} is {text!r}, with a $ too few or too many; for the sign itself write \$"

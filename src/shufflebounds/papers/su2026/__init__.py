@@ -70,10 +70,13 @@ def _variable_page(table: pd.DataFrame) -> Page:
 
 def _variable_figure(table: pd.DataFrame, title: str) -> Figure:
     from shufflebounds.plotting import step_function
+    from shufflebounds.plotting.mathtext import number
 
+    first = table.iloc[0]
     return step_function.figure(
         table,
         title,
+        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
         x="value $t$ of the privacy amplification random variable $L$",
         y=r"$\Pr\,[L \leq t]$",
     )
