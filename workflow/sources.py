@@ -53,6 +53,8 @@ _CURVE = (
     "experiments.storage",
     "setting",
 )
+# What every table goes through.
+_TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 
 
 def of_curve(specification: Specification) -> list[Path]:
@@ -74,7 +76,8 @@ def of_table(table: Table) -> list[Path]:
     """Library files behind a table."""
     kind = table.kind
     engine = [f"{PACKAGE}.divergence.{table.context.numerics.engine}"] * kind.uses_numerics
-    return closure([*kind.modules, *_of_mechanisms(table.mechanisms), *engine])
+    own = [*kind.modules, kind.compute.__module__, kind.page.__module__]
+    return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
 
 
 def of_claims(modules: Iterable[str]) -> list[Path]:
@@ -85,6 +88,17 @@ def of_claims(modules: Iterable[str]) -> list[Path]:
 def of_figures() -> list[Path]:
     """Library files behind the figures of curves."""
     return closure([f"{PACKAGE}.plotting.curves", f"{PACKAGE}.experiments.curve"])
+
+
+def of_drawn_table(table: Table) -> list[Path]:
+    """Library files behind the figure of a table."""
+    kind = table.kind
+    return closure([*_TABLE, *kind.draw_modules, kind.draw.__module__, f"{PACKAGE}.plotting.theme"])
+
+
+def of_pages() -> list[Path]:
+    """Library files behind the HTML of a page."""
+    return closure([f"{PACKAGE}.experiments.files"])
 
 
 def closure(names: Iterable[str]) -> list[Path]:

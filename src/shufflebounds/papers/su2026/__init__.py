@@ -135,6 +135,7 @@ RESEARCH = Research(
             page=_variable_page,
             mechanisms=lambda given: (given.mechanism,),
             draw=_variable_figure,
+            draw_modules=("shufflebounds.plotting.step_function",),
         ),
     },
     claims=(
