@@ -1,4 +1,4 @@
-"""What a bound is: its name, what may be concluded from it, what it needs, which quantities it gives.
+"""What a bound is: its name, what may be concluded from it, what it needs and what it gives.
 
 `divergences` makes bounds that are the divergence of decompositions, `formulas` the others, and
 `registry` lists them.

@@ -10,9 +10,9 @@ from __future__ import annotations
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.cli.curve_files import curve
-from shufflebounds.cli.listing import mechanisms
-from shufflebounds.cli.mistakes import Group
+from shufflebounds.cli.curves import curve
+from shufflebounds.cli.errors import Group
+from shufflebounds.cli.listing import bounds, mechanisms
 from shufflebounds.cli.questions import delta, eps0, epsilon, users
 
 __all__ = ["main"]
@@ -32,5 +32,5 @@ def main() -> None:
     """
 
 
-for command in (epsilon, delta, eps0, users, curve, mechanisms):
+for command in (epsilon, delta, eps0, users, curve, mechanisms, bounds):
     main.add_command(command)

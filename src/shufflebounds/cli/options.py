@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from shufflebounds import randomizers
-from shufflebounds.cli.parameters import fields, flag, kind, takers
+from shufflebounds.cli.parameters import fields, flag, kind, mechanisms_by_parameter
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import WHOLE, Name
+from shufflebounds.randomizers import registry
 
 
 def of_a_report(command: Callable) -> Callable:
     """Options that say what a user sends; the command receives them as ``report``."""
-    parameters = takers()
+    parameters = mechanisms_by_parameter()
 
     @functools.wraps(command)
     def wrapped(mechanism: str, k_joint: int, rate: float, **options: Any) -> None:
@@ -26,7 +26,7 @@ def of_a_report(command: Callable) -> Callable:
 
     choose = click.option(
         "--mechanism",
-        type=Name(randomizers.mechanism_names()),
+        type=Name(registry.mechanism_names()),
         required=True,
         help="The local randomizer; `shufflebounds mechanisms` lists them.",
     )
@@ -36,7 +36,7 @@ def of_a_report(command: Callable) -> Callable:
         type=WHOLE,
         default=1,
         show_default=True,
-        help="How many independent reports at eps0/K a user sends together.",
+        help="How many independent reports at eps0/K a user sends together, linked to each other.",
         metavar="K",
     )
     sample = click.option(
@@ -55,11 +55,11 @@ def of_a_report(command: Callable) -> Callable:
 
 def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callable]:
     type_ = kind(mechanisms[0], name)
-    told = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
+    meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
     return click.option(
         flag(name),
         type=WHOLE if type_ is int else type_,
-        help=f"{', '.join(mechanisms)}: {told}.",
+        help=f"{', '.join(mechanisms)}: {meaning}.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,12 @@ def frame(curve: Curve) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(rows(curve), columns=list(columns(curve.specification.quantity)))
+
+
+def write_all(curves: Sequence[Curve], path: str | os.PathLike[str]) -> None:
+    """Write the tables of curves of one quantity one below the other, as `write` does."""
+    names = columns(curves[0].specification.quantity)
+    storage.write(names, [row for curve in curves for row in rows(curve)], path)
 
 
 def write(curve: Curve, path: str | os.PathLike[str]) -> None:

@@ -27,11 +27,11 @@ from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.specification import Reports, Specification
 from shufflebounds.papers.base import Context, Parameters, TableKind
 from shufflebounds.papers.registry import research
-from shufflebounds.plotting.layout import Layout, Line, Panel
+from shufflebounds.plotting.layout import Layout, Line, Panel, setting_text
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.setting import Setting
 
 _DEFAULT_WIDTH = 1.2
 
@@ -282,30 +282,12 @@ def _line(name: Name, entry: PaperEntry, look: Look) -> Line:
     )
 
 
-_SYMBOLS = {"eps0": r"$\varepsilon_0$", "eps": r"$\varepsilon$", "n": "$n$", "delta": r"$\delta$"}
-
-
 def _setting_text(
     entry: PaperEntry,
     curves: Mapping[Name, Specification],
     regime: str,
     lines: Sequence[Line],
 ) -> str:
-    """What all lines have in common, such as low ε₀ = 0.1, δ = 10⁻⁶, as mathtext."""
-    settings = [curves[line.curve].setting.given() for line in lines]
-    text = ", ".join(
-        f"{_SYMBOLS[key]} = {_number_text(settings[0][key])}"
-        for key in _SYMBOLS
-        if key in settings[0] and all(given.get(key) == settings[0][key] for given in settings)
-    )
+    """The label of a regime, and what all lines have in common."""
+    text = setting_text([curves[line.curve].setting for line in lines])
     return " ".join(filter(None, [entry.regimes[regime].label, text]))
-
-
-def _number_text(value: float | OverN) -> str:
-    if isinstance(value, OverN):
-        return f"${value.share:g}/n$"
-    digits, _, exponent = f"{value:g}".partition("e")
-    if not exponent:
-        return digits
-    factor = "" if digits == "1" else rf"{digits} \cdot "
-    return f"${factor}10^{{{int(exponent)}}}$"

@@ -122,7 +122,11 @@ class Specification:
                 f"got {self.distance!r} for the bound {self.bound.name}"
             )
         for name in sorted(wanted - {self.axis.name}):
-            self.setting.require(name)
+            if getattr(self.setting, name) is None:
+                raise ValueError(
+                    f"{name} is missing; a curve of {self.quantity} along {self.axis.name} needs "
+                    f"{', '.join(sorted(wanted - {self.axis.name}))}"
+                )
 
     @property
     def settings(self) -> Iterator[Setting]:

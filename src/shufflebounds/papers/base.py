@@ -61,7 +61,7 @@ class TableKind:
 
 @dataclass(frozen=True)
 class Research:
-    """What the folder of one paper holds; ``claims`` lists their names, ``load_claims`` has them."""
+    """What the folder of one paper holds; ``claims`` are names, ``load_claims`` has the claims."""
 
     tables: Mapping[str, TableKind] = field(default_factory=dict)
     claims: tuple[str, ...] = ()

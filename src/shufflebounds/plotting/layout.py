@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from shufflebounds.experiments.curve import Name
+from shufflebounds.setting import OverN, Setting
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,26 @@ class Layout:
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for all of it."""
         return hashlib.sha256(json.dumps(self.plain()).encode()).hexdigest()[:16]
+
+
+_SYMBOLS = {"eps0": r"$\varepsilon_0$", "eps": r"$\varepsilon$", "n": "$n$", "delta": r"$\delta$"}
+
+
+def setting_text(settings: Sequence[Setting]) -> str:
+    """What some settings have in common, such as ε₀ = 0.1, δ = 10⁻⁶, as mathtext."""
+    given = [setting.given() for setting in settings]
+    return ", ".join(
+        f"{symbol} = {_number_text(given[0][key])}"
+        for key, symbol in _SYMBOLS.items()
+        if key in given[0] and all(other.get(key) == given[0][key] for other in given)
+    )
+
+
+def _number_text(value: float | OverN) -> str:
+    if isinstance(value, OverN):
+        return f"${value.share:g}/n$"
+    digits, _, exponent = f"{value:g}".partition("e")
+    if not exponent:
+        return digits
+    factor = "" if digits == "1" else rf"{digits} \cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"

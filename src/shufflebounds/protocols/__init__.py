@@ -1,1 +1,1 @@
-"""Protocols: from what n users send to the decompositions that bound it, and how often they draw."""
+"""Protocols: from what n users send to decompositions, and how often they draw from them."""

@@ -64,7 +64,7 @@ class SingleMessage(Protocol):
 
 @dataclass(frozen=True)
 class GenericReports(Protocol):
-    """Reports of which nothing is known but their ε₀: what the clones and generic bounds speak of."""
+    """Reports of which nothing is known but their ε₀, as for clones and generic bounds."""
 
     eps0: float  # type: ignore[misc]
 

@@ -1,1 +1,1 @@
-"""Local randomizers: one mechanism a module, what composes them, and the registry of their names."""
+"""Local randomizers: one mechanism a module, what composes them, and the registry."""

@@ -39,7 +39,7 @@ class Description(Protocol):
     """What all descriptions offer."""
 
     def randomizer(self, eps0: float) -> Randomizer:
-        """The randomizer at ε₀ of its whole report (natural log); ValueError where there is none."""
+        """The randomizer at ε₀ of its whole report (natural log); ValueError if there is none."""
         ...
 
     def plain(self) -> dict[str, Any]:

@@ -46,9 +46,7 @@ def check(path: Path, shown: str = "") -> None:
     try:
         deepest = _depth(text)
         if deepest > _DEEPEST:
-            raise ConfigError(
-                f"{name} is nested {deepest} levels deep; at most {_DEEPEST} are"
-            )
+            raise ConfigError(f"{name} is nested {deepest} levels deep; at most {_DEEPEST} are")
         root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name} is not valid YAML: {_sentence(error, text)}") from None

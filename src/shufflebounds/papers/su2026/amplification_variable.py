@@ -59,9 +59,10 @@ def page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     return Page(
         title="The law of the privacy amplification random variable",
-        above=f"Quantiles of $L=\\gamma(R(x_1^0)-e^{{\\varepsilon}}R(x_1^1))/\\omega$ of {first['mechanism']} at "
-        f"$\\varepsilon_0$ = {first['eps0']:g} and $\\varepsilon$ = {first['eps']:g}: $\\omega$ is the blanket, "
-        r"$\gamma$ its mass, and the report is drawn from $\omega/\gamma$.",
+        above=r"Quantiles of $L=\gamma(R(x_1^0)-e^{\varepsilon}R(x_1^1))/\omega$ of "
+        rf"{first['mechanism']} at $\varepsilon_0$ = {first['eps0']:g} and $\varepsilon$ = "
+        rf"{first['eps']:g}: $\omega$ is the blanket, $\gamma$ its mass, and the report is drawn "
+        r"from $\omega/\gamma$.",
         header=("share at or below", *(f"{share:g}" for share in _SHARES)),
         rows=(("$L$", *(f"{value:.6g}" for value in quantiles)),),
     )

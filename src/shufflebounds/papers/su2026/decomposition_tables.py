@@ -65,8 +65,8 @@ def gparv(eps0: Sequence[float], eps: float, k: int) -> pd.DataFrame:
     -------
     One row per mechanism, value of the GPARV and ε₀, with the columns ``table``, ``mechanism``,
     ``parameters``, ``quantity`` (the GPARV's value in LaTeX), ``symbolic`` (its probability in
-    LaTeX), ``eps0``, ``eps``, ``point`` (the GPARV's value), ``value`` (its probability) and ``note``
-    (where the paper's print differs).
+    LaTeX), ``eps0``, ``eps``, ``point`` (the GPARV's value), ``value`` (its probability) and
+    ``note`` (where the paper's print differs).
 
     Raises ValueError for a bad argument.
 

@@ -135,12 +135,12 @@ def page(frame: pd.DataFrame) -> Page:
     deltas = ", ".join(f"{delta:g}" for delta in frame["delta"].unique())
     return Page(
         title="The hierarchy of upper bounds",
-        above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the clone that "
-        "is told the two distributions of the victim's report, from the blanket, and the lower bound "
-        "of a concrete dataset pair. Upper bounds are rounded up and the lower bound down; the "
-        f"enclosures have a relative width of at most {frame['rtol'].iloc[0]:g}. The order clone ≥ "
-        "coarsened ≥ blanket ≥ lower is *certified* where they do not overlap, and where some do, "
-        "they are *consistent* with it.",
+        above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the clone "
+        "that is told the two distributions of the victim's report, from the blanket, and the "
+        "lower bound of a concrete dataset pair. Upper bounds are rounded up and the lower bound "
+        "down; the enclosures have a relative width of at most "
+        f"{frame['rtol'].iloc[0]:g}. The order clone ≥ coarsened ≥ blanket ≥ lower is *certified* "
+        "where they do not overlap, and where some do, they are *consistent* with it.",
         header=("mechanism", r"$\varepsilon_0$", "n", *BOUNDS, "order"),
         rows=rows,
     )

@@ -1,4 +1,4 @@
-"""One sentence on standard error, and an exit code, for whatever goes wrong."""
+"""Errors of the command: one sentence on standard error, and an exit code."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import click
 from shufflebounds.enclosure import PrecisionError
 
 
-class Mistake(click.ClickException):
-    """Something to be told in one sentence."""
+class UsageError(click.ClickException):
+    """A mistake of whoever calls the command."""
 
     exit_code = 2
 
 
-class Imprecise(click.ClickException):
+class PrecisionNotReached(click.ClickException):
     """What was found is valid, but wider than asked for."""
 
     exit_code = 3
 
 
 class Group(click.Group):
-    """Commands whose mistakes end in one sentence."""
+    """Commands whose errors end in one sentence."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _in_one_sentence():
@@ -36,12 +36,12 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-def written(path: Path, write: Callable[[], None]) -> None:
-    """Call `write`; where it fails to write, that is a `Mistake` that names the file."""
+def or_usage_error(path: Path, write: Callable[[], None]) -> None:
+    """Call `write`; where it fails to write, that is a `UsageError` that names the file."""
     try:
         write()
     except OSError as error:
-        raise Mistake(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -52,12 +52,12 @@ def _in_one_sentence() -> Iterator[None]:
         raise
     except click.UsageError as error:
         # Without its context, and so without lines on usage.
-        raise Mistake(error.format_message()) from None
+        raise UsageError(error.format_message()) from None
     except PrecisionError as error:
-        raise Imprecise(_noted(error)) from None
+        raise PrecisionNotReached(_sentence(error)) from None
     except (ValueError, OverflowError) as error:
-        raise Mistake(_noted(error)) from None
+        raise UsageError(_sentence(error)) from None
 
 
-def _noted(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     return ", ".join([str(error), *getattr(error, "__notes__", [])])

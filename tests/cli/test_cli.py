@@ -24,15 +24,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufflebounds as sb
-from shufflebounds import Enclosure, PrecisionError, __version__, cli, curves, randomizers, specs
-from shufflebounds.cli import looks, parameters, rounding
-from shufflebounds.cli.answers import Finding, largest, smallest
-from shufflebounds.cli.mistakes import Imprecise
+from shufflebounds import Enclosure, PrecisionError, __version__, cli
+from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import parameters, rounding, styles
+from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
+from shufflebounds.experiments import curve as curves
+from shufflebounds.experiments.axis import Axis, Grid
+from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.randomizers.krr import KRR
+from shufflebounds.setting import Setting
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 KRR10 = ("--mechanism", "krr", "--k", "10")
 # Its divergence at ε = 0.4 and n = 10⁴ by another program, to the digits given.
@@ -56,7 +63,7 @@ def answer(*args: str) -> dict:
 
 def value(text: str, label: str) -> Decimal:
     """The number printed in the row of a label."""
-    (row,) = (line for line in text.splitlines() if line.strip().startswith(label))
+    (row,) = (line for line in text.splitlines() if line.startswith(f"  {label}"))
     return Decimal(row.strip().removeprefix(label).split()[0])
 
 
@@ -154,7 +161,9 @@ def test_the_lower_bound_is_the_best_of_its_kind(eps, others):
     assert holds(found, truth[others], 1e-12)
     assert found["others"] == others
     (row,) = (
-        line for line in succeed(*arguments, "--n", "2").stdout.splitlines() if "analysis" in line
+        line
+        for line in succeed(*arguments, "--n", "2").stdout.splitlines()
+        if line.startswith("  lower bound")
     )
     assert row.split()[-1] == others
 
@@ -173,33 +182,21 @@ def test_a_target_is_missed_by_the_best_of_all_others():
     assert found["others"] == "x1"
 
 
+def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> Answer:
+    return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
+
+
 @pytest.mark.parametrize(
-    ("findings", "pick", "expected"),
+    ("answers", "pick", "expected"),
     [
-        (
-            {"u": Finding(Enclosure(1.0, 2.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
-            largest,
-            Finding(Enclosure(3.0, 4.0), "", "v"),
-        ),
-        (
-            {"u": Finding(Enclosure(1.0, 5.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
-            largest,
-            Finding(Enclosure(3.0, 5.0), "wide", "v"),
-        ),
-        (
-            {"u": Finding(Enclosure(1.0, 5.0), "wide"), "v": Finding(Enclosure(3.0, 4.0))},
-            smallest,
-            Finding(Enclosure(1.0, 4.0), "wide", "v"),
-        ),
-        (
-            {"u": Finding(Enclosure(1.0, 2.0)), "v": Finding(Enclosure(3.0, math.inf), "wide")},
-            smallest,
-            Finding(Enclosure(1.0, 2.0), "", "u"),
-        ),
+        ([found(1, 2, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 4, "", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 5, "wide", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], smallest, found(1, 4, "wide", "v")),
+        ([found(1, 2, "", "u"), found(3, math.inf, "wide", "v")], smallest, found(1, 2, "", "u")),
     ],
 )
-def test_of_several_enclosures_each_end_is_the_extreme_one(findings, pick, expected):
-    assert pick(findings) == expected
+def test_of_several_enclosures_each_end_is_the_extreme_one(answers, pick, expected):
+    assert pick(answers) == expected
 
 
 def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
@@ -298,7 +295,7 @@ def test_text_says_what_is_bounded_in_which_unit(command):
     units = {"epsilon": "natural log", "delta": "probability", "eps0": "natural log"}
     assert units.get(command, "users") in text
     assert "KRR(k=10" in text
-    assert "clone, for comparison" in text
+    assert re.search(r"^Clone: .* knowing nothing but eps0|^Clone: .* any mechanism", text, re.M)
     assert "relative width" in text
     rows = [line for line in text.splitlines() if line.startswith("  ")]
     assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
@@ -311,7 +308,7 @@ def test_laplace_says_what_is_not_proved(domain):
     assert "nobody has proved that this pair is the worst" in note
     assert ("for inputs 0 and 1 only" in note) == (domain == "binary")
     assert ("upper bound may be too optimistic" in note) == (domain == "interval")
-    assert "nobody has proved that" in randomizers.mechanism("laplace").__doc__
+    assert "nobody has proved that" in registry.mechanism("laplace").__doc__
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert "nobody has proved" in text.replace("\n", " ")
 
@@ -342,19 +339,19 @@ def test_a_width_is_rounded_up(upper, ratio):
 def test_printed_bounds_are_bounds():
     options = (*AT_4, "--delta", "1e-6")
     text, exact = succeed("epsilon", *options).stdout, answer("epsilon", *options)
-    claimed = value(text, "may be claimed")
-    certain = value(text, "no analysis can claim less")
+    claimed = value(text, "upper bound")
+    certain = value(text, "lower bound")
     assert Decimal(exact["upper_bound"]["upper"]) <= claimed
     assert claimed <= Decimal(exact["upper_bound"]["upper"]) * Decimal("1.00001")
     assert Decimal(exact["lower_bound"]["lower"]) >= certain
-    assert Decimal(exact["clone"]["upper"]) <= value(text, "clone, for comparison")
+    assert Decimal(exact["clone"]["upper"]) <= value(text, "clone")
 
 
 def test_a_printed_eps0_may_be_deployed():
     options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
     text, exact = succeed("eps0", *options).stdout, answer("eps0", *options)
-    assert value(text, "may be deployed") <= Decimal(exact["upper_bound"]["lower"])
-    assert value(text, "misses the target for certain") >= Decimal(exact["lower_bound"]["upper"])
+    assert value(text, "upper bound") <= Decimal(exact["upper_bound"]["lower"])
+    assert value(text, "lower bound") >= Decimal(exact["lower_bound"]["upper"])
 
 
 # Precision.
@@ -366,7 +363,7 @@ def vague(monkeypatch):
         raise PrecisionError("known only roughly", Enclosure(0.25, 0.5))
 
     for name in ("epsilon", "delta"):
-        monkeypatch.setattr(f"shufflebounds.amplification.{name}", fails)
+        monkeypatch.setattr(f"shufflebounds.accounting.amplification.{name}", fails)
 
 
 @pytest.mark.parametrize(
@@ -375,8 +372,8 @@ def vague(monkeypatch):
 @pytest.mark.usefixtures("vague")
 def test_a_wide_enclosure_is_printed_and_reported(command, target):
     text = run(command, *AT_4, *target)
-    assert text.exit_code == Imprecise.exit_code
-    assert value(text.stdout, "may be claimed") == Decimal("0.5")
+    assert text.exit_code == PrecisionNotReached.exit_code
+    assert value(text.stdout, "upper bound") == Decimal("0.5")
     assert text.stderr.startswith("Error: ")
     assert "known only roughly" in text.stderr
     found = json.loads(run(command, *AT_4, *target, "--json").stdout)
@@ -388,9 +385,28 @@ def test_a_wide_enclosure_is_printed_and_reported(command, target):
 def test_a_curve_that_is_not_precise_says_where(tmp_path):
     path = tmp_path / "curve.csv"
     result = run("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "-o", str(path))
-    assert result.exit_code == Imprecise.exit_code
+    assert result.exit_code == PrecisionNotReached.exit_code
     assert re.fullmatch(r"Error: known only roughly, in curve .* at n = 1000\n", result.stderr)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("command", ["eps0", "users"])
+def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
+    """As where the engine cannot tell D from δ over a range of the answer."""
+    name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
+    monkeypatch.setattr(
+        f"shufflebounds.accounting.calibration.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
+    )
+    options = {
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    result = run(command, *options, "--json")
+    assert result.exit_code == PrecisionNotReached.exit_code
+    found = json.loads(result.stdout)
+    assert found["precise"] is False
+    assert found["upper_bound"] == {"lower": 100.0, "upper": 108.0}
+    assert "wider than the relative" in result.stderr
 
 
 # Curves.
@@ -401,26 +417,38 @@ CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "-
 def test_a_curve_is_the_table_of_the_library():
     result = succeed(*CURVE, "--points", "11", "--bound", "lower", "--bound", "blanket_bennett")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert tuple(rows[0]) == curves.COLUMNS
+    assert tuple(rows[0]) == curves.columns("epsilon")
     assert [row["bound"] for row in rows] == ["lower"] * 11 + ["blanket_bennett"] * 11
     for bound in ("lower", "blanket_bennett"):
-        spec = {
-            "experiment": "any",
-            "regime": "any",
-            "curve": "any",
-            "mechanism": {"type": "krr", "k": 10},
-            "eps0": 4.0,
-            "delta": 1e-6,
-            "bound": bound,
-            "n": {"start": 1000, "stop": 10_000, "points": 11},
-            "engine": "saddle",
-            "rtol": 1e-4,
-        }
+        specification = Specification(
+            BOUNDS[bound],
+            Reports(Mechanism("krr", (("k", 10),))),
+            Setting(eps0=4.0, delta=1e-6),
+            Axis("n", Grid(1000, 10_000, 11)),
+            numerics=Numerics(rtol=1e-4),
+        )
         mine = [row for row in rows if row["bound"] == bound]
-        theirs = curves.compute(spec)
-        assert [int(row["n"]) for row in mine] == [row.n for row in theirs]
-        for end in ("epsilon_lower", "epsilon_upper"):
-            assert [float(row[end]) for row in mine] == [getattr(row, end) for row in theirs]
+        theirs = curves.compute(curves.Name("any", "any", "any"), specification).points
+        assert [int(row["n"]) for row in mine] == [point.setting.n for point in theirs]
+        for end in ("lower", "upper"):
+            ends = [getattr(point.answer.enclosure, end) for point in theirs]
+            assert [float(row[f"epsilon_{end}"]) for row in mine] == ends
+        assert {row["digest"] for row in mine} == {specification.digest}
+
+
+def test_a_curve_may_run_along_eps0_or_be_one_of_delta():
+    along = ("--n", "1e4", "--delta", "1e-6", "--x", "eps0", "--start", "1", "--stop", "2")
+    result = succeed("curve", *KRR10, *along, "--points", "3", "--linear", "--bound", "upper")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["eps0"]) for row in rows] == [1.0, 1.5, 2.0]
+    for row in rows:
+        asked = answer("epsilon", *KRR10, "--eps0", row["eps0"], *along[:4], "--rtol", "1e-4")
+        assert asked["upper_bound"]["upper"] == float(row["epsilon_upper"])
+    profile = (*AT_4, "--x", "eps", "--start", "0.4", "--stop", "0.4", "--points", "1")
+    result = succeed("curve", *profile, "--quantity", "delta", "--bound", "upper")
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
+    assert float(row["delta_lower"]) <= DIVERGENCE * (1 + 1e-8)
+    assert float(row["delta_upper"]) >= DIVERGENCE * (1 - 1e-8)
 
 
 def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
@@ -446,22 +474,24 @@ def test_a_curve_is_written_and_drawn(tmp_path):
 
 def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("shufflebounds.figures.draw", lambda *args: drawn.extend(args))
+    monkeypatch.setattr("shufflebounds.plotting.curves.draw", lambda *args: drawn.extend(args))
     path = tmp_path / "curve.png"
     succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
-    table, [[panel]], paths = drawn
-    assert panel["title"] == r"KRR(k=10) at rate 0.5, with $\varepsilon_0$ = 4"
-    assert [line["label"] for line in panel["lines"]] == ["lower bound"]
-    assert {line["curve"] for line in panel["lines"]} == set(table["curve"])
+    table, layout, paths = drawn
+    [[panel]] = layout.panels
+    assert layout.title == "KRR(k=10) at rate 0.5"
+    assert panel.setting == r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"
+    assert [line.label for line in panel.lines] == ["lower bound"]
+    assert {line.curve.curve for line in panel.lines} == set(table["curve"])
     assert paths == [path]
 
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
-    assert tuple(looks.LOOKS) == specs.BOUNDS
-    bounds = [part for bound in specs.BOUNDS for part in ("--bound", bound)]
+    assert tuple(styles.STYLES) == tuple(BOUNDS)
+    bounds = [part for bound in BOUNDS for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
     result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(specs.BOUNDS)
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(BOUNDS)
     assert plot.read_bytes().startswith(b"%PDF")
 
 
@@ -477,7 +507,7 @@ def test_a_curve_of_laplace_keeps_its_caveat_out_of_the_table():
 
 def test_mechanisms_are_listed_with_their_parameters():
     listed = {entry["name"]: entry for entry in json.loads(succeed("mechanisms", "--json").stdout)}
-    assert list(listed) == randomizers.mechanism_names()
+    assert list(listed) == registry.mechanism_names()
     told = "number of values, at least 2"
     assert listed["krr"]["parameters"] == {
         "k": {"type": "int", "required": True, "default": None, "help": told}
@@ -490,7 +520,7 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert f"krr: {told}." in succeed("epsilon", "--help").output
 
 
-@pytest.mark.parametrize("name", randomizers.mechanism_names())
+@pytest.mark.parametrize("name", registry.mechanism_names())
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5}
     own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
@@ -517,12 +547,41 @@ class Coin(KRR):
 
 
 def test_a_new_mechanism_needs_no_edit_of_the_command(monkeypatch):
-    monkeypatch.setattr(randomizers, "mechanism_names", lambda: ["coin"])
-    monkeypatch.setattr(randomizers, "mechanism", lambda _: Coin)
-    command = click.command()(of_a_report(lambda report: click.echo(report.randomizer(1.0))))
+    monkeypatch.setattr(registry, "mechanism_names", lambda: ["coin"])
+    monkeypatch.setattr("shufflebounds.randomizers.description.mechanism", lambda _: Coin)
+    monkeypatch.setattr(registry, "mechanism", lambda _: Coin)
+    command = click.command()(
+        of_a_report(lambda report: click.echo(report.protocol(1.0).randomizer))
+    )
     options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25"]
     result = CliRunner().invoke(command, options)
     assert result.stdout == "Coin(k=2, eps0=1.0, bias=0.25)\n"
+
+
+def test_bounds_are_listed_with_what_they_are():
+    listed = {entry["name"]: entry for entry in json.loads(succeed("bounds", "--json").stdout)}
+    assert list(listed) == list(BOUNDS)
+    assert listed["lower"]["kind"] == "lower"
+    assert listed["clone"]["needs"] == "eps0 alone"
+    assert listed["erlingsson"]["quantities"] == ["epsilon"]
+    text = succeed("bounds").stdout
+    for name, entry in listed.items():
+        assert re.search(rf"^{name} .*\({entry['kind']}\)$", text, re.MULTILINE)
+        assert entry["source"] in text
+
+
+def test_a_plot_without_its_libraries_is_refused_before_any_work(tmp_path, monkeypatch):
+    missing = {"seaborn", "pandas"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name in missing else "there"
+    )
+    monkeypatch.setattr(curves, "compute", lambda *_: pytest.fail("worked"))
+    result = run(*CURVE, "--plot", str(tmp_path / "curve.png"))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: --plot needs pandas, seaborn, which are not installed: "
+        "pip install 'shufflebounds[plot]'\n"
+    )
 
 
 # Mistakes.
@@ -552,7 +611,7 @@ MISTAKES = {
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],
-        "--domain-size is no parameter of krr, which has only --k",
+        "--domain-size is not a parameter of krr, which has only --k",
     ),
     "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
     "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),
@@ -614,7 +673,22 @@ MISTAKES = {
     "an unknown bound": (["curve", *options(n=None, bound="uper")], "did you mean upper"),
     "no directory": (["curve", *options(n=None, output="/nowhere/x.csv")], "'/nowhere'"),
     "a directory": (["curve", *options(n=None, output="/")], "is a directory"),
-    "another format": (["curve", *options(n=None, plot="x.svg")], "must end in .pdf or .png"),
+    "a curve along eps0 of nobody": (
+        ["curve", *options(n=None, eps0=None, x="eps0", start="1", stop="2")],
+        "n is missing; a curve of epsilon along eps0 needs delta, n",
+    ),
+    "a curve along what does not matter": (
+        ["curve", *options(n=None, x="eps", start="1", stop="2")],
+        "x must be one of delta, eps0, n for the quantity epsilon, got eps",
+    ),
+    "no delta of a closed form": (
+        ["curve", *options(n=None, delta=None, eps="1", quantity="delta", bound="erlingsson")],
+        "quantity must be one of epsilon for the bound erlingsson, got 'delta'",
+    ),
+    "another format": (
+        ["curve", *options(n=None, plot="x.gif")],
+        "must end in .pdf or .png or .svg",
+    ),
 }
 
 
@@ -632,7 +706,7 @@ def test_a_failed_write_is_a_mistake(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(curves, "write", full)
+    monkeypatch.setattr(curves, "write_all", full)
     result = run(*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
     assert result.exit_code == 2
     assert re.fullmatch(r"Error: cannot write '.*': No space left on device\n", result.stderr)
