@@ -47,10 +47,14 @@ CHOOSERS = frozenset(
 _CURVE = (
     "_version",
     "bounds.base",
+    "bounds.registry",
     "experiments.axis",
     "experiments.curve",
     "experiments.specification",
     "experiments.storage",
+    "protocols.single_message",
+    "randomizers.description",
+    "randomizers.registry",
     "setting",
 )
 # What every table goes through.
@@ -63,7 +67,6 @@ def of_curve(specification: Specification) -> list[Path]:
     names = [*(f"{PACKAGE}.{name}" for name in _CURVE), bound.module]
     if bound.knows_mechanism or reports.is_composed:
         names += [
-            f"{PACKAGE}.protocols.single_message",
             f"{PACKAGE}.randomizers.composed",
             *_of_mechanisms([reports.mechanism]),
         ]
@@ -111,7 +114,7 @@ def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
     classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
     modules = [found.__module__ for found in classes]
     own = [module for module in modules if module.partition(".")[0] == PACKAGE]
-    return [f"{PACKAGE}.randomizers.description", *own]
+    return [*(f"{PACKAGE}.randomizers.{name}" for name in ("description", "registry")), *own]
 
 
 @cache

@@ -15,9 +15,13 @@ or_exit(
     (ROOT if IS_MODULE else Path()) / "config",
 )
 # Later files, and options, are merged into the first one.
-CONFIG_SOURCE = " with ".join(
-    ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
-    + (["--config"] if workflow.config_settings.config else [])
+CONFIG_SOURCE = (
+    "the configuration of the module"
+    if IS_MODULE
+    else " with ".join(
+        ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
+        + (["--config"] if workflow.config_settings.config else [])
+    )
 )
 # Jobs, which read the configuration again, need not check it again.
 PLAN = (

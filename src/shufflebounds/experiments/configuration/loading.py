@@ -34,6 +34,8 @@ def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
 
 def paper_source(name: str, source: str = "config.yaml") -> str:
     """What a paper's mistakes are said to be in."""
+    if "config.yaml" not in source:  # that of a module, which comes whole
+        return f"{source}, {name}"
     return source.replace("config.yaml", f"config/{name}.yaml", 1)
 
 
