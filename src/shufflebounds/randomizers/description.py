@@ -210,7 +210,7 @@ def _parsed(name: str, description: object, levels: int) -> Description:
             Part(
                 _parsed(f"parts[{i}].mechanism", part["mechanism"], levels - 1),
                 share,
-                part.get("weight"),
+                _weight(i, part) if kind == "parallel" else None,
             )
             for i, (part, share) in enumerate(zip(parts, shares, strict=True))
         )
@@ -277,6 +277,10 @@ def _parallel_shares(parts: Sequence[Mapping]) -> list[float]:
     if max(shares) != 1.0:
         raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")
     return shares
+
+
+def _weight(i: int, part: Mapping) -> float:
+    return validation.probability(f"parts[{i}].weight", part["weight"])
 
 
 def _share(i: int, part: Mapping, default: float) -> float:
