@@ -23,7 +23,13 @@ from shufflebounds.experiments.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.experiments.configuration.sentences import sentences, suggestion
+from shufflebounds.experiments.configuration.sentences import (
+    number_hint,
+    sentences,
+    shown,
+    suggestion,
+)
+from shufflebounds.experiments.specification import needed
 from shufflebounds.papers.registry import research
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -101,14 +107,19 @@ def _axis_faults(entry: PaperEntry) -> Iterator[str]:
         try:
             axes.parse(x)
         except ValueError as error:
-            yield _axis_sentence(place, next(iter(x), ""), str(error))
+            yield _axis_sentence(place, x, str(error))
 
 
-def _axis_sentence(place: str, axis: str, sentence: str) -> str:
+def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
     """A sentence of `axes.parse` with its place in the file before it."""
-    subject = sentence.partition(" ")[0]
-    if subject in ("start", "stop", "points", "spacing"):
-        return f"{place}x.{axis}.{sentence}"
+    axis, values = next(iter(x.items()), ("", None))
+    subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
+    if isinstance(values, Mapping) and subject in values:
+        hint = number_hint(values[subject], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{axis}.{sentence}{hint}"
+    if isinstance(values, list) and index:
+        hint = number_hint(values[int(index)], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{sentence}{hint}"
     return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
 
 
@@ -162,10 +173,10 @@ def _shape_faults(place: str, mechanism: Mapping[str, Any]) -> Iterator[str]:
         return
     parts = mechanism.get("parts", [])
     if not isinstance(parts, list):
-        yield f"{place}.parts is {parts!r}; it must be a list that is not empty"
+        yield f"{place}.parts is {shown(parts)}; it must be a list that is not empty"
     for i, part in enumerate(parts):
         if not isinstance(part, Mapping):
-            yield f"{place}.parts[{i}] is {part!r}; it must be a mapping"
+            yield f"{place}.parts[{i}] is {shown(part)}; it must be a mapping"
         if "mechanism" not in part:
             yield f"{place}.parts[{i}].mechanism is missing; it must be text"
 
@@ -204,6 +215,7 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
         yield from _unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
         yield from _unknown_in(f"{place}.regimes", experiment.regimes, entry.regimes)
         yield from _unknown_in(f"{place}.curves", experiment.curves, entry.curves)
+    yield from _missing_settings(entry)
     mechanisms = plan.mechanisms(entry)
     seen = set()
     for name, experiment in entry.experiments.items():
@@ -225,6 +237,20 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                     yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
 
 
+def _missing_settings(entry: PaperEntry) -> Iterator[str]:
+    """What a curve needs and neither its axis nor any setting gives."""
+    for name, experiment in entry.experiments.items():
+        given = {*(experiment.x or entry.x)}
+        for regime in experiment.regimes:
+            known = given | plan.setting_of(entry, experiment, regime).given().keys()
+            for curve in experiment.curves:
+                for missing in sorted(needed(entry.curves[curve].quantity) - known):
+                    yield (
+                        f"experiments.{name}: curve {curve} in regime {regime} needs {missing}, "
+                        f"which must be in regimes.{regime}, experiments.{name}.setting or setting"
+                    )
+
+
 def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
     kinds = research(paper).tables
     for name, given in entry.tables.items():
@@ -239,9 +265,21 @@ def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         except ValidationError as error:
             yield from sentences(error, kind.parameters, content, place)
             continue
-        yield from _unknown_in(f"{place}: mechanism", kind.mechanisms(parameters), entry.mechanisms)
         for mechanism in kind.mechanisms(parameters):
+            yield from _unknown(
+                f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
+            )
             yield from _unbuilt(place, entry, mechanism, content)
+
+
+def _key_of(value: str, content: Mapping[str, Any]) -> str:
+    """Where a value stands in a table's entry."""
+    for key, found in content.items():
+        if found == value:
+            return key
+        if isinstance(found, list) and value in found:
+            return f"{key}[{found.index(value)}]"
+    raise KeyError(value)
 
 
 def _unbuilt(
@@ -300,6 +338,9 @@ def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
         yield f"{place} must have either experiments and curves, or lines, or a table, got {has}"
     if figure.table is None and figure.regimes is None:
         yield f"{place}.regimes is missing; it must be a list that is not empty"
+    for key in ("regimes", "ratio", "transform"):
+        if figure.table is not None and getattr(figure, key) is not None:
+            yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
 
 
 def _look_faults(place: str, figure: Figure) -> Iterator[str]:
@@ -327,14 +368,14 @@ def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:
 
 def _claim_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
     known = research(paper).claims
-    for claim, shown in entry.claims.items():
+    for claim, figures in entry.claims.items():
         if claim not in known:
             yield (
                 f"claims.{claim} is not a claim of this paper{suggestion(claim, known)}; "
                 f"its claims are {', '.join(known) or 'none'}"
             )
         drawn = [name for name, figure in entry.figures.items() if figure.table is None]
-        yield from _unknown_in(f"claims.{claim}", shown, drawn)
+        yield from _unknown_in(f"claims.{claim}", figures, drawn)
 
 
 def _style_faults(entry: PaperEntry) -> Iterator[str]:
@@ -361,6 +402,6 @@ def _unknown_in(place: str, values: Iterable[str], allowed: Collection[str]) -> 
 def _unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
     if not isinstance(value, str) or value not in allowed:
         yield (
-            f"{place} is {value!r}{suggestion(value, allowed)}; "
+            f"{place} is {shown(value)}{suggestion(value, allowed)}; "
             f"it must be one of {', '.join(allowed) or 'none'}"
         )
