@@ -63,7 +63,7 @@ def files_run(action) -> set[str]:
 
 
 def run_by_job(one: Specification, path: Path) -> set[str]:
-    """Files that a curve's job runs: what it is told it reads first, and what it finds it writes."""
+    """Files that a curve's job runs, which reads what it is told and writes what it finds."""
     text = one.text()
     return files_run(lambda: curve.write(curve.compute(NAME, specification.read(text)), path))
 

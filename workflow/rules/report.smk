@@ -3,7 +3,9 @@
 # Snakemake takes the name itself, at the beginning of a line, for the directive.
 in_report = report
 
-FORMATS = {"pdf": "PDF, for print", "png": "PNG", "svg": "SVG, for the web"}
+# Of several, the report shows first what comes first by alphabet.
+FORMATS = {"png": "PNG", "pdf": "print (PDF)", "svg": "web (SVG)"}
+PAGE = "Page"
 DATA = "data (CSV)"
 CLAIMS_TITLE = "The paper's claims, measured"
 
@@ -38,7 +40,7 @@ def page_labels(wildcards):
     name = wildcards.page.removeprefix("tables/")
     tables = PLAN.papers[wildcards.paper].tables
     title = tables[name].kind.title if name in tables else CLAIMS_TITLE
-    return {"table": title, "format": "page"}
+    return {"table": title, "format": PAGE}
 
 
 def page_group(wildcards):

@@ -3,7 +3,7 @@
 from snakemake.io import IOFile
 from snakemake.logging import logger
 
-import reasons
+import messages
 import stale
 
 from shufflebounds.experiments import curve as curve_files
@@ -56,10 +56,11 @@ def refuse_stale(verify, path):
 
 
 def tell_briefly(record):
-    """Of the messages of a run, let those on why a job runs name one file, not a hundred."""
-    if hasattr(record, "reason"):
-        record.reason = reasons.brief(record.reason)
-    return True
+    """Say of a job why it runs where an edit is the reason; leave out what tells nothing."""
+    if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
+        reason = messages.why(record.reason)
+        record.rule_msg += f"\n    {reason}" if reason else ""
+    return not messages.is_noise(record.msg)
 
 
 # How an importing workflow's run looks is its own affair.

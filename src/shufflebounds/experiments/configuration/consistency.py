@@ -6,6 +6,7 @@ parameters that the library must accept, and combinations that make no sense.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -24,6 +25,7 @@ from shufflebounds.experiments.configuration.models import (
     RootEntry,
 )
 from shufflebounds.experiments.configuration.sentences import (
+    COMMAND_LINE_HINT,
     number_hint,
     sentences,
     shown,
@@ -39,7 +41,7 @@ _LONGEST_SENTENCE = 1000
 # In one composition, however deep.
 _MOST_MECHANISMS = 1000
 # Within --config, Snakemake takes every value for text.
-_TEXT_HINT = "YAML reads this as text"
+_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
 
 
 def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
@@ -53,7 +55,10 @@ def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
 def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
     """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{source}: the file must be a mapping that is not empty")
+        sentence = "the file must be a mapping that is not empty"
+        if isinstance(content, str):
+            sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
+        raise ConfigError(_line(source, sentence))
     try:
         entry = PaperEntry.model_validate(dict(content))
     except ValidationError as error:
@@ -65,7 +70,7 @@ def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperE
 
 def _line(source: str, sentence: str) -> str:
     """A sentence on one line, whatever texts of the file it repeats."""
-    if "--config" in source.split() and _TEXT_HINT in sentence:
+    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
         sentence += "; within --config every value is text, so put it into a file for --configfile"
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
     return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"

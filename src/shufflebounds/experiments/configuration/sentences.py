@@ -27,6 +27,10 @@ _LIMITS = {
 }
 _NOT_EMPTY = ("minItems", "minProperties", "minLength")
 
+COMMAND_LINE_HINT = (
+    " (on the command line this is text: YAML wants a blank after each colon, or use --configfile)"
+)
+
 # Characters of a value that a sentence repeats.
 _LONGEST_SHOWN = 80
 
@@ -51,8 +55,11 @@ def _sentence(
         return f"{where} is missing; it must be {_allowed(_fragment(model, steps))}"
     if kind == "extra_forbidden":
         known = list(_properties(_fragment(model, steps[:-1])))
+        # As in {delta:0.1}, which is a key without a value.
+        colon = " (YAML wants a blank after each colon)" if ":" in str(steps[-1]) else ""
         return (
-            f"{_within(parent, steps[-1])} is not a known key{suggestion(steps[-1], known)}; "
+            f"{_within(parent, steps[-1])} is not a known key"
+            f"{colon or suggestion(steps[-1], known)}; "
             f"the keys here are {', '.join(known)}"
         )
     if "[key]" in mistake["loc"]:
@@ -176,12 +183,8 @@ def number_hint(value: object, wanted: str) -> str:
 
 def _mapping_hint(value: object, wanted: set[str]) -> str:
     """Where a mapping on the command line has become text."""
-    if wanted & {"object", "array"} and isinstance(value, str) and value.lstrip()[:1] in "{[":
-        return (
-            " (on the command line this is text: YAML wants a blank after each colon, "
-            "or use --configfile)"
-        )
-    return ""
+    brackets = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return COMMAND_LINE_HINT if brackets and wanted & {"object", "array"} else ""
 
 
 def suggestion(value: object, allowed: Iterable[str]) -> str:

@@ -92,7 +92,14 @@ def _introduction() -> str:
 
 
 _HERE = __name__
-_TABLES = (f"{_HERE}.decomposition_tables", "shufflebounds.randomizers.registry")
+# The paper's mechanisms, which its tables ask for by name.
+_TABLES = (
+    f"{_HERE}.decomposition_tables",
+    *(
+        f"shufflebounds.randomizers.{name}"
+        for name in ("registry", "krr", "blh", "rappor", "oue", "hadamard")
+    ),
+)
 
 RESEARCH = Research(
     tables={
