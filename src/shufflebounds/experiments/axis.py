@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from shufflebounds import validation
@@ -114,7 +115,7 @@ class Axis:
         except ValueError as error:
             raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
 
-    @property
+    @cached_property
     def values(self) -> tuple[float, ...]:
         """The values, in the order of the curve."""
         return self.grid.values(self.name) if isinstance(self.grid, Grid) else self.grid

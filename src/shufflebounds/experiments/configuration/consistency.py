@@ -56,7 +56,7 @@ def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperE
     """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
     if not isinstance(content, Mapping):
         sentence = "the file must be a mapping that is not empty"
-        if isinstance(content, str):
+        if isinstance(content, str) and "--config" in source.split():
             sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
         raise ConfigError(_line(source, sentence))
     try:
@@ -222,13 +222,14 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
         yield from _unknown_in(f"{place}.curves", experiment.curves, entry.curves)
     yield from _missing_settings(entry)
     mechanisms = plan.mechanisms(entry)
-    seen = set()
+    seen: set[object] = set()
     for name, experiment in entry.experiments.items():
+        axis, mechanism = plan.axis_of(entry, experiment), mechanisms[experiment.mechanism]
         for regime in experiment.regimes:
             for curve in experiment.curves:
                 try:
                     wanted = plan.specification(
-                        entry, mechanisms[experiment.mechanism], experiment, regime, curve, numerics
+                        entry, mechanism, axis, experiment, regime, curve, numerics
                     )
                     # What decides whether it can be computed; most curves share it with others.
                     bound = wanted.bound.name if numerics.engine == "exact" else ""
@@ -237,7 +238,9 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                     if key not in seen and not looks_at_none:
                         seen.add(key)
                         wanted.check()
-                    list(wanted.settings)
+                    if (points := (wanted.setting, wanted.axis)) not in seen:
+                        seen.add(points)
+                        list(wanted.settings)
                 except ValueError as error:
                     yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
 
