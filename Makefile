@@ -37,10 +37,12 @@ rulegraph: $(VENV)/.installed
 
 # The page of claims as the repository shows it, from a full reproduction.
 claims: reproduce
-	cp results/claims.md docs/claims.md
+	cp results/su2026/claims.md docs/claims.md
 
+# All but the page in each folder that says what goes there.
 clean:
-	rm -rf results figures .snakemake
+	find results figures -mindepth 1 ! -path results/README.md ! -path figures/README.md -delete
+	rm -rf .snakemake
 
 # Stamps: the environment is brought up to date when what it was made from changes.
 $(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip

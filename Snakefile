@@ -16,27 +16,32 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/snakemake_internals.smk"
+include: "workflow/rules/inputs.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
     """Every curve, figure, table and claim of every paper."""
     default_target: True
-    message:
-        "everything of every paper"
     input:
         every_output(),
-
-
-for paper in PLAN.papers:
-
-    rule:
-        name:
-            paper
-        input:
-            outputs(paper),
+    message:
+        "everything of every paper"
 
 
 include: "workflow/rules/curves.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/claims.smk"
+
+
+for paper in PLAN.papers:
+    require_free(paper)
+
+    rule:
+        name:
+            paper
+        input:
+            outputs(paper),
+        message:
+            f"everything of {paper}"

@@ -25,7 +25,7 @@ def join(config: dict[str, Any], folder: Path, *, override: bool) -> None:
         if not isinstance(name, str) or not file.is_file() or (name in config and not override):
             continue
         yaml_files.check(file, f"config/{file.name}")
-        content = yaml.load(file.read_text(encoding="utf-8"), _LOADER)
+        content = _LOADER(file.read_text(encoding="utf-8")).get_single_data()
         config[name] = _merged(content, config.get(name, {}))
 
 

@@ -14,9 +14,7 @@ from shufflebounds.experiments.plan import Paper
 from shufflebounds.papers.claims import Evidence
 
 
-def curves(
-    paper: Paper, names: Sequence[Name], paths: Sequence[str]
-) -> dict[Name, pd.DataFrame]:
+def curves(paper: Paper, names: Sequence[Name], paths: Sequence[str]) -> dict[Name, pd.DataFrame]:
     """The tables of some curves.
 
     Raises ValueError, which tells how to make it anew, for a file that is not the curve wanted.

@@ -47,12 +47,18 @@ CHOOSERS = frozenset(
 _CURVE = (
     "_version",
     "bounds.base",
+    "bounds.registry",
     "experiments.axis",
     "experiments.curve",
     "experiments.specification",
     "experiments.storage",
+    "protocols.single_message",
+    "randomizers.description",
+    "randomizers.registry",
     "setting",
 )
+# What every table goes through.
+_TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 
 
 def of_curve(specification: Specification) -> list[Path]:
@@ -61,7 +67,6 @@ def of_curve(specification: Specification) -> list[Path]:
     names = [*(f"{PACKAGE}.{name}" for name in _CURVE), bound.module]
     if bound.knows_mechanism or reports.is_composed:
         names += [
-            f"{PACKAGE}.protocols.single_message",
             f"{PACKAGE}.randomizers.composed",
             *_of_mechanisms([reports.mechanism]),
         ]
@@ -74,7 +79,8 @@ def of_table(table: Table) -> list[Path]:
     """Library files behind a table."""
     kind = table.kind
     engine = [f"{PACKAGE}.divergence.{table.context.numerics.engine}"] * kind.uses_numerics
-    return closure([*kind.modules, *_of_mechanisms(table.mechanisms), *engine])
+    own = [*kind.modules, kind.compute.__module__, kind.page.__module__]
+    return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
 
 
 def of_claims(modules: Iterable[str]) -> list[Path]:
@@ -87,6 +93,17 @@ def of_figures() -> list[Path]:
     return closure([f"{PACKAGE}.plotting.curves", f"{PACKAGE}.experiments.curve"])
 
 
+def of_drawn_table(table: Table) -> list[Path]:
+    """Library files behind the figure of a table."""
+    kind = table.kind
+    return closure([*_TABLE, *kind.draw_modules, kind.draw.__module__, f"{PACKAGE}.plotting.theme"])
+
+
+def of_pages() -> list[Path]:
+    """Library files behind the HTML of a page."""
+    return closure([f"{PACKAGE}.experiments.files"])
+
+
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
     return list(_closure(frozenset(names)))
@@ -97,7 +114,7 @@ def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
     classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
     modules = [found.__module__ for found in classes]
     own = [module for module in modules if module.partition(".")[0] == PACKAGE]
-    return [f"{PACKAGE}.randomizers.description", *own]
+    return [*(f"{PACKAGE}.randomizers.{name}" for name in ("description", "registry")), *own]
 
 
 @cache

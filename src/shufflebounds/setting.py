@@ -20,7 +20,10 @@ class OverN:
 
     def at(self, n: int) -> float:
         """δ for n users; ValueError where it is not a probability below 1."""
-        return validation.delta(self.share / n)
+        try:
+            return validation.delta(self.share / n)
+        except ValueError as error:
+            raise ValueError(f"{error}, which is {self.share!r}/n at n = {n}") from None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import tomllib
 import xml.etree.ElementTree as ET
@@ -108,7 +109,8 @@ def drawn() -> set[tuple[str, str]]:
 def test_the_picture_of_the_workflow_is_current(tmp_path):
     """If this fails: make rulegraph."""
     checkout = Checkout.make(tmp_path / "checkout")
-    (checkout.path / "config.yaml").write_text(text("config.yaml"), encoding="utf-8")
+    shutil.copy(ROOT / "config.yaml", checkout.path)
+    shutil.copytree(ROOT / "config", checkout.path / "config", dirs_exist_ok=True)
     run = checkout.snakemake("--rulegraph", "dot")
     assert run.returncode == 0, run.stderr
     labels = dict(re.findall(r'(\d+)\[label = "(\w+)"', run.stdout))

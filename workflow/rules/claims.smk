@@ -1,18 +1,3 @@
-def claimed(pattern):
-    """Files of every curve that a claim of the paper is measured on."""
-
-    def of_paper(wildcards):
-        curves = PLAN.papers[wildcards.paper].claimed_curves
-        return files(pattern, wildcards.paper, curves)
-
-    return of_paper
-
-
-def claim_sources(wildcards):
-    modules = research(wildcards.paper).claim_modules
-    return relative(sources.of_claims(modules))
-
-
 rule claims:
     """Say of each claim of a paper whether the curves show it."""
     input:
@@ -22,13 +7,13 @@ rule claims:
         benchmarks=claimed(CURVE_BENCHMARK),
     output:
         csv=report(
-            CLAIMS + ".csv",
+            f"{CLAIMS}.csv",
             caption="../report/table.rst",
-            category="{paper}",
+            category=paper_title,
             subcategory="Claims",
-            labels={"table": "The paper's claims, measured", "format": "data (CSV)"},
+            labels={"table": CLAIMS_TITLE, "format": DATA},
         ),
-        page=CLAIMS + ".md",
+        page=f"{CLAIMS}.md",
     log:
         "results/{paper}/logs/claims.log",
     benchmark:

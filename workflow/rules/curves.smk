@@ -1,10 +1,3 @@
-def curve_sources(wildcards):
-    wanted = specification(wildcards)
-    name = Name(wildcards.experiment, wildcards.regime, wildcards.curve)
-    refuse_stale(verify_curve(name, wanted), made(CURVE, **wildcards))
-    return relative(sources.of_curve(wanted))
-
-
 rule curve:
     """Compute one bound of one experiment in one regime along its whole axis."""
     input:

@@ -1,4 +1,4 @@
-"""What all rules share: the plan of the run, where its parts end up, and what jobs are told."""
+"""What all rules share: the plan of the run, and where its parts end up."""
 
 import functools
 import os
@@ -15,9 +15,13 @@ or_exit(
     (ROOT if IS_MODULE else Path()) / "config",
 )
 # Later files, and options, are merged into the first one.
-CONFIG_SOURCE = " with ".join(
-    ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
-    + (["--config"] if workflow.config_settings.config else [])
+CONFIG_SOURCE = (
+    "the configuration of the module"
+    if IS_MODULE
+    else " with ".join(
+        ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
+        + (["--config"] if workflow.config_settings.config else [])
+    )
 )
 # Jobs, which read the configuration again, need not check it again.
 PLAN = (
@@ -56,7 +60,9 @@ def outputs(name):
     """Everything that is made for one paper."""
     paper = PLAN.papers[name]
     curves = files(CURVE, name, paper.curves)
-    figures = [f"figures/{name}/{figure}.{kind}" for figure in paper.figures for kind in PLAN.formats]
+    figures = [
+        f"figures/{name}/{figure}.{kind}" for figure in paper.figures for kind in PLAN.formats
+    ]
     tables = [
         f"results/{name}/tables/{table}.{kind}"
         for table in paper.tables
@@ -75,29 +81,3 @@ def files(pattern, paper, curves):
         pattern.format(paper=paper, experiment=c.experiment, regime=c.regime, curve=c.curve)
         for c in curves
     ]
-
-
-def part(wildcards, parts, kind, name):
-    """A part of a paper's plan; the run ends with a sentence where it has none of that name."""
-    found = getattr(PLAN.papers[wildcards.paper], parts).get(name)
-    if found is None:
-        # The sentence alone: Snakemake would add places in this file to an exception.
-        sys.exit(f"config/{wildcards.paper}.yaml asks for no {kind} {name}")
-    return found
-
-
-def specification(wildcards):
-    name = Name(wildcards.experiment, wildcards.regime, wildcards.curve)
-    return part(wildcards, "curves", "curve", name)
-
-
-def relative(paths):
-    """As seen from the working directory: a checkout that moves must not rerun everything.
-
-    Marked as local, since the prefix of a module is for what it makes, not for its own files.
-    """
-    return [local(from_here(path)) for path in paths]
-
-
-# Every job lists some of the same files.
-from_here = functools.cache(os.path.relpath)

@@ -1,11 +1,13 @@
 """What needs names that are Snakemake's own affair (of the version that is pinned)."""
 
 from snakemake.io import IOFile
+from snakemake.logging import logger
+
+import messages
+import stale
 
 from shufflebounds.experiments import curve as curve_files
 from shufflebounds.papers import table_stamp
-
-import stale
 
 # The place of an output: below the prefix where this workflow is a module that has one.
 placed = workflow.modifier.modify_path
@@ -22,7 +24,7 @@ def stamped_files():
         for name, wanted in paper.curves.items():
             yield verify_curve(name, wanted), made(CURVE, paper=paper.name, **vars(name))
         for table in paper.tables.values():
-            path = made(TABLE + ".csv", paper=paper.name, table=table.name)
+            path = made(f"{TABLE}.csv", paper=paper.name, table=table.name)
             yield verify_table(table), path
 
 
@@ -51,6 +53,25 @@ def refuse_stale(verify, path):
         every = [made for verify, made in stamped_files() if stale.fault(verify, made, recorded)]
         # The sentence alone: Snakemake would add places in this file to an exception.
         sys.exit(stale.refusal(every, fault))
+
+
+def tell_briefly(record):
+    """Say of a job why it runs where an edit is the reason; leave out what tells nothing."""
+    if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
+        reason = messages.why(record.reason)
+        record.rule_msg += f"\n    {reason}" if reason else ""
+    return not messages.is_noise(record.msg)
+
+
+# How an importing workflow's run looks is its own affair.
+if not IS_MODULE:
+    logger.addFilter(tell_briefly)
+
+
+def require_free(name):
+    """End the run where a paper is called like a rule."""
+    if workflow.is_rule(name):
+        sys.exit(f"config.yaml: papers names {name}, which is the name of a rule")
 
 
 onstart:

@@ -1,31 +1,17 @@
-def table(wildcards):
-    return part(wildcards, "tables", "table", wildcards.table)
-
-
-def table_sources(wildcards):
-    wanted = table(wildcards)
-    refuse_stale(verify_table(wanted), made(TABLE + ".csv", **wildcards))
-    return relative(sources.of_table(wanted))
-
-
-def table_labels(wildcards, kind):
-    return {"table": table(wildcards).kind.title, "format": kind}
-
-
 rule table:
     """Compute one table of a paper."""
     input:
         sources=table_sources,
     output:
         csv=report(
-            TABLE + ".csv",
+            f"{TABLE}.csv",
             caption="../report/table.rst",
-            category="{paper}",
+            category=paper_title,
             subcategory="Tables",
-            labels=functools.partial(table_labels, kind="data (CSV)"),
+            labels=table_labels,
         ),
-        page=TABLE + ".md",
-        latex=TABLE + ".tex",
+        page=f"{TABLE}.md",
+        latex=f"{TABLE}.tex",
     log:
         "results/{paper}/logs/tables/{table}.log",
     benchmark:
@@ -44,26 +30,17 @@ rule table:
         "../scripts/table.py"
 
 
-def page_labels(wildcards):
-    name = wildcards.page.removeprefix("tables/")
-    kinds = PLAN.papers[wildcards.paper].tables
-    title = kinds[name].kind.title if name in kinds else "The paper's claims, measured"
-    return {"table": title, "format": "page"}
-
-
 rule page:
     """Make HTML of a page that goes with a table, for the report, which shows no Markdown."""
     input:
-        sources=relative(
-            [ROOT / "workflow" / "html_page.py", *sources.closure(["shufflebounds.experiments.files"])]
-        ),
+        sources=page_sources(),
         page="results/{paper}/{page}.md",
     output:
         html=report(
             "results/{paper}/{page}.html",
             caption="../report/table.rst",
-            category="{paper}",
-            subcategory=lambda wildcards: "Claims" if wildcards.page == "claims" else "Tables",
+            category=paper_title,
+            subcategory=page_group,
             labels=page_labels,
         ),
     log:

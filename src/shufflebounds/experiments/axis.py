@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from shufflebounds import validation
@@ -92,14 +94,28 @@ class Axis:
 
     def __post_init__(self) -> None:
         validation.choice("x", self.name, NAMES)
+        # Ends first: a mistake is told of what was written, not of what lies between.
+        ends = (
+            {"start": self.grid.start, "stop": self.grid.stop}
+            if isinstance(self.grid, Grid)
+            else {}
+        )
+        for end, value in ends.items():
+            self._check(value, end)
         if not self.values:
             raise ValueError(f"{self.name} must hold at least one value, got none")
-        if len(set(self.values)) < len(self.values):
-            raise ValueError(f"{self.name} must hold distinct values, got some of them twice")
-        for value in self.values:
-            Setting(**{self.name: value})
+        for i, value in enumerate(self.values):
+            self._check(value, self.name if ends else f"{self.name}[{i}]")
+        if twice := [value for value, count in Counter(self.values).items() if count > 1]:
+            raise ValueError(f"{self.name} must hold distinct values, got {twice[0]!r} twice")
 
-    @property
+    def _check(self, value: float, called: str) -> None:
+        try:
+            Setting(**{self.name: value})
+        except ValueError as error:
+            raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
+
+    @cached_property
     def values(self) -> tuple[float, ...]:
         """The values, in the order of the curve."""
         return self.grid.values(self.name) if isinstance(self.grid, Grid) else self.grid

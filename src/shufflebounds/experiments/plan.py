@@ -16,6 +16,7 @@ from typing import Any
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.experiments import axis as axes
+from shufflebounds.experiments.axis import Axis
 from shufflebounds.experiments.configuration.models import (
     Experiment,
     Figure,
@@ -182,19 +183,19 @@ def specifications(entry: PaperEntry, numerics: Numerics) -> Iterator[tuple[Name
     """Every curve of a paper."""
     known = mechanisms(entry)
     for name, experiment in entry.experiments.items():
+        axis, mechanism = axis_of(entry, experiment), known[experiment.mechanism]
         for regime in experiment.regimes:
             for curve in experiment.curves:
                 yield (
                     Name(name, regime, curve),
-                    specification(
-                        entry, known[experiment.mechanism], experiment, regime, curve, numerics
-                    ),
+                    specification(entry, mechanism, axis, experiment, regime, curve, numerics),
                 )
 
 
 def specification(
     entry: PaperEntry,
     mechanism: Description,
+    axis: Axis,
     experiment: Experiment,
     regime: str,
     curve: str,
@@ -206,11 +207,16 @@ def specification(
         bound=bound(drawn.bound),
         reports=Reports(mechanism, drawn.k_joint),
         setting=setting_of(entry, experiment, regime),
-        axis=axes.parse(experiment.x or entry.x),
+        axis=axis,
         quantity=drawn.quantity,
         distance=drawn.distance,
         numerics=numerics,
     )
+
+
+def axis_of(entry: PaperEntry, experiment: Experiment) -> Axis:
+    """What varies along the curves of an experiment."""
+    return axes.parse(experiment.x or entry.x)
 
 
 def setting_of(entry: PaperEntry, experiment: Experiment, regime: str) -> Setting:

@@ -106,7 +106,7 @@ class Specification:
                 f"{self.bound.name}, got {self.quantity!r}"
             )
         # What the quantity does not depend on, or the axis gives, is no part of it.
-        wanted = {*QUANTITIES[self.quantity], "eps0"}
+        wanted = needed(self.quantity)
         left_open = {name: None for name in NAMES if name not in wanted - {self.axis.name}}
         object.__setattr__(self, "setting", self.setting.at(**left_open))
         if self.axis.name not in wanted:
@@ -180,6 +180,11 @@ class Specification:
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for `plain`."""
         return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+
+
+def needed(quantity: str) -> set[str]:
+    """Names of what the axis and the setting of a curve must give together."""
+    return {*QUANTITIES[quantity], "eps0"}
 
 
 def read(text: str) -> Specification:

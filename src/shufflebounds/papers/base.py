@@ -45,7 +45,7 @@ class TableKind:
 
     ``modules`` are those of the library that decide its content. ``mechanisms`` names the
     mechanisms of some parameters, and ``uses_numerics`` says whether engine and width matter. Where
-    ``draw`` is given, a figure may show the table.
+    ``draw`` is given, a figure may show the table; ``draw_modules`` decide how it looks.
     """
 
     title: str
@@ -56,6 +56,7 @@ class TableKind:
     mechanisms: Callable[[Any], tuple[str, ...]] = lambda _: ()
     uses_numerics: bool = False
     draw: Callable[[pd.DataFrame, str], Figure] | None = None
+    draw_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -90,9 +90,10 @@ class Part:
         weight = {} if self.weight is None else {"weight": self.weight}
         return {"mechanism": self.mechanism.plain(), **weight, "share": self.share}
 
-    def __str__(self) -> str:
+    def text(self, usual_share: float) -> str:
+        """How a composition lists it; its share is told where it is not the usual one."""
         weight = "" if self.weight is None else f"{self.weight} "
-        share = "" if self.share == 1 else f" at {self.share} eps0"
+        share = "" if self.share == usual_share else f" at {self.share} eps0"
         return f"{weight}{self.mechanism}{share}"
 
 
@@ -111,8 +112,8 @@ class _OfParts:
             for i, part in enumerate(self.parts)
         ]
 
-    def _listed(self) -> str:
-        return ", ".join(map(str, self.parts))
+    def _listed(self, usual_share: float) -> str:
+        return ", ".join(part.text(usual_share) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ class JointOf(_OfParts):
         return {"type": "joint", "parts": [part.plain() for part in self.parts]}
 
     def __str__(self) -> str:
-        return f"joint({self._listed()})"
+        # Equal shares go without saying, as they do in `parse`.
+        shares = {part.share for part in self.parts}
+        return f"joint({self._listed(shares.pop() if len(shares) == 1 else 1.0)})"
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class ParallelOf(_OfParts):
         return {"type": "parallel", "parts": [part.plain() for part in self.parts]}
 
     def __str__(self) -> str:
-        return f"parallel({self._listed()})"
+        return f"parallel({self._listed(1.0)})"
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ def _parsed(name: str, description: object, levels: int) -> Description:
             Part(
                 _parsed(f"parts[{i}].mechanism", part["mechanism"], levels - 1),
                 share,
-                part.get("weight"),
+                _weight(i, part) if kind == "parallel" else None,
             )
             for i, (part, share) in enumerate(zip(parts, shares, strict=True))
         )
@@ -274,6 +277,10 @@ def _parallel_shares(parts: Sequence[Mapping]) -> list[float]:
     if max(shares) != 1.0:
         raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")
     return shares
+
+
+def _weight(i: int, part: Mapping) -> float:
+    return validation.probability(f"parts[{i}].weight", part["weight"])
 
 
 def _share(i: int, part: Mapping, default: float) -> float:

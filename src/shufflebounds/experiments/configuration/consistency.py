@@ -6,6 +6,7 @@ parameters that the library must accept, and combinations that make no sense.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -23,7 +24,14 @@ from shufflebounds.experiments.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.experiments.configuration.sentences import sentences, suggestion
+from shufflebounds.experiments.configuration.sentences import (
+    COMMAND_LINE_HINT,
+    number_hint,
+    sentences,
+    shown,
+    suggestion,
+)
+from shufflebounds.experiments.specification import needed
 from shufflebounds.papers.registry import research
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -33,7 +41,7 @@ _LONGEST_SENTENCE = 1000
 # In one composition, however deep.
 _MOST_MECHANISMS = 1000
 # Within --config, Snakemake takes every value for text.
-_TEXT_HINT = "YAML reads this as text"
+_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
 
 
 def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
@@ -47,7 +55,10 @@ def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
 def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
     """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{source}: the file must be a mapping that is not empty")
+        sentence = "the file must be a mapping that is not empty"
+        if isinstance(content, str) and "--config" in source.split():
+            sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
+        raise ConfigError(_line(source, sentence))
     try:
         entry = PaperEntry.model_validate(dict(content))
     except ValidationError as error:
@@ -59,7 +70,7 @@ def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperE
 
 def _line(source: str, sentence: str) -> str:
     """A sentence on one line, whatever texts of the file it repeats."""
-    if "--config" in source.split() and _TEXT_HINT in sentence:
+    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
         sentence += "; within --config every value is text, so put it into a file for --configfile"
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
     return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
@@ -101,14 +112,19 @@ def _axis_faults(entry: PaperEntry) -> Iterator[str]:
         try:
             axes.parse(x)
         except ValueError as error:
-            yield _axis_sentence(place, next(iter(x), ""), str(error))
+            yield _axis_sentence(place, x, str(error))
 
 
-def _axis_sentence(place: str, axis: str, sentence: str) -> str:
+def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
     """A sentence of `axes.parse` with its place in the file before it."""
-    subject = sentence.partition(" ")[0]
-    if subject in ("start", "stop", "points", "spacing"):
-        return f"{place}x.{axis}.{sentence}"
+    axis, values = next(iter(x.items()), ("", None))
+    subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
+    if isinstance(values, Mapping) and subject in values:
+        hint = number_hint(values[subject], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{axis}.{sentence}{hint}"
+    if isinstance(values, list) and index:
+        hint = number_hint(values[int(index)], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{sentence}{hint}"
     return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
 
 
@@ -162,10 +178,10 @@ def _shape_faults(place: str, mechanism: Mapping[str, Any]) -> Iterator[str]:
         return
     parts = mechanism.get("parts", [])
     if not isinstance(parts, list):
-        yield f"{place}.parts is {parts!r}; it must be a list that is not empty"
+        yield f"{place}.parts is {shown(parts)}; it must be a list that is not empty"
     for i, part in enumerate(parts):
         if not isinstance(part, Mapping):
-            yield f"{place}.parts[{i}] is {part!r}; it must be a mapping"
+            yield f"{place}.parts[{i}] is {shown(part)}; it must be a mapping"
         if "mechanism" not in part:
             yield f"{place}.parts[{i}].mechanism is missing; it must be text"
 
@@ -204,14 +220,16 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
         yield from _unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
         yield from _unknown_in(f"{place}.regimes", experiment.regimes, entry.regimes)
         yield from _unknown_in(f"{place}.curves", experiment.curves, entry.curves)
+    yield from _missing_settings(entry)
     mechanisms = plan.mechanisms(entry)
-    seen = set()
+    seen: set[object] = set()
     for name, experiment in entry.experiments.items():
+        axis, mechanism = plan.axis_of(entry, experiment), mechanisms[experiment.mechanism]
         for regime in experiment.regimes:
             for curve in experiment.curves:
                 try:
                     wanted = plan.specification(
-                        entry, mechanisms[experiment.mechanism], experiment, regime, curve, numerics
+                        entry, mechanism, axis, experiment, regime, curve, numerics
                     )
                     # What decides whether it can be computed; most curves share it with others.
                     bound = wanted.bound.name if numerics.engine == "exact" else ""
@@ -220,9 +238,25 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                     if key not in seen and not looks_at_none:
                         seen.add(key)
                         wanted.check()
-                    list(wanted.settings)
+                    if (points := (wanted.setting, wanted.axis)) not in seen:
+                        seen.add(points)
+                        list(wanted.settings)
                 except ValueError as error:
                     yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
+
+
+def _missing_settings(entry: PaperEntry) -> Iterator[str]:
+    """What a curve needs and neither its axis nor any setting gives."""
+    for name, experiment in entry.experiments.items():
+        given = {*(experiment.x or entry.x)}
+        for regime in experiment.regimes:
+            known = given | plan.setting_of(entry, experiment, regime).given().keys()
+            for curve in experiment.curves:
+                for missing in sorted(needed(entry.curves[curve].quantity) - known):
+                    yield (
+                        f"experiments.{name}: curve {curve} in regime {regime} needs {missing}, "
+                        f"which must be in regimes.{regime}, experiments.{name}.setting or setting"
+                    )
 
 
 def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
@@ -239,9 +273,21 @@ def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         except ValidationError as error:
             yield from sentences(error, kind.parameters, content, place)
             continue
-        yield from _unknown_in(f"{place}: mechanism", kind.mechanisms(parameters), entry.mechanisms)
         for mechanism in kind.mechanisms(parameters):
+            yield from _unknown(
+                f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
+            )
             yield from _unbuilt(place, entry, mechanism, content)
+
+
+def _key_of(value: str, content: Mapping[str, Any]) -> str:
+    """Where a value stands in a table's entry."""
+    for key, found in content.items():
+        if found == value:
+            return key
+        if isinstance(found, list) and value in found:
+            return f"{key}[{found.index(value)}]"
+    raise KeyError(value)
 
 
 def _unbuilt(
@@ -302,6 +348,9 @@ def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
         yield f"{place} must have either experiments and curves, or lines, or a table, got {has}"
     if figure.table is None and figure.regimes is None:
         yield f"{place}.regimes is missing; it must be a list that is not empty"
+    for key in ("regimes", "ratio", "transform"):
+        if figure.table is not None and getattr(figure, key) is not None:
+            yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
 
 
 def _look_faults(place: str, figure: Figure) -> Iterator[str]:
@@ -337,14 +386,14 @@ def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:
 
 def _claim_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
     known = research(paper).claims
-    for claim, shown in entry.claims.items():
+    for claim, figures in entry.claims.items():
         if claim not in known:
             yield (
                 f"claims.{claim} is not a claim of this paper{suggestion(claim, known)}; "
                 f"its claims are {', '.join(known) or 'none'}"
             )
         drawn = [name for name, figure in entry.figures.items() if figure.table is None]
-        yield from _unknown_in(f"claims.{claim}", shown, drawn)
+        yield from _unknown_in(f"claims.{claim}", figures, drawn)
 
 
 def _style_faults(entry: PaperEntry) -> Iterator[str]:
@@ -371,6 +420,6 @@ def _unknown_in(place: str, values: Iterable[str], allowed: Collection[str]) -> 
 def _unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
     if not isinstance(value, str) or value not in allowed:
         yield (
-            f"{place} is {value!r}{suggestion(value, allowed)}; "
+            f"{place} is {shown(value)}{suggestion(value, allowed)}; "
             f"it must be one of {', '.join(allowed) or 'none'}"
         )

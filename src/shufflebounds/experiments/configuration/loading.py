@@ -9,7 +9,11 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.experiments import plan
 from shufflebounds.experiments.configuration import consistency
 from shufflebounds.experiments.configuration.errors import ConfigError
-from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
+from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry, is_name
+
+# Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
+RULES = ("all", "claims", "curve", "figure", "page", "table", "table_figure")
+_TAKEN = (*RootEntry.model_fields, *RULES)
 
 
 def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Plan:
@@ -45,6 +49,8 @@ def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
 
 def paper_source(name: str, source: str = "config.yaml") -> str:
     """What a paper's mistakes are said to be in."""
+    if "config.yaml" not in source:  # that of a module, which comes whole
+        return f"{source}, {name}"
     return source.replace("config.yaml", f"config/{name}.yaml", 1)
 
 
@@ -52,8 +58,13 @@ def _root(content: Mapping[str, Any], source: str) -> dict[str, Any]:
     """What is not of a paper."""
     papers = content.get("papers")
     names = papers if isinstance(papers, list | tuple) else []
-    for name in names:
-        if isinstance(name, str) and name not in content:
+    for i, name in enumerate(names):
+        if isinstance(name, str) and name in _TAKEN:
+            raise ConfigError(
+                f"{source}: papers[{i}] is {name!r}, which names something else; a paper must be "
+                f"called none of {', '.join(_TAKEN)}"
+            )
+        if is_name(name) and name not in content:
             raise ConfigError(
                 f"{source}: papers names {name}, but there is no file config/{name}.yaml"
             )

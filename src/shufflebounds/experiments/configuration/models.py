@@ -7,6 +7,7 @@ what it may be. Names that must exist and parameters that the library must accep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from pydantic import (
     Strict,
     StringConstraints,
     WithJsonSchema,
+    field_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -30,10 +32,16 @@ from shufflebounds.experiments.specification import MAX_JOINT
 from shufflebounds.setting import OverN, Setting
 
 # Names end up in paths.
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}\z")]
+_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}\z")]
 NAME_RULE = "a letter, then at most 63 letters, digits, _ or -"
 Text = Annotated[str, MinLen(1), MaxLen(200)]
 Caption = Annotated[str, MinLen(1), MaxLen(1000)]
+
+
+def is_name(value: object) -> bool:
+    """Whether something may be a name."""
+    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
 
 
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -78,7 +86,7 @@ Delta = Annotated[
                 },
             ],
             "x-allowed": f"a number >= {validation.MIN_DELTA:g} and < 1, "
-            "or {over_n: c} for δ = c/n",
+            "or {over_n: c} for δ = c/n with c > 0",
         }
     ),
 ]
@@ -103,12 +111,28 @@ Values = Annotated[
         }
     ),
 ]
+X = Annotated[
+    dict[str, Values],
+    Field(
+        json_schema_extra={
+            "x-allowed": "one of n, eps0, delta, eps and its values, such as {n: [100, 1000]}"
+        }
+    ),
+]
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_not_empty(cls, value: Any) -> Any:
+        """A key without a value is a slip; what may be left out is left out whole."""
+        if value is None:
+            raise PydanticCustomError("empty", "is empty")
+        return value
 
 
 class NumericsEntry(_Model):
@@ -169,7 +193,7 @@ class Experiment(_Model):
     """Names from `curves`."""
     setting: SettingEntry = SettingEntry()
     """What differs from the paper's `setting`; a regime's own values count before these."""
-    x: dict[str, Values] | None = None
+    x: X | None = None
     """The axis, if it is not the paper's: one name and its values."""
 
 
@@ -268,7 +292,7 @@ class PaperEntry(_Model):
     """Authors and title, as the report shows them."""
     setting: SettingEntry = SettingEntry()
     """What all experiments have in common."""
-    x: dict[str, Values]
+    x: X
     """The axis of all experiments: one of n, eps0, delta and eps, and its values."""
     regimes: Annotated[dict[Name, Regime], MinLen(1)]
     """Settings by name."""
@@ -295,6 +319,6 @@ class RootEntry(_Model):
     papers: listed(Name)
     """Which papers: each has its own file, config/<paper>.yaml."""
     numerics: NumericsEntry = NumericsEntry()
-    """How divergences are computed."""
+    """Engine and precision of all divergences."""
     formats: listed(Literal["pdf", "png", "svg"]) = ("pdf", "png")
     """The files of every figure."""

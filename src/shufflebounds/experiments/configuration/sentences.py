@@ -24,9 +24,12 @@ _LIMITS = {
     "minimum": ">= {:.15g}",
     "exclusiveMaximum": "< {:g}",
     "maximum": "<= {:.16g}",
-    "maxLength": "of at most {} characters",
 }
 _NOT_EMPTY = ("minItems", "minProperties", "minLength")
+
+COMMAND_LINE_HINT = (
+    " (on the command line this is text: YAML wants a blank after each colon, or use --configfile)"
+)
 
 # Characters of a value that a sentence repeats.
 _LONGEST_SHOWN = 80
@@ -52,16 +55,24 @@ def _sentence(
         return f"{where} is missing; it must be {_allowed(_fragment(model, steps))}"
     if kind == "extra_forbidden":
         known = list(_properties(_fragment(model, steps[:-1])))
+        # As in {delta:0.1}, which is a key without a value.
+        colon = " (YAML wants a blank after each colon)" if ":" in str(steps[-1]) else ""
         return (
-            f"{_within(parent, steps[-1])} is not a known key{suggestion(steps[-1], known)}; "
+            f"{_within(parent, steps[-1])} is not a known key"
+            f"{colon or suggestion(steps[-1], known)}; "
             f"the keys here are {', '.join(known)}"
         )
     if "[key]" in mistake["loc"]:
-        return f"{_within(parent, steps[-1])} is not a valid name; it must be {NAME_RULE}"
+        return f"{_within(parent, value)} is not a valid name; it must be {NAME_RULE}"
     fragment = _fragment(model, steps)
+    wanted = _kinds(fragment)
+    # The number itself, or that in a mapping such as {over_n: c}.
+    numbers = value.values() if isinstance(value, Mapping) else [value]
+    kind = next((kind for kind in ("integer", "number") if kind in wanted), "")
+    number = "".join(number_hint(one, kind) for one in numbers) if kind else ""
     return (
-        f"{where} is {_shown(value)}; it must be {_allowed(fragment)}"
-        f"{_number_hint(value, fragment)}{_mapping_hint(value, fragment)}"
+        f"{where} is {shown(value)}; it must be {_allowed(fragment)}"
+        f"{number}{_mapping_hint(value, wanted)}"
     )
 
 
@@ -80,7 +91,8 @@ def _fragment(model: type[BaseModel], steps: Iterable[str | int]) -> Mapping[str
         elif step in _properties(here):
             here = _properties(here)[step]
         else:
-            here = here.get("additionalProperties", {})
+            # Names that must look like names have their pattern for a key.
+            [here] = here.get("patternProperties", {"": here.get("additionalProperties")}).values()
         here = _resolved(schema, here if isinstance(here, Mapping) else {})
     return here
 
@@ -105,19 +117,24 @@ def _dotted(place: str, path: Iterable[str | int]) -> str:
     return f"{place}{''.join(steps)}".lstrip(".") or "the file"
 
 
+def _kinds(fragment: Mapping[str, Any]) -> set[str]:
+    """The types that a fragment of the schema allows."""
+    return {one["type"] for one in (fragment, *fragment.get("anyOf", ())) if "type" in one}
+
+
 def _within(place: str, key: object) -> str:
     name = _brief(str(key))
     return name if place == "the file" else f"{place}.{name}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as a sentence repeats it."""
     if value is None:
         return "empty"
-    if isinstance(value, Mapping) and value:
-        return "a mapping"
-    if isinstance(value, list) and value:
-        return "a list"
-    return _brief(repr(value))
+    text = repr(value)
+    if isinstance(value, Mapping | list) and len(text) > _LONGEST_SHOWN:
+        return "a mapping" if isinstance(value, Mapping) else "a list"
+    return _brief(text)
 
 
 def _brief(text: str) -> str:
@@ -135,19 +152,20 @@ def _allowed(fragment: Mapping) -> str:
     if "const" in fragment:
         return str(fragment["const"])
     if "pattern" in fragment:
-        return NAME_RULE if "{0,63}" in fragment["pattern"] else 'a colour such as "#0072b2"'
+        return NAME_RULE if "{0,63}" in fragment["pattern"] else 'an RGB colour such as "#0072b2"'
     if "type" not in fragment:
         return "given"
+    if fragment["type"] == "string" and "maxLength" in fragment:
+        return f"text of {fragment.get('minLength', 0)} to {fragment['maxLength']} characters"
     limits = [text.format(fragment[key]) for key, text in _LIMITS.items() if key in fragment]
     if any(key in fragment for key in _NOT_EMPTY):
         limits.append("that is not empty")
     return " ".join([_KINDS[fragment["type"]], " and ".join(limits)]).rstrip()
 
 
-def _number_hint(value: object, fragment: Mapping) -> str:
-    """How to write a number that YAML reads as text, such as 1e-6 without a point."""
-    wanted = fragment.get("type")
-    if not isinstance(value, str) or wanted not in ("number", "integer"):
+def number_hint(value: object, wanted: str) -> str:
+    """How to write a number ("integer" or "number") that YAML reads as text, such as 1e-6."""
+    if not isinstance(value, str):
         return ""
     try:
         number = float(value)
@@ -160,21 +178,18 @@ def _number_hint(value: object, fragment: Mapping) -> str:
         mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
         mantissa = f"{mantissa}e{exponent}"
     written = str(int(number)) if wanted == "integer" else mantissa
-    return f" (YAML reads this as text: write {written})"
+    return f" (YAML reads this as text: write {_brief(written)})"
 
 
-def _mapping_hint(value: object, fragment: Mapping) -> str:
+def _mapping_hint(value: object, wanted: set[str]) -> str:
     """Where a mapping on the command line has become text."""
-    wanted = fragment.get("type") in ("object", "array")
-    if wanted and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        return (
-            " (on the command line this is text: YAML wants a blank after each colon, "
-            "or use --configfile)"
-        )
-    return ""
+    brackets = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
+    return COMMAND_LINE_HINT if brackets and wanted & {"object", "array"} else ""
 
 
 def suggestion(value: object, allowed: Iterable[str]) -> str:
     """A guess at what an unknown name was meant to be, if there is a likely one."""
-    close = difflib.get_close_matches(str(value), list(allowed), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = difflib.get_close_matches(str(value), list(allowed))
+    # A slip replaces a letter more often than it adds or drops one.
+    likely = min(close, key=lambda name: abs(len(name) - len(str(value))), default="")
+    return f" (did you mean {likely}?)" if likely else ""

@@ -44,9 +44,8 @@ def check(path: Path, shown: str = "") -> None:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name} must be text in UTF-8, got {error.reason}") from None
     try:
-        deepest = _depth(text)
-        if deepest > _DEEPEST:
-            raise ConfigError(f"{name} is nested {deepest} levels deep; at most {_DEEPEST} are")
+        if _is_too_deep(text):
+            raise ConfigError(f"{name} is nested too deep: at most {_DEEPEST} levels are allowed")
         root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name} is not valid YAML: {_sentence(error, text)}") from None
@@ -56,14 +55,15 @@ def check(path: Path, shown: str = "") -> None:
         raise ConfigError(f"{name}: {fault}")
 
 
-def _depth(text: str) -> int:
-    """How deep lists and mappings are nested; what is deeper than Python can go ends it."""
-    depth = deepest = 0
+def _is_too_deep(text: str) -> bool:
+    """Whether lists and mappings are nested deeper than anyone means; Python could not follow."""
+    depth = 0
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-    return deepest
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _sentence(error: yaml.YAMLError, text: str) -> str:

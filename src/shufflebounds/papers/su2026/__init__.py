@@ -95,7 +95,14 @@ def _introduction() -> str:
 
 
 _HERE = __name__
-_TABLES = (f"{_HERE}.decomposition_tables", "shufflebounds.randomizers.registry")
+# The paper's mechanisms, which its tables ask for by name.
+_TABLES = (
+    f"{_HERE}.decomposition_tables",
+    *(
+        f"shufflebounds.randomizers.{name}"
+        for name in ("registry", "krr", "blh", "rappor", "oue", "hadamard")
+    ),
+)
 
 RESEARCH = Research(
     tables={
@@ -138,6 +145,7 @@ RESEARCH = Research(
             page=_variable_page,
             mechanisms=lambda given: (given.mechanism,),
             draw=_variable_figure,
+            draw_modules=("shufflebounds.plotting.step_function",),
         ),
     },
     claims=(

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds.experiments.configuration.models import Delta, Eps, Eps0, Finite, Users, listed
 from shufflebounds.papers.base import Parameters
+from shufflebounds.setting import Setting
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
 
@@ -63,7 +64,18 @@ class Hierarchy(Parameters):
     n: listed(Users)
     """Numbers of users."""
     delta: Delta
-    """δ."""
+    """δ: a number, or {over_n: c} for c/n."""
+
+    @model_validator(mode="after")
+    def _delta_is_a_probability(self) -> Hierarchy:
+        try:
+            for n in self.n:
+                Setting(delta=self.delta).at(n=n)
+        except ValueError as error:
+            raise PydanticCustomError(
+                "sentence", "{place}: {error}", {"error": str(error)}
+            ) from None
+        return self
 
 
 class AmplificationVariable(Parameters):

@@ -1,21 +1,24 @@
 """Descriptions: what they build, and that every bad one is refused in one sentence."""
 
+import json
 import math
 from fractions import Fraction
 
 import hypothesis.strategies as st
-import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds import curves, descriptions, specs
-from shufflebounds.building import randomizer
-from shufflebounds.composition import Joint, Parallel, Subsampled
+from shufflebounds.randomizers import description as descriptions
+from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}
+
+
+def randomizer(description, eps0):
+    return descriptions.parse(description).randomizer(eps0)
 
 
 def joint(*parts):
@@ -53,7 +56,7 @@ def test_every_mechanism_is_as_private_as_it_says(description, eps0):
 
 def test_a_blanket_that_is_none_is_told_with_its_mechanism(monkeypatch):
     monkeypatch.setattr(sb.KRR, "blanket", lambda self: sb.Decomposition([3.0], [1.0], [0.1]))
-    with pytest.raises(ValueError, match=r"^the blanket of krr is no decomposition: a must sum"):
+    with pytest.raises(ValueError, match=r"^the blanket of krr is not a decomposition: a must sum"):
         randomizer(KRR, 2.1)
 
 
@@ -109,11 +112,11 @@ def test_eps0_is_kept_up_to_rounding(parts, eps0):
         ({"type": True}, "type must be one of .*, got True"),
         ({"type": "base"}, "type must be one of .*, got 'base'"),
         ({"type": "krr"}, "k is missing; krr needs: k"),
-        ({"type": "krr", "k": 3, "eps0": 1.0}, "eps0 is no parameter of krr"),
-        ({"type": "krr", "k": 3, 5: 6}, "5 is no parameter of krr"),
+        ({"type": "krr", "k": 3, "eps0": 1.0}, "eps0 is not a parameter of krr"),
+        ({"type": "krr", "k": 3, 5: 6}, "5 is not a parameter of krr"),
         ({"type": "krr", "k": "3"}, "k must be an integer >= 2, got '3'"),
         ({"type": "krr", "k": True}, "k must be an integer >= 2, got True"),
-        ({"type": "rappor", "domain": 3}, r"domain is no .* \(did you mean domain_size\?\)"),
+        ({"type": "rappor", "domain": 3}, r"domain is not a .* \(did you mean domain_size\?\)"),
         ({"type": "oue", "domain_size": 1}, "domain_size must be an integer >= 2, got 1"),
         ({"type": "laplace", "domain": ["binary"]}, r"domain must be one of .* \['binary'\]"),
         ({"type": "laplace", "domain": {}}, r"domain must be one of .* got \{\}"),
@@ -129,12 +132,12 @@ def test_eps0_is_kept_up_to_rounding(parts, eps0):
         (joint(), r"parts must be a list of parts that is not empty, got \[\]"),
         (parallel(), r"parts must be a list of parts that is not empty, got \[\]"),
         (joint("krr"), r"parts\[0\] must be a mapping, got 'krr'"),
-        (joint(part(), KRR), r"parts\[1\]\.type is no parameter of a part of joint"),
+        (joint(part(), KRR), r"parts\[1\]\.type is not a parameter of a part of joint"),
         (joint({"share": 1.0}), r"parts\[0\]\.mechanism is missing; a part of joint needs"),
         (joint(part("krr")), r"parts\[0\]\.mechanism must be a mapping, .* got 'krr'"),
         (joint(part(), part(None)), r"parts\[1\]\.mechanism must be a mapping, .* got None"),
-        (joint(part(shares=1.0)), r"parts\[0\]\.shares is no .* \(did you mean share\?\)"),
-        (joint(part(weight=1.0)), r"parts\[0\]\.weight is no parameter of a part of joint"),
+        (joint(part(shares=1.0)), r"parts\[0\]\.shares is not a .* \(did you mean share\?\)"),
+        (joint(part(weight=1.0)), r"parts\[0\]\.weight is not a parameter of a part of joint"),
         (joint(part(share=0.3), part(share=0.3)), "parts must have shares that sum to 1, got 0.6"),
         (
             joint(part(share=0.5), part(), part()),
@@ -149,10 +152,10 @@ def test_eps0_is_kept_up_to_rounding(parts, eps0):
         (joint(part(share=math.nan)), r"parts\[0\]\.share must be .* got nan"),
         (parallel(part()), r"parts\[0\]\.weight is missing; a part of parallel needs"),
         (parallel(part(weight=0.5)), "weights must sum to 1, got 0.5"),
-        (parallel(part(weight=-1.0), part(weight=2.0)), "weight must be .* got -1.0"),
-        (parallel(part(weight="1")), "weight must be .* got '1'"),
-        (parallel(part(weight=math.nan)), "weight must be .* got nan"),
-        (parallel(part(weight=True)), "weight must be .* got True"),
+        (parallel(part(weight=-1.0), part(weight=2.0)), r"parts\[0\]\.weight must be .* got -1.0"),
+        (parallel(part(weight="1")), r"parts\[0\]\.weight must be .* got '1'"),
+        (parallel(part(weight=math.nan)), r"parts\[0\]\.weight must be .* got nan"),
+        (parallel(part(weight=True)), r"parts\[0\]\.weight must be .* got True"),
         (parallel(part(weight=1.0, share=0.5)), "parts must have 1 for their largest share, got"),
         ({"type": "subsample", "rate": 0.5}, "mechanism is missing; subsample needs"),
         ({"type": "subsample", "mechanism": KRR}, "rate is missing; subsample needs"),
@@ -184,140 +187,75 @@ def test_descriptions_without_end():
         randomizer(endless, 1.0)
 
 
-def test_large_joints_are_refused_without_work(monkeypatch):
-    large = joint(*[part({"type": "laplace", "cells": 9000})] * 2, *[part(BLH)] * 2)
-    monkeypatch.setattr(sb.Decomposition, "joint", None)
-    for mechanism in (
-        large,
-        parallel(part(large, weight=0.5), part(BLH, weight=0.5)),
-        {"type": "subsample", "mechanism": large, "rate": 0.1},
-    ):
-        spec = {"bound": "upper", "mechanism": mechanism, "eps0": 1.0, "delta": 1e-6, "n": [100]}
-        with pytest.raises(ValueError, match=r"^a joint of 4 reports .* is too large for memory"):
-            specs.check(spec)
-
-
 def test_texts_and_mechanisms():
     inner = {"type": "subsample", "mechanism": KRR, "rate": 0.8}
     mixed = parallel(part(inner, weight=0.25), part(joint(part(BLH), part(BLH)), weight=0.75))
-    assert (
-        descriptions.text(mixed) == "parallel(0.25 subsample(0.8 krr(k=3)), 0.75 joint(blh, blh))"
-    )
-    assert descriptions.mechanisms(mixed) == {"krr", "blh"}
-    assert descriptions.text(joint(part(share=0.25), part(BLH, share=0.75))) == (
+    parsed = descriptions.parse(mixed)
+    assert str(parsed) == "parallel(0.25 subsample(0.8 krr(k=3)), 0.75 joint(blh, blh))"
+    assert list(parsed.mechanisms()) == ["krr", "blh", "blh"]
+    assert str(descriptions.parse(joint(part(share=0.25), part(BLH, share=0.75)))) == (
         "joint(krr(k=3) at 0.25 eps0, blh at 0.75 eps0)"
     )
 
 
-# Curves of compositions.
-
-SPEC = {
-    "experiment": "1",
-    "regime": "2e5",
-    "curve": "NA",
-    "mechanism": {"type": "krr", "k": 10},
-    "eps0": 4.0,
-    "bound": "upper",
-    "delta": 1e-6,
-    "n": [20, 1000],
-    "engine": "saddle",
-    "rtol": 1e-4,
-}
-INTERVAL = {"type": "laplace", "cells": 12, "domain": "interval"}
+def shares(count):
+    return st.lists(st.integers(1, 9), min_size=count, max_size=count).map(
+        lambda parts: [float(Fraction(part, sum(parts))) for part in parts]
+    )
 
 
-@pytest.mark.parametrize(
-    ("changes", "distance", "differing", "others"),
-    [
-        ({}, 1, "1", ""),
-        ({"k_joint": 3}, 3, "1 2 3", ""),
-        ({"k_joint": 3, "distance": 2}, 2, "1 2", ""),
-        ({"k_joint": 3, "bound": "lower"}, 3, "1 2 3", None),
-        ({"bound": "lower", "mechanism": INTERVAL, "rtol": 0.05}, 1, "1", None),
-        ({"mechanism": joint(part(), part(BLH)), "distance": 1, "eps0": 1.0}, 1, "1", ""),
-        ({"mechanism": parallel(part(weight=0.5), part(BLH, weight=0.5))}, 1, "1", ""),
-        ({"bound": "clone"}, None, "", ""),
-        ({"bound": "blanket_bennett"}, 1, "1", ""),
-        ({"bound": "blanket_bennett_generic"}, None, "", ""),
-    ],
-)
-def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, tmp_path):
-    rows = curves.compute({**SPEC, **changes})
-    assert [row.distance for row in rows] == [distance] * 2
-    assert [row.differing for row in rows] == [differing] * 2
-    if others is not None:
-        assert [row.others for row in rows] == [others] * 2
-    curves.write(rows, tmp_path / "curve.csv")
-    back = curves.read(tmp_path / "curve.csv")
-    assert list(back.columns) == list(curves.COLUMNS)
-    assert back["distance"].dtype == "Int64"
-    expected = pd.DataFrame(rows).astype({"distance": "Int64", "rtol": float})
-    pd.testing.assert_frame_equal(back, expected, check_exact=True)
+@st.composite
+def described(draw, depth=3):
+    """Descriptions as configurations may hold them."""
+    kinds = ["joint", "parallel", "subsample"] if depth else []
+    kind = draw(st.sampled_from(["krr", "blh", "rappor", "laplace", *kinds]))
+    if kind == "krr":
+        return {"type": kind, "k": draw(st.integers(2, 50))}
+    if kind == "laplace":
+        return {"type": kind, "cells": draw(st.integers(1, 9)), "domain": "interval", "others": 0.5}
+    if kind not in kinds:
+        return {"type": kind}
+    if kind == "subsample":
+        return {
+            "type": kind,
+            "mechanism": draw(described(depth - 1)),
+            "rate": draw(st.floats(0, 1)),
+        }
+    count = draw(st.integers(1, 3))
+    parts = [part(draw(described(depth - 1))) for _ in range(count)]
+    weights = draw(shares(count))
+    if kind == "parallel":
+        parts = [one | {"weight": weight} for one, weight in zip(parts, weights, strict=True)]
+        if draw(st.booleans()):
+            parts[0]["share"] = 1.0
+            parts = parts[:1] + [one | {"share": 0.5} for one in parts[1:]]
+    elif draw(st.booleans()):
+        parts = [one | {"share": share} for one, share in zip(parts, weights, strict=True)]
+    return {"type": kind, "parts": parts}
 
 
-@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5), st.floats(0.1, 20.0))
-def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
-    """Rounding must not make it the clone of a smaller ε₀ than the parts have."""
-    shares = [weight / math.fsum(weights) for weight in weights]
-    assume(abs(math.fsum(shares) - 1.0) <= 1e-12)
-    mechanism = joint(*(part(share=share) for share in shares))
-    spec = {**SPEC, "bound": "clone", "mechanism": mechanism, "eps0": eps0}
-    (candidate,) = specs.candidates(spec)
-    spent = sum(Fraction(share * eps0) for share in shares)
-    assert candidate.decomposition.a.tolist() == sb.standard_clone(specs.budget(spec)).a.tolist()
-    assert max(spent, eps0) <= specs.budget(spec) <= eps0 * (1.0 + 1e-11)
+@given(described())
+@examples(100)
+def test_a_description_is_found_again_from_its_mapping(described):
+    parsed = descriptions.parse(described)
+    again = descriptions.parse(json.loads(json.dumps(parsed.plain())))
+    assert again == parsed
+    assert hash(again) == hash(parsed)
+    assert str(again) == str(parsed)
+    assert again.plain() == parsed.plain()
 
 
-@pytest.mark.parametrize("bound", ["clone", "erlingsson", "blanket_bennett_generic"])
-def test_parts_that_add_up_to_a_rounding_more_than_300_are_taken(bound):
-    spec = {**SPEC, "bound": bound, "mechanism": KRR, "eps0": 300.0, "k_joint": 9}
-    assert specs.budget(spec) > 300.0
-    specs.check(spec)
-    assert all(row.epsilon_upper >= 299.9 for row in curves.compute(spec))
+@given(described(), described())
+@examples(100)
+def test_other_descriptions_have_other_texts(one, two):
+    """Tables and claims tell mechanisms apart by their texts."""
+    one, two = descriptions.parse(one), descriptions.parse(two)
+    assert (str(one) == str(two)) == (one == two)
 
 
-def test_the_pair_of_a_lower_bound_is_the_best_one():
-    """By every other one alone; 1/2 makes Laplace reports easier to tell apart."""
-    changes = {"bound": "lower", "mechanism": INTERVAL, "rtol": 0.05}
-    best = curves.compute({**SPEC, **changes})
-    alone = {
-        name: curves.compute({**SPEC, **changes, "mechanism": {**INTERVAL, "others": others}})
-        for name, others in (("1", 1), ("1/2", 0.5))
-    }
-    for others, rows in alone.items():
-        assert [row.others for row in rows] == [others] * 2
-    for i, row in enumerate(best):
-        found = {others: rows[i].epsilon_lower for others, rows in alone.items()}
-        assert found[row.others] == max(found.values()) == row.epsilon_lower
-        assert row.epsilon_upper == max(rows[i].epsilon_upper for rows in alone.values())
-
-
-def test_the_kind_of_pair_at_a_distance_is_the_worst_one():
-    mechanism = joint(part(share=0.75), part(BLH, share=0.25))
-    rows = curves.compute({**SPEC, "mechanism": mechanism, "distance": 1})
-    blankets = Joint([sb.KRR(3, 3.0), sb.BLH(1.0)]).blankets(1)
-    for row in rows:
-        found = {name: sb.epsilon(b, row.n, 1e-6) for name, b in blankets.items()}
-        assert row.differing == max(found, key=lambda name: found[name].lower)
-        assert row.epsilon_upper == max(one.upper for one in found.values())
-    both = curves.compute({**SPEC, "mechanism": mechanism})
-    for one, two in zip(rows, both, strict=True):
-        assert two.epsilon_upper > one.epsilon_upper
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"distance": 1}, "distance must be left out but for the upper bound of a joint"),
-        ({"distance": 1, "k_joint": 2, "bound": "lower"}, "distance must be left out"),
-        ({"distance": 3, "k_joint": 2}, "distance must be an integer <= 2, got 3"),
-        ({"distance": 0, "k_joint": 2}, "distance must be an integer >= 1, got 0"),
-        ({"distance": True, "k_joint": 2}, "distance must be an integer >= 1, got True"),
-        ({"k_joint": 101}, "k_joint must be an integer <= 100, got 101"),
-        ({"bound": []}, "bound must be one of"),
-        ({"mechanism": "krr"}, "description must be a mapping"),
-    ],
-)
-def test_bad_curves(changes, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        specs.check({**SPEC, **changes})
+def test_equal_shares_are_not_told():
+    thirds = descriptions.parse(joint(part(), part(BLH), part()))
+    assert str(thirds) == "joint(krr(k=3), blh, krr(k=3))"
+    assert str(descriptions.parse(joint(part()))) == "joint(krr(k=3))"
+    half = parallel(part(weight=0.5), part(BLH, weight=0.5, share=0.5))
+    assert str(descriptions.parse(half)) == "parallel(0.5 krr(k=3), 0.5 blh at 0.5 eps0)"

@@ -1,10 +1,7 @@
-"""Baselines against exact divergences and against their formulas in high-precision arithmetic."""
+"""Closed forms against exact divergences and their formulas in high-precision arithmetic."""
 
-import importlib
 import itertools
 import math
-import subprocess
-import sys
 import warnings
 from unittest.mock import Mock
 
@@ -15,16 +12,51 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufflebounds as sb
-from shufflebounds import baselines
-from shufflebounds.baselines import blanket_bennett, blanket_hoeffding, blanket_loss
+from shufflebounds.bounds import blanket_bennett, blanket_hoeffding, blanket_loss
+from shufflebounds.bounds.base import Kind, Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.setting import Setting
 
 MODULES = [blanket_hoeffding, blanket_bennett]
-BLANKET_BOUNDS = [name for name in baselines.BASELINES if name.startswith("blanket")]
+CLOSED_FORMS = [name for name, bound in BOUNDS.items() if not bound.is_divergence]
+BLANKET_BOUNDS = [name for name in CLOSED_FORMS if name.startswith("blanket")]
 RELATIVE = 1e-9
 
 
 def mp(x):
     return mpmath.mpf(x)
+
+
+class Reports(Protocol):
+    """Users of whom nothing is known but ε₀ and a blanket."""
+
+    def __init__(self, eps0, blanket):
+        self.eps0, self.blanket = eps0, blanket
+
+    def upper_candidates(self):
+        return (Candidate(self.blanket),)
+
+    def lower_candidates(self):
+        return ()
+
+
+def epsilon(name, *, blanket, eps0, n, delta):
+    """What a bound of the registry says of ε."""
+    ask = BOUNDS[name].prepare(Reports(eps0, blanket), "epsilon", Numerics())
+    return ask(Setting(n=n, delta=delta)).enclosure
+
+
+def on_delta(module, blanket, eps, n):
+    """The upper end of what an inequality says of δ, for a known blanket."""
+    losses = blanket_loss.specific(blanket)
+    return blanket_loss.delta_enclosed(module.divergence, losses, eps, n).upper
+
+
+def on_delta_generic(module, eps0, eps, n):
+    """The upper end of what an inequality says of δ, for every ε₀-LDP randomizer."""
+    losses = blanket_loss.generic(eps0)
+    return blanket_loss.delta_enclosed(module.divergence, losses, eps, n).upper
 
 
 # The witnesses: D by enumeration, and the bounds as the paper writes them. They take masses as
@@ -185,8 +217,8 @@ class TestBoundsAreBounds:
         self, module, eps0, n, eps, divergence
     ):
         blanket = sb.KRR(k=10, eps0=eps0).blanket()
-        assert divergence < module.delta(blanket, eps, n) < 1.0
-        assert divergence < module.delta_generic(eps0, eps, n)
+        assert divergence < on_delta(module, blanket, eps, n) < 1.0
+        assert divergence < on_delta_generic(module, eps0, eps, n)
 
     @pytest.mark.parametrize("module", MODULES)
     @settings(deadline=None, max_examples=40)
@@ -194,7 +226,7 @@ class TestBoundsAreBounds:
     def test_above_exact_divergence(self, module, decomposition, eps, n):
         with mpmath.workdps(30):
             exact = exact_divergence(float_masses(decomposition), eps, n)
-            assert module.delta(decomposition, eps, n) >= exact
+            assert on_delta(module, decomposition, eps, n) >= exact
 
     @pytest.mark.parametrize("module", MODULES)
     @settings(deadline=None, max_examples=40)
@@ -203,11 +235,11 @@ class TestBoundsAreBounds:
         eps0, rows = channel
         eps = fraction * eps0
         blanket = sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
-        generic = module.delta_generic(eps0, eps, n)
+        generic = on_delta_generic(module, eps0, eps, n)
         with mpmath.workdps(30):
             assert generic >= exact_divergence(float_masses(blanket), eps, n)
         # Both formulas rise with what the generic one has overestimated.
-        assert generic * (1 + RELATIVE) >= module.delta(blanket, eps, n)
+        assert generic * (1 + RELATIVE) >= on_delta(module, blanket, eps, n)
 
     @pytest.mark.parametrize("module", MODULES)
     @pytest.mark.parametrize("n", [1, 30, 1000, 10**6])
@@ -216,8 +248,8 @@ class TestBoundsAreBounds:
         blanket = sb.KRR(k=5, eps0=eps0).blanket()
         for fraction in (1e-3, 0.1, 0.5, 0.9):
             eps = fraction * eps0
-            generic = module.delta_generic(eps0, eps, n)
-            assert generic * (1 + RELATIVE) >= module.delta(blanket, eps, n)
+            generic = on_delta_generic(module, eps0, eps, n)
+            assert generic * (1 + RELATIVE) >= on_delta(module, blanket, eps, n)
 
     def test_variance_in_bennett_would_not_be_a_bound(self):
         k, eps0, eps = 10**6, math.log(9.0), math.log(8.0)
@@ -225,14 +257,16 @@ class TestBoundsAreBounds:
         truth = exact_divergence(masses, eps, n=1)
         gamma, drift, top, spread, square = loss_moments(*masses, mpmath.exp(mp(eps)))
         wrong = averaged(*bennett_terms(drift, top, spread, square - drift**2), gamma, 1)
-        assert wrong < truth <= blanket_bennett.delta(sb.KRR(k=k, eps0=eps0).blanket(), eps, n=1)
+        assert (
+            wrong < truth <= on_delta(blanket_bennett, sb.KRR(k=k, eps0=eps0).blanket(), eps, n=1)
+        )
 
     def test_least_gamma_in_the_range_of_hoeffding_would_not_be_a_bound(self):
         eps0, eps, n = 4.0, 2.0, 3
         truth = exact_divergence(krr_masses(2, eps0), eps, n)
         gamma, drift, top, spread, square = generic_moments(eps0, mpmath.exp(mp(eps)))
         wrong = averaged(*hoeffding_terms(drift, top, gamma * spread, square), gamma, n)
-        assert wrong < truth <= blanket_hoeffding.delta_generic(eps0, eps, n)
+        assert wrong < truth <= on_delta_generic(blanket_hoeffding, eps0, eps, n)
 
 
 class TestAgainstFormulas:
@@ -242,9 +276,9 @@ class TestAgainstFormulas:
     def test_average_over_blanket_users_term_by_term(self, module, k, eps0, eps, n):
         blanket = sb.KRR(k=k, eps0=eps0).blanket()
         expected = formula(module, krr_masses(k, eps0), eps, n, average=summed)
-        assert_just_above(module.delta(blanket, eps, n), expected)
+        assert_just_above(on_delta(module, blanket, eps, n), expected)
         expected = generic_formula(module, eps0, eps, n, average=summed)
-        assert_just_above(module.delta_generic(eps0, eps, n), expected)
+        assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
 
     @pytest.mark.parametrize("module", MODULES)
     @pytest.mark.parametrize(
@@ -279,9 +313,9 @@ class TestAgainstFormulas:
             warnings.simplefilter("error")
             blanket = sb.KRR(k=40, eps0=eps0).blanket()
             expected = formula(module, krr_masses(40, eps0), eps, n)
-            assert_just_above(module.delta(blanket, eps, n), expected, relative)
+            assert_just_above(on_delta(module, blanket, eps, n), expected, relative)
             expected = generic_formula(module, eps0, eps, n)
-            assert_just_above(module.delta_generic(eps0, eps, n), expected)
+            assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
 
     @pytest.mark.parametrize("module", MODULES)
     @settings(deadline=None, max_examples=150)
@@ -293,7 +327,7 @@ class TestAgainstFormulas:
     def test_random_decompositions(self, module, decomposition, log_eps, log_n):
         """The floats themselves are meant, so their sums enter, too, where ε is tiny."""
         eps, n = math.exp(log_eps), round(math.exp(log_n))
-        value = module.delta(decomposition, eps, n)
+        value = on_delta(module, decomposition, eps, n)
         # (1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ cancels where L is nearly constant.
         with mpmath.workdps(400):
             a, b, c = float_masses(decomposition)
@@ -317,7 +351,7 @@ class TestAgainstFormulas:
         t = mpmath.exp(mp(eps))
         losses = blanket_loss.specific(decomposition)
         above, below = (
-            [module.bound(loss, n, side) for loss in losses(eps, eps, side)]
+            [module.divergence(loss, n, side) for loss in losses(eps, eps, side)]
             for side in (blanket_loss.ABOVE, blanket_loss.BELOW)
         )
         for way, (x, y) in enumerate(((a, b), (b, a))):
@@ -341,7 +375,7 @@ class TestAgainstFormulas:
 
         def least(losses):
             sides = losses(lo, hi, blanket_loss.BELOW)
-            return max(module.bound(loss, n, blanket_loss.BELOW) for loss in sides)
+            return max(module.divergence(loss, n, blanket_loss.BELOW) for loss in sides)
 
         specific = least(blanket_loss.specific(decomposition))
         generic = least(blanket_loss.generic(eps0))
@@ -359,7 +393,7 @@ class TestAgainstFormulas:
         a, b, c = float_masses(decomposition)
         losses = blanket_loss.specific(decomposition)(lo, hi, blanket_loss.BELOW)
         for loss, (x, y) in zip(losses, ((a, b), (b, a)), strict=True):
-            least = module.bound(loss, n, blanket_loss.BELOW)
+            least = module.divergence(loss, n, blanket_loss.BELOW)
             for eps in np.linspace(lo, hi, 30, endpoint=False):
                 with mpmath.workdps(400):
                     gamma, *moments = loss_moments(x, y, c, mpmath.exp(mp(float(eps))))
@@ -369,33 +403,33 @@ class TestAgainstFormulas:
 class TestDelta:
     @pytest.mark.parametrize("module", MODULES)
     def test_trivial_at_eps_0(self, module):
-        assert module.delta(sb.KRR(k=3, eps0=1.0).blanket(), 0.0, 10**9) == 1.0
-        assert module.delta_generic(1.0, 0.0, 10**9) == 1.0
+        assert on_delta(module, sb.KRR(k=3, eps0=1.0).blanket(), 0.0, 10**9) == 1.0
+        assert on_delta_generic(module, 1.0, 0.0, 10**9) == 1.0
 
     def test_bennett_is_0_where_the_loss_cannot_be_positive(self):
-        assert blanket_bennett.delta_generic(1.0, 1.0, 10) == 0.0
-        assert blanket_bennett.delta(sb.KRR(k=3, eps0=1.0).blanket(), 1.0 + 1e-9, 10) == 0.0
-        assert blanket_bennett.delta(sb.KRR(k=3, eps0=1.0).blanket(), 1.0 - 1e-9, 10) > 0.0
+        assert on_delta_generic(blanket_bennett, 1.0, 1.0, 10) == 0.0
+        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 + 1e-9, 10) == 0.0
+        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 - 1e-9, 10) > 0.0
 
     @pytest.mark.parametrize("module", MODULES)
     def test_trivial_where_nobody_covers_a_component(self, module):
         for a, b in (([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), ([0.5, 0.3, 0.2], [0.5, 0.5, 0.0])):
             decomposition = sb.Decomposition(a, b, [0.5, 0.3, 0.0])
-            assert module.delta(decomposition, 0.5, 10**9) == 1.0
+            assert on_delta(module, decomposition, 0.5, 10**9) == 1.0
 
     @pytest.mark.parametrize("module", MODULES)
     def test_any_eps(self, module):
         """Where b has a component less, D stays above 0 for every ε."""
         decomposition = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.5])
         for eps in (10.0, 710.0, 1e300):
-            assert module.delta(decomposition, eps, 1) >= 0.5
-            assert 0.0 <= module.delta_generic(1.0, eps, 1) <= 1.0
+            assert on_delta(module, decomposition, eps, 1) >= 0.5
+            assert 0.0 <= on_delta_generic(module, 1.0, eps, 1) <= 1.0
 
     @pytest.mark.parametrize("module", MODULES)
     def test_ignores_components_without_any_mass(self, module):
         plain = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4])
         padded = sb.Decomposition([0.6, 0.0, 0.4], [0.4, 0.0, 0.6], [0.4, 0.0, 0.4])
-        assert module.delta(plain, 0.1, 500) == module.delta(padded, 0.1, 500) < 1.0
+        assert on_delta(module, plain, 0.1, 500) == on_delta(module, padded, 0.1, 500) < 1.0
 
     @pytest.mark.parametrize("module", MODULES)
     def test_both_directions(self, module):
@@ -408,23 +442,23 @@ class TestDelta:
             ways.append(averaged(*TERMS[module](*moments), gamma, 2000))
         assert max(ways) > 2 * min(ways)
         for decomposition in (lopsided, lopsided.swap()):
-            assert_just_above(module.delta(decomposition, 0.3, 2000), max(ways))
+            assert_just_above(on_delta(module, decomposition, 0.3, 2000), max(ways))
 
     @pytest.mark.parametrize("module", MODULES)
     def test_uses_the_outer_end(self, module):
         inner, outer = (sb.KRR(k=4, eps0=eps0).blanket() for eps0 in (1.0, 1.1))
         both = sb.Decomposition(inner.a, inner.b, inner.c, outer=outer)
-        assert module.delta(both, 0.2, 1000) == module.delta(outer, 0.2, 1000)
-        assert module.delta(both, 0.2, 1000) > module.delta(inner, 0.2, 1000)
+        assert on_delta(module, both, 0.2, 1000) == on_delta(module, outer, 0.2, 1000)
+        assert on_delta(module, both, 0.2, 1000) > on_delta(module, inner, 0.2, 1000)
 
     @pytest.mark.parametrize("module", MODULES)
     def test_uncertain_masses_widen_the_bound(self, module):
         """The bound for masses within rel_err holds for every distribution among them."""
         rough = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4], rel_err=1e-4)
-        widened = module.delta(rough, 0.1, 500)
+        widened = on_delta(module, rough, 0.1, 500)
         for shift in (-4e-5, 4e-5):
             a, b, c = [0.6 + shift, 0.4 - shift], [0.4 - shift, 0.6 + shift], [0.4 - abs(shift)] * 2
-            assert widened > module.delta(sb.Decomposition(a, b, c), 0.1, 500)
+            assert widened > on_delta(module, sb.Decomposition(a, b, c), 0.1, 500)
 
     @pytest.mark.parametrize("module", MODULES)
     @settings(deadline=None, max_examples=60)
@@ -435,24 +469,72 @@ class TestDelta:
         more=st.integers(1, 10**6),
     )
     def test_falls_with_n(self, module, decomposition, eps, n, more):
-        fewer_users = module.delta(decomposition, eps, n)
-        assert module.delta(decomposition, eps, n + more) <= fewer_users * (1 + RELATIVE)
+        fewer_users = on_delta(module, decomposition, eps, n)
+        assert on_delta(module, decomposition, eps, n + more) <= fewer_users * (1 + RELATIVE)
 
     @pytest.mark.parametrize("module", MODULES)
-    def test_bad_arguments(self, module):
-        blanket = sb.KRR(k=3, eps0=1.0).blanket()
-        with pytest.raises(ValueError, match=r"eps must be .* eps >= 0, got -1"):
-            module.delta(blanket, -1, 10)
-        with pytest.raises(ValueError, match=r"eps must be .*, got nan"):
-            module.delta_generic(1.0, math.nan, 10)
-        with pytest.raises(ValueError, match=r"n must be an integer >= 1, got 0"):
-            module.delta(blanket, 1.0, 0)
-        with pytest.raises(ValueError, match=r"eps0 must be .* 0 < eps0 <= 300, got 301"):
-            module.delta_generic(301, 1.0, 10)
+    @settings(deadline=None, max_examples=150)
+    @given(
+        decomposition=decompositions(largest=6),
+        eps0=st.floats(0.01, 20.0),
+        log_eps=st.floats(math.log(1e-12), math.log(20.0)),
+        log_n=st.floats(0.0, math.log(1e15)),
+    )
+    def test_both_ends_against_the_formula(self, module, decomposition, eps0, log_eps, log_n):
+        eps, n = math.exp(log_eps), round(math.exp(log_n))
+        a, b, c = float_masses(decomposition)
+        with mpmath.workdps(400):
+            t = mpmath.exp(mp(eps))
+            if min(t * sum(y) - sum(x) for x, y in ((a, b), (b, a))) > 0:
+                losses = blanket_loss.specific(decomposition)
+                found = blanket_loss.delta_enclosed(module.divergence, losses, eps, n)
+                assert found.lower <= formula(module, (a, b, c), eps, n) <= found.upper
+            found = blanket_loss.delta_enclosed(
+                module.divergence, blanket_loss.generic(eps0), eps, n
+            )
+            truth = generic_formula(module, eps0, eps, n)
+            assert found.lower <= truth <= found.upper
+            if truth > 1e-250:
+                assert found.relative_width <= 1e-6 * max(1.0, 1e-2 / min(eps0, eps))
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("name", ["specific", "generic"])
+    @pytest.mark.parametrize("eps", [0.0, 1e-31, 1e-30, 1e-12, 0.5, 2.0, 699.0, 701.0, 1e300])
+    @pytest.mark.parametrize("n", [1, 1000, 10**15])
+    def test_ends_wherever_eps_lies(self, module, name, eps, n):
+        """k-RR's masses are algebraic, so the formula of the blanket itself is the witness."""
+        eps0 = 2.0
+        specific = blanket_loss.specific(sb.KRR(k=3, eps0=eps0).blanket())
+        losses = specific if name == "specific" else blanket_loss.generic(eps0)
+        found = blanket_loss.delta_enclosed(module.divergence, losses, eps, n)
+        assert 0.0 <= found.lower <= found.upper <= 1.0
+        if eps == 0.0:
+            # No drift, no bound.
+            assert found.upper == 1.0
+            return
+        with mpmath.workdps(700):
+            if name == "specific":
+                truth = formula(module, krr_masses(3, eps0), eps, n)
+            else:
+                truth = generic_formula(module, eps0, eps, n)
+            # A bound of D for this ε, if not of the formula itself where that has turned.
+            assert found.lower <= truth
+            if eps <= 700.0:
+                assert truth <= found.upper
+
+    @pytest.mark.parametrize("name", BLANKET_BOUNDS)
+    def test_the_quantity_of_the_registry_is_this_one(self, name):
+        blanket = sb.KRR(k=4, eps0=2.0).blanket()
+        ask = BOUNDS[name].prepare(Reports(2.0, blanket), "delta", Numerics())
+        for eps, n in ((0.1, 10), (0.5, 1000), (1.5, 5000)):
+            found = ask(Setting(n=n, eps=eps)).enclosure
+            truth = witness(name, krr_masses(4, 2.0), 2.0, eps, n)
+            assert found.lower <= truth <= found.upper
+            assert found.relative_width <= (1e-6 if truth > 1e-300 else 1.0)
 
 
 def witness(name, masses, eps0, eps, n):
-    module = importlib.import_module(baselines.module_of(name))
+    module = blanket_bennett if "bennett" in name else blanket_hoeffding
     if name.endswith("generic"):
         return generic_formula(module, eps0, eps, n)
     return formula(module, masses, eps, n)
@@ -473,7 +555,7 @@ class TestEpsilon:
     )
     def test_encloses_where_the_formula_reaches_delta(self, name, eps0, n, delta):
         blanket = sb.KRR(k=10, eps0=eps0).blanket()
-        enclosure = baselines.epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
         assert enclosure.relative_width <= RELATIVE
         masses = krr_masses(10, eps0)
         with mpmath.workdps(200):
@@ -489,7 +571,7 @@ class TestEpsilon:
         eps0, n = 8.0, 10**6
         blanket, masses = sb.KRR(k=10, eps0=eps0).blanket(), krr_masses(10, eps0)
         assert witness(name, masses, eps0, eps0 * (1 - 1e-12), n) > delta
-        enclosure = baselines.epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
         assert enclosure.upper < 0.9 * eps0
         assert enclosure.relative_width <= 1e-8
         assert witness(name, masses, eps0, enclosure.upper, n) <= delta
@@ -500,30 +582,30 @@ class TestEpsilon:
         """At its minimum the bound just reaches δ: the enclosure may be wide but must come soon."""
         name, eps0, n, turn = "blanket_hoeffding", 8.0, 10**6, 5.5725
         blanket = sb.KRR(k=10, eps0=eps0).blanket()
-        delta = blanket_hoeffding.delta(blanket, turn, n)
+        delta = on_delta(blanket_hoeffding, blanket, turn, n)
         counted = Mock(wraps=blanket_loss.average)
         monkeypatch.setattr(blanket_loss, "average", counted)
-        enclosure = baselines.epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
         assert counted.call_count < 20_000
         assert turn * 0.999 < enclosure.lower <= turn
-        at_upper = blanket_hoeffding.delta(blanket, enclosure.upper, n)
+        at_upper = on_delta(blanket_hoeffding, blanket, enclosure.upper, n)
         assert enclosure.upper == eps0 or at_upper <= delta
 
-    @pytest.mark.parametrize("name", baselines.BASELINES)
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
     @pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 300.0])
     def test_capped_at_eps0(self, name, eps0):
         blanket = sb.KRR(k=10, eps0=eps0).blanket()
-        enclosure = baselines.epsilon(name, blanket=blanket, eps0=eps0, n=1, delta=1e-50)
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=1, delta=1e-50)
         assert enclosure.lower >= eps0 * (1 - 1e-8)
         assert enclosure.upper == eps0
 
-    @pytest.mark.parametrize("name", baselines.BASELINES)
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
     @pytest.mark.parametrize("eps0", [0.05, 2.0])
     def test_falls_with_n_and_delta(self, name, eps0):
         blanket = sb.KRR(k=4, eps0=eps0).blanket()
 
         def upper(n, delta):
-            return baselines.epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta).upper
+            return epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta).upper
 
         over_n = [upper(n, 1e-5) for n in (1, 10, 100, 10**3, 10**4, 10**6, 10**9, 10**14)]
         over_delta = [upper(10**6, delta) for delta in (1e-200, 1e-20, 1e-9, 1e-4, 9e-3)]
@@ -535,42 +617,42 @@ class TestEpsilon:
     @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
     def test_inapplicable_bounds_answer_eps0(self, name):
         uncovered = sb.Decomposition([0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.3, 0.0])
-        enclosure = baselines.epsilon(name, blanket=uncovered, eps0=2.0, n=10**9, delta=0.5)
+        enclosure = epsilon(name, blanket=uncovered, eps0=2.0, n=10**9, delta=0.5)
         assert (enclosure.lower, enclosure.upper) == (2.0, 2.0)
 
     @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
     def test_report_that_says_nothing(self, name):
         silent = sb.Decomposition([0.5, 0.5], [0.5, 0.5], [0.5, 0.5])
-        enclosure = baselines.epsilon(name, blanket=silent, eps0=1.0, n=10**6, delta=1e-6)
+        enclosure = epsilon(name, blanket=silent, eps0=1.0, n=10**6, delta=1e-6)
         assert enclosure.upper < 1e-9
 
-    def test_bad_arguments(self):
-        good = dict(blanket=sb.KRR(k=3, eps0=1.0).blanket(), eps0=1.0, n=100, delta=1e-6)
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
+    def test_bad_arguments(self, name):
+        blanket = sb.KRR(k=3, eps0=1.0).blanket()
+        with pytest.raises(ValueError, match=f"{name} needs a randomizer with an eps0, got one"):
+            epsilon(name, blanket=blanket, eps0=None, n=100, delta=1e-6)
+        for setting, missing in ((Setting(n=10), "delta"), (Setting(delta=1e-6), "n")):
+            ask = BOUNDS[name].prepare(Reports(1.0, blanket), "epsilon", Numerics())
+            with pytest.raises(ValueError, match=f"^{missing} is missing$"):
+                ask(setting)
         for change, message in (
-            (dict(blanket=None), "blanket must be a Decomposition, got None"),
-            (dict(eps0=0.0), r"eps0 must be a finite number with 0 < eps0 <= 300, got 0\.0"),
-            (dict(eps0=math.inf), "eps0 must be .* got inf"),
             (dict(n=0), "n must be an integer >= 1, got 0"),
             (dict(n=10.0), r"n must be an integer >= 1, got 10\.0"),
             (dict(delta=1.0), r"delta must be a finite number with .* delta < 1, got 1\.0"),
             (dict(delta=math.nan), "delta must be .* got nan"),
+            (dict(eps=-1), r"eps must be .* eps >= 0, got -1"),
+            (dict(eps=math.nan), r"eps must be .*, got nan"),
+            (dict(eps0=301), r"eps0 must be .* 0 < eps0 <= 300, got 301"),
         ):
-            for name in baselines.BASELINES:
-                with pytest.raises(ValueError, match=message):
-                    baselines.epsilon(name, **(good | change))
-        with pytest.raises(
-            ValueError, match=r"baseline must be one of blanket_bennett, .* 'clone'"
-        ):
-            baselines.epsilon("clone", **good)
-        with pytest.raises(ValueError, match="baseline must be one of"):
-            baselines.module_of("chernoff")
+            with pytest.raises(ValueError, match=message):
+                Setting(**change)
 
 
 class TestClosedForms:
     @staticmethod
     def epsilon(name, eps0, n, delta):
         blanket = sb.KRR(k=2, eps0=eps0).blanket()
-        return baselines.epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        return epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
 
     @pytest.mark.parametrize(
         ("eps0", "n", "delta"),
@@ -617,31 +699,13 @@ class TestClosedForms:
         assert (enclosure.lower, enclosure.upper) == (outside[0], outside[0])
 
 
-class TestDispatch:
-    def test_names(self):
-        assert set(baselines.BASELINES) == {
-            "blanket_hoeffding",
-            "blanket_hoeffding_generic",
-            "blanket_bennett",
-            "blanket_bennett_generic",
-            "clone_closed_form",
-            "erlingsson",
-        }
-
-    @pytest.mark.parametrize("name", baselines.BASELINES)
-    def test_module_holds_the_baseline(self, name):
-        assert callable(getattr(importlib.import_module(baselines.module_of(name)), name))
-
-    def test_imports_only_the_module_asked_for(self):
-        program = """
-import sys
-import shufflebounds as sb
-from shufflebounds import baselines
-blanket = sb.KRR(k=2, eps0=0.1).blanket()
-def loaded():
-    return [name for name in sys.modules if name.startswith("shufflebounds.baselines.")]
-assert loaded() == [], loaded()
-baselines.epsilon("erlingsson", blanket=blanket, eps0=0.1, n=10**6, delta=1e-6)
-assert loaded() == ["shufflebounds.baselines.closed_forms"], loaded()
-"""
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+def test_these_are_all_the_closed_forms():
+    assert set(CLOSED_FORMS) == {
+        "blanket_hoeffding",
+        "blanket_hoeffding_generic",
+        "blanket_bennett",
+        "blanket_bennett_generic",
+        "clone_closed_form",
+        "erlingsson",
+    }
+    assert {BOUNDS[name].kind for name in CLOSED_FORMS} == {Kind.UPPER}
