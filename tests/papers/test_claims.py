@@ -9,11 +9,57 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds import claims
-from shufflebounds.claims import findings, paper, points
+from shufflebounds.papers import claims, claims_page, judging
+from shufflebounds.papers.claims import Evidence
+from shufflebounds.papers.su2026 import RESEARCH, measures
+from shufflebounds.papers.su2026.claims import CLAIMS, INTRODUCTION
+from shufflebounds.randomizers.description import parse
 
 REPRODUCED, IN_PART = "reproduced", "reproduced in part"
 NOT_REPRODUCED, NOT_MEASURED = "not reproduced", "not measured"
+
+KRR, BLH = {"type": "krr", "k": 10}, {"type": "blh"}
+NESTED = {
+    "type": "joint",
+    "parts": [
+        {"mechanism": {"type": "krr", "k": 3}},
+        {
+            "mechanism": {
+                "type": "parallel",
+                "parts": [
+                    {"mechanism": BLH, "weight": 0.5},
+                    {"mechanism": {"type": "oue"}, "weight": 0.5},
+                ],
+            }
+        },
+    ],
+}
+
+
+def mix(first, second, weight=0.5, **share):
+    return {
+        "type": "parallel",
+        "parts": [
+            {"mechanism": first, "weight": weight},
+            {"mechanism": second, "weight": 1.0 - weight, **share},
+        ],
+    }
+
+
+DESCRIBED = [
+    KRR,
+    BLH,
+    {"type": "laplace"},
+    {"type": "subsample", "mechanism": KRR, "rate": 0.5},
+    mix(KRR, BLH),
+    mix(KRR, BLH, share=0.5),
+    NESTED,
+    mix(NESTED, BLH, 0.25),
+    *({"type": "rappor", "domain_size": size} for size in (3, 5, 10, 20)),
+    {"type": "rappor"},
+    {"type": "oue"},
+]
+MECHANISMS = {str(parse(one)): parse(one) for one in DESCRIBED}
 
 BASELINES = ("blanket_hoeffding", "blanket_bennett", "clone")
 GRID = (1000, 10_000, 100_000)
@@ -52,10 +98,19 @@ def times(**seconds):
     return frame.assign(experiment="any", regime="any", curve="any", k_joint=1)
 
 
+def evidence(*frames):
+    """Curves, with the mechanisms that their texts stand for."""
+    return Evidence(pd.concat(frames), MECHANISMS)
+
+
+def check(curves, seconds=None):
+    """The claims of the paper, judged on tables of curves by claim."""
+    return claims.check(CLAIMS, {name: evidence(frame) for name, frame in curves.items()}, seconds)
+
+
 def row(claim, *frames, seconds=None):
-    curves = {claim: pd.concat(frames)} if frames else {}
-    table = claims.check(curves, seconds)
-    return table.set_index("id").loc[claim]
+    table = check({claim: pd.concat(frames)} if frames else {}, seconds)
+    return table.set_index("claim").loc[claim]
 
 
 def verdict(claim, *frames, seconds=None):
@@ -97,7 +152,7 @@ def test_other_bounds_and_joint_reports_are_no_part_of_the_comparison():
     tempting = [
         curve("erlingsson", 0.1),
         curve("upper", 2.0, k=2),
-        curve("clone", 0.1, mechanism="other"),
+        curve("clone", 0.1, mechanism="oue"),
         curve("clone", 0.1, eps0=0.1),
     ]
     assert verdict("improvement", panel(0.8, clone=1.0), *tempting) == REPRODUCED
@@ -234,7 +289,7 @@ def test_a_step_of_k_is_named():
 
 def test_steps_do_not_cross_from_one_curve_to_another():
     first, second = joint(1.0, 0.5), joint(3.0, 2.0, mechanism="blh")
-    steps = points.fall_with_k(pd.concat([first, second]))
+    steps = measures.fall_with_k(evidence(first, second))
     assert steps["low"].round(6).unique().tolist() == [round(1 / 3, 6), 0.5]
     assert len(steps) == 2 * len(GRID)
 
@@ -273,8 +328,8 @@ def test_the_hamming_claim_is_said_to_be_a_theorem():
 MIX = "parallel(0.5 krr(k=10), 0.5 blh)"
 
 
-def parallel(mix, first, second, eps0=4.0, mechanism=MIX):
-    values = {mechanism: mix, "krr(k=10)": first, "blh": second}
+def parallel(middle, first, second, eps0=4.0, mechanism=MIX):
+    values = {mechanism: middle, "krr(k=10)": first, "blh": second}
     return pd.concat([curve("upper", e, mechanism=m, eps0=eps0) for m, e in values.items()])
 
 
@@ -288,9 +343,9 @@ def test_a_mix_must_lie_between_its_parts():
 
 
 def test_the_margin_is_to_the_nearer_part():
-    inside = points.between_parts(parallel(0.9, 1.0, 0.5))
+    inside = measures.between_parts(evidence(parallel(0.9, 1.0, 0.5)))
     assert inside["low"].to_numpy() == pytest.approx(0.1)
-    outside = points.between_parts(parallel(0.4, 1.0, 0.5))
+    outside = measures.between_parts(evidence(parallel(0.4, 1.0, 0.5)))
     assert outside["low"].to_numpy() == pytest.approx(-0.25)
 
 
@@ -302,10 +357,16 @@ def test_a_mix_without_one_of_its_parts_is_not_measured():
 
 def test_parts_may_be_compositions_themselves():
     nested = "joint(krr(k=3), parallel(0.5 blh, 0.5 oue))"
-    mix = f"parallel(0.25 {nested}, 0.75 blh)"
-    values = {mix: 0.8, nested: 1.0, "blh": 0.5}
+    whole = f"parallel(0.25 {nested}, 0.75 blh)"
+    values = {whole: 0.8, nested: 1.0, "blh": 0.5}
     frames = [curve("upper", eps, mechanism=m) for m, eps in values.items()]
     assert verdict("parallel", *frames) == REPRODUCED
+
+
+def test_a_part_with_less_of_eps0_is_another_mechanism():
+    """Its curve at that ε₀ is not the part's at all of it."""
+    whole = parallel(0.8, 1.0, 0.5, mechanism="parallel(0.5 krr(k=10), 0.5 blh at 0.5 eps0)")
+    assert verdict("parallel", whole) == NOT_MEASURED
 
 
 # Finite domains.
@@ -364,7 +425,7 @@ def test_run_times_are_told_in_steps_so_that_the_page_stays_the_same():
 def test_a_step_is_the_least_of_its_kind_not_below(hundredths):
     steps = [factor * 10**power for power in range(9) for factor in (1, 2, 5)]
     least = min(step for step in steps if step >= hundredths)
-    assert findings.step(hundredths / 100) == pytest.approx(least / 100, rel=1e-12)
+    assert judging.step(hundredths / 100) == pytest.approx(least / 100, rel=1e-12)
 
 
 # Numbers in words.
@@ -377,7 +438,7 @@ def test_a_step_is_the_least_of_its_kind_not_below(hundredths):
 @example(0.0)
 def test_a_percentage_is_on_the_side_asked_for_and_close(value):
     down, up = (
-        float(findings.percentage(value, up=up).removesuffix(" %").replace("−", "-"))
+        float(judging.percentage(value, up=up).removesuffix(" %").replace("−", "-"))
         for up in (False, True)
     )
     assert down <= value * 100.0 * (1 + 1e-15 * np.sign(value)) + 1e-300
@@ -397,16 +458,16 @@ def test_an_epsilon_of_zero_is_no_division_by_zero():
 def test_a_missing_column_is_one_sentence():
     frame = panel(0.8).drop(columns=["k_joint", "delta"])
     with pytest.raises(ValueError, match=r"claim improvement .*missing: k_joint, delta$"):
-        claims.check({"improvement": frame})
+        check({"improvement": frame})
     with pytest.raises(ValueError, match=r"seconds must have the columns .*missing: seconds$"):
-        claims.check({}, times(upper=[1]).drop(columns="seconds"))
+        check({}, times(upper=[1]).drop(columns="seconds"))
 
 
 def test_an_unknown_claim_is_refused():
-    with pytest.raises(ValueError, match=r"curves must name claims of improvement,.*got 'speed'"):
-        claims.check({"speed": panel(0.8)})
+    with pytest.raises(ValueError, match=r"claims must be among improvement,.*got 'speed'"):
+        check({"speed": panel(0.8)})
     with pytest.raises(ValueError, match="got 'seconds_curve'"):
-        claims.check({"seconds_curve": panel(0.8)})
+        check({"seconds_curve": panel(0.8)})
 
 
 @pytest.mark.parametrize("ends", [(0.5, 0.4), (-0.1, 0.4), (math.nan, 0.4), (0.4, math.nan)])
@@ -414,72 +475,72 @@ def test_what_is_no_enclosure_is_refused(ends):
     frame = panel(0.8)
     frame[["epsilon_lower", "epsilon_upper"]] = ends
     with pytest.raises(ValueError, match="claim joint must have 0 <= epsilon_lower"):
-        claims.check({"joint": frame})
+        check({"joint": frame})
 
 
 @pytest.mark.parametrize("seconds", [0.0, math.nan])
 def test_seconds_are_positive(seconds):
     with pytest.raises(ValueError, match="seconds must hold numbers above 0"):
-        claims.check({}, times(upper=[seconds]))
+        check({}, times(upper=[seconds]))
 
 
 # Files.
 
 
 def test_an_empty_frame_is_not_measured():
-    table = claims.check({name: panel(0.8).iloc[:0] for name in claims.CURVE_CLAIMS})
+    table = check({name: panel(0.8).iloc[:0] for name in RESEARCH.claims})
     assert (table["verdict"] == NOT_MEASURED).all()
 
 
-@pytest.fixture
-def written(tmp_path):
-    def write(curves, seconds, name="claims"):
-        csv, page = tmp_path / f"{name}.csv", tmp_path / f"{name}.md"
-        claims.write(curves, seconds, csv, page)
-        return csv, page
-
-    return write
+def test_the_paper_lists_the_claims_that_it_has():
+    assert RESEARCH.claims == tuple(claim.name for claim in CLAIMS if not claim.timed)
+    assert RESEARCH.load_claims() is CLAIMS
+    assert RESEARCH.introduction() == INTRODUCTION
 
 
-def test_the_page_and_the_table_have_every_claim(written):
+def page(curves, seconds=None):
+    shown = {name: evidence(frame) for name, frame in curves.items()}
+    return claims_page.text(INTRODUCTION, claims.check(CLAIMS, shown, seconds), shown)
+
+
+def test_the_page_and_the_table_have_every_claim():
     curves = {"improvement": panel(0.8, clone=1.0), "hamming": at_distances(0.5, 1.0)}
-    csv, page = written(curves, times(upper=[1.5], clone=[1.5]))
-    table = pd.read_csv(csv, keep_default_na=False)
+    seconds = times(upper=[1.5], clone=[1.5])
+    table, text = check(curves, seconds), page(curves, seconds)
     assert tuple(table.columns) == claims.COLUMNS
     assert len(table) == 12
-    assert table["id"].is_unique
-    text = page.read_text(encoding="utf-8")
+    assert table["claim"].is_unique
     lines = text.splitlines()
     cells = [line for line in lines if line.startswith("|")]
     assert len(cells) == 2 + len(table)
     assert {line.count("|") for line in cells} == {6}
     for found in table.itertuples():
-        (summary,) = (line for line in cells if line.startswith(f"| [{found.id}](#{found.id}) |"))
+        (summary,) = (
+            line for line in cells if line.startswith(f"| [{found.claim}](#{found.claim}) |")
+        )
         assert f"| **{found.verdict}** |" in summary
-        paragraph = lines[lines.index(f"## {found.id}") + 2]
+        paragraph = lines[lines.index(f"## {found.claim}") + 2]
         assert all(
-            part in paragraph for part in (found.claim, found.measure, found.measured, found.why)
+            part in paragraph for part in (found.words, found.measure, found.measured, found.why)
         )
     assert "δ = 1e-06; ε₀ = 4; 3 numbers of users from 1000 to 100000" in text
     assert "shufflebounds 1.2.3" in text
 
 
-def test_equal_input_gives_equal_bytes_whatever_the_order_of_rows(written):
+def test_equal_input_gives_equal_pages_whatever_the_order_of_rows():
     curves = {"improvement": pd.concat([panel(0.8), panel(0.9, mechanism="blh", eps0=0.1)])}
     shuffled = {"improvement": curves["improvement"].sample(frac=1.0, random_state=0)}
-    first, second = written(curves, None, "first"), written(shuffled, None, "second")
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes()
+    assert page(curves) == page(shuffled)
+    pd.testing.assert_frame_equal(check(curves), check(shuffled))
 
 
-def test_a_page_without_curves_says_so(written):
-    _, page = written({}, None)
-    assert "No curves were given." in page.read_text(encoding="utf-8")
+def test_a_page_without_curves_says_so():
+    assert "No curves were given." in page({})
 
 
 def test_the_page_in_docs_is_of_these_claims():
-    page = (Path(__file__).parents[1] / "docs" / "claims.md").read_text(encoding="utf-8")
-    for claim in paper.CLAIMS:
-        assert f"| [{claim.id}](#{claim.id}) | {claim.words} |" in page
-        assert f"Measure: {claim.measure}" in page
-    assert NOT_MEASURED not in page
+    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        assert f"| [{claim.name}](#{claim.name}) | {claim.words} |" in text
+        assert f"Measure: {claim.measure}" in text
+    assert NOT_MEASURED not in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -94,24 +94,24 @@ class Axis:
 
     def __post_init__(self) -> None:
         validation.choice("x", self.name, NAMES)
-        # Ends first: a mistake is told of what was written, not of what lies between.
-        ends = (
-            {"start": self.grid.start, "stop": self.grid.stop}
-            if isinstance(self.grid, Grid)
-            else {}
-        )
-        for end, value in ends.items():
-            self._check(value, end)
-        if not self.values:
+        # As floats where they are not whole numbers: 1 and 1.0 are the same axis.
+        if isinstance(self.grid, Grid):
+            # Ends first: a mistake is told of what was written, not of what lies between.
+            start, stop = (self._checked(getattr(self.grid, end), end) for end in ("start", "stop"))
+            object.__setattr__(self, "grid", replace(self.grid, start=start, stop=stop))
+            listed = [self._checked(value, self.name) for value in self.values]
+        else:
+            listed = [self._checked(x, f"{self.name}[{i}]") for i, x in enumerate(self.grid)]
+            object.__setattr__(self, "grid", tuple(listed))
+        if not listed:
             raise ValueError(f"{self.name} must hold at least one value, got none")
-        for i, value in enumerate(self.values):
-            self._check(value, self.name if ends else f"{self.name}[{i}]")
-        if twice := [value for value, count in Counter(self.values).items() if count > 1]:
+        if twice := [value for value, count in Counter(listed).items() if count > 1]:
             raise ValueError(f"{self.name} must hold distinct values, got {twice[0]!r} twice")
 
-    def _check(self, value: float, called: str) -> None:
+    def _checked(self, value: float, called: str) -> float:
+        """A value as `Setting` holds it."""
         try:
-            Setting(**{self.name: value})
+            return Setting(**{self.name: value}).require(self.name)
         except ValueError as error:
             raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
 

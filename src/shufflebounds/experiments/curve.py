@@ -174,12 +174,14 @@ def verify(path: str | os.PathLike[str], name: Name, specification: Specificatio
     settings = list(specification.settings)
     storage.require(path, found, _constant(name, specification), but="digest")
     storage.require_rows(path, found, [_of_setting(setting) for setting in settings])
+    if specification.distance is not None:
+        storage.require(path, found, {"distance": specification.distance})
     storage.require(path, found, {"digest": specification.digest})
     quantity = specification.quantity
     ends = zip(found[f"{quantity}_lower"], found[f"{quantity}_upper"], strict=True)
     for setting, pair in zip(settings, ends, strict=True):
         lower, upper = (float(end or math.nan) for end in pair)
-        if not 0.0 <= lower <= upper:
+        if not 0.0 <= lower <= upper < math.inf:
             where = f"{specification.axis.name} = {getattr(setting, specification.axis.name)}"
             raise ValueError(f"{path} has no enclosure of {quantity} but {list(pair)} at {where}")
 

@@ -11,7 +11,6 @@ and, in a running program, `register` does the same.
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -87,8 +86,16 @@ def _load(entry: EntryPoint) -> type[Randomizer]:
 
 
 def _checked(where: str, found: object) -> type[Randomizer]:
-    if not (isinstance(found, type) and issubclass(found, Randomizer) and is_dataclass(found)):
-        raise ValueError(f"{where} must be a dataclass derived from Randomizer, got {found!r}")
+    if not (isinstance(found, type) and issubclass(found, Randomizer) and _is_frozen(found)):
+        raise ValueError(
+            f"{where} must be a frozen dataclass derived from Randomizer, got {found!r}"
+        )
     if missing := sorted(found.__abstractmethods__):
         raise ValueError(f"{where} must define {', '.join(missing)}, which are missing")
     return found
+
+
+def _is_frozen(found: type) -> bool:
+    """Whether it is a frozen dataclass itself, not only derived from one."""
+    parameters = vars(found).get("__dataclass_params__")
+    return parameters is not None and parameters.frozen

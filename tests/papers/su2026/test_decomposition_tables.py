@@ -10,7 +10,11 @@ import pandas as pd
 import pytest
 
 import shufflebounds as sb
-from shufflebounds import markdown, tables
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.papers import table_files, table_stamp
+from shufflebounds.papers.base import Context
+from shufflebounds.papers.su2026 import RESEARCH
+from shufflebounds.papers.su2026 import decomposition_tables as tables
 
 EPS0 = [0.1, 1.0, 4.0]
 KINDS = {"BLH": sb.BLH, "RAPPOR": sb.RAPPOR, "OUE": sb.OUE, "HR": sb.HadamardResponse}
@@ -217,7 +221,6 @@ def test_only_hadamard_response_is_noted():
             "table3": tables.limit(EPS0),
         }.items()
     }
-    assert noted.keys() == tables.TABLES.keys()
     for entries in noted.values():
         assert set(entries["mechanism"]) == {"HR"}
     assert set(noted["table2"]["quantity"]) == {"q", "r"}
@@ -229,26 +232,33 @@ def cells(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "header"),
+    ("kind", "number", "parameters", "header"),
     [
-        ("table1", {"eps0": [0.1, 4.0], "eps": 0.05, "k": 10}, 2),
-        ("table2", {"eps0": [0.1, 4.0], "k": 10, "domain_size": 10}, 1),
-        ("table3", {"eps0": [0.1, 4.0]}, 1),
+        ("gparv", 1, {"eps0": [0.1, 4.0], "eps": 0.05, "k": 10}, 2),
+        ("finite_domains", 2, {"eps0": [0.1, 4.0], "k": 10, "domain_size": 10}, 1),
+        ("large_domains", 3, {"eps0": [0.1, 4.0]}, 1),
     ],
 )
-def test_files(tmp_path, name, parameters, header):
-    frame = tables.TABLES[name](**parameters)
-    assert set(frame["table"]) == {int(name[-1])}
-    paths = [(tmp_path / f"{i}.csv", tmp_path / f"{i}.md") for i in (1, 2)]
-    for csv, page in paths:
-        tables.write(tables.TABLES[name](**parameters), csv, page)
-    for one, two in zip(*paths, strict=True):
-        assert one.read_bytes() == two.read_bytes()
-    assert len(list(tmp_path.iterdir())) == 4
-    read = pd.read_csv(paths[0][0], keep_default_na=False)
-    pd.testing.assert_frame_equal(read, frame, check_exact=True, check_dtype=False)
+def test_files(tmp_path, kind, number, parameters, header):
+    kind = RESEARCH.tables[kind]
+    given = kind.parameters.model_validate(parameters)
+    frame = kind.compute(given, Context({}, Numerics()))
+    assert set(frame["table"]) == {number}
+    for name in ("1.csv", "2.csv"):
+        table_files.write(kind.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
+    table_stamp.verify(tmp_path / "1.csv", "0123")
+    with pytest.raises(ValueError, match=r"1\.csv has digest = 0123 where 4567 is wanted$"):
+        table_stamp.verify(tmp_path / "1.csv", "4567")
+    read = table_files.read(tmp_path / "1.csv")
+    assert list(read.columns[-2:]) == ["version", "digest"]
+    pd.testing.assert_frame_equal(
+        read[list(frame.columns)], frame, check_exact=True, check_dtype=False
+    )
+    assert kind.page(read) == kind.page(frame)
     # One row per mechanism, and every value of the frame in the cell where it belongs.
-    first, rule, *rows = cells(paths[0][1].read_text(encoding="utf-8"))
+    first, rule, *rows = cells(kind.page(read).markdown())
     assert set(rule) == {"---"}
     rows = rows[header - 1 :]
     groups = list(frame.groupby("mechanism", sort=False))
@@ -263,10 +273,17 @@ def test_files(tmp_path, name, parameters, header):
             np.testing.assert_allclose([float(x) for x in numbers], entries["value"], rtol=1e-5)
 
 
-def test_misprints_stand_below_the_table(tmp_path):
-    page = tmp_path / "table2.md"
-    tables.write(tables.finite([1.0], 10, 10), tmp_path / "table2.csv", page)
-    assert "\n\n- HR, $q$, $r$: the paper prints $" in page.read_text(encoding="utf-8")
+def test_a_table_without_a_digest_is_none(tmp_path):
+    from shufflebounds.experiments import storage
+
+    storage.write(["a"], [(1,)], tmp_path / "x.csv")
+    with pytest.raises(ValueError, match=r"x\.csv is not a table with a digest$"):
+        table_stamp.verify(tmp_path / "x.csv", "0123")
+
+
+def test_misprints_stand_below_the_table():
+    page = tables.page(tables.finite([1.0], 10, 10)).markdown()
+    assert "\n\n- HR, $q$, $r$: the paper prints $" in page
 
 
 @pytest.mark.parametrize(
@@ -284,11 +301,3 @@ def test_misprints_stand_below_the_table(tmp_path):
 def test_bad_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_markdown_table():
-    assert markdown.table(["x", "$y$"], [["1", "2"]]) == "| x | $y$ |\n| --- | --- |\n| 1 | 2 |\n"
-    with pytest.raises(ValueError, match=r"^rows must have 2 cells"):
-        markdown.table(["x", "y"], [["1"]])
-    with pytest.raises(ValueError, match=r"^cells must hold neither \|"):
-        markdown.table(["x"], [["a | b"]])

@@ -53,6 +53,8 @@ def _sentence(
     parent = _dotted(place, steps[:-1])
     if kind == "missing":
         return f"{where} is missing; it must be {_allowed(_fragment(model, steps))}"
+    if kind == "invalid_key":
+        return f"{_within(parent, value)} is not a key; keys must be text"
     if kind == "extra_forbidden":
         known = list(_properties(_fragment(model, steps[:-1])))
         # As in {delta:0.1}, which is a key without a value.
