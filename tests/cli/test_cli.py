@@ -667,7 +667,7 @@ MISTAKES = {
     "an empty grid": (["curve", *options(n=None, start="10", stop="9")], "stop must be"),
     "too long a grid": (
         ["curve", *options(n=None, stop="1e16")],
-        "stop must be an integer <= 1000000000000000",
+        "stop must be an integer from 1 to 1e+15",
     ),
     "too many points": (["curve", *options(n=None, stop="1001")], "points must be at most 2"),
     "an unknown bound": (["curve", *options(n=None, bound="uper")], "did you mean upper"),

@@ -806,11 +806,11 @@ def test_a_figure_gets_its_own_layout():
     looks = content()[PAPER]["style"]["curves"]
     shown = paper.layouts["fig"]
     assert shown.title == "Two mechanisms"
-    assert (shown.quantity, shown.x, shown.transform, shown.ratio_to) == (
+    assert (shown.quantity, shown.x, shown.transform, shown.ratio) == (
         "epsilon",
         "n",
         "none",
-        (),
+        None,
     )
     assert [[panel.subject for panel in row] for row in shown.panels] == [["10-RR"], ["BLH"]]
     for row, name in zip(shown.panels, ("krr10", "blh"), strict=True):

@@ -20,6 +20,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 class Coin(sb.Randomizer):
     """Binary randomized response."""
 
+    composable = True
+
     eps0: float
     sides: int = 2
 
