@@ -2,7 +2,7 @@
 
 from shufflebounds._version import __version__
 from shufflebounds.amplification import delta, epsilon
-from shufflebounds.clone import standard_clone
+from shufflebounds.clone import standard_clone, stronger_clone
 from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
@@ -13,6 +13,7 @@ from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
 from shufflebounds.randomizers.oue import OUE
 from shufflebounds.randomizers.rappor import RAPPOR
+from shufflebounds.variation_ratio import variation_ratio
 
 __all__ = [
     "BLH",
@@ -34,5 +35,7 @@ __all__ = [
     "largest_eps0",
     "parallel",
     "standard_clone",
+    "stronger_clone",
     "subsample",
+    "variation_ratio",
 ]
