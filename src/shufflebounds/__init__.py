@@ -8,11 +8,18 @@ from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
 from shufflebounds.planning import fewest_users, largest_eps0
 from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.duchi import Duchi
 from shufflebounds.randomizers.hadamard import HadamardResponse
+from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
+from shufflebounds.randomizers.local_hash import LocalHash
 from shufflebounds.randomizers.oue import OUE
+from shufflebounds.randomizers.piecewise import Piecewise
+from shufflebounds.randomizers.privset import PrivSet
+from shufflebounds.randomizers.privunit import PrivUnit
 from shufflebounds.randomizers.rappor import RAPPOR
+from shufflebounds.randomizers.subset import Subset
 from shufflebounds.variation_ratio import variation_ratio
 
 __all__ = [
@@ -21,13 +28,20 @@ __all__ = [
     "OUE",
     "RAPPOR",
     "Decomposition",
+    "Duchi",
     "Enclosure",
+    "HadamardBlocks",
     "HadamardResponse",
     "Joint",
     "Laplace",
+    "LocalHash",
     "Parallel",
+    "Piecewise",
     "PrecisionError",
+    "PrivSet",
+    "PrivUnit",
     "Subsampled",
+    "Subset",
     "__version__",
     "delta",
     "epsilon",

@@ -10,10 +10,13 @@ from dataclasses import is_dataclass
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
 
+# Modules that hold what mechanisms share, or a randomizer that no name describes.
+_OTHERS = {"base", "matching", "matrix"}
+
 
 def mechanism_names() -> list[str]:
     """Names of the mechanisms of this package, such as ``krr``, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - _OTHERS)
 
 
 def mechanism(name: str) -> type[Randomizer]:
