@@ -14,6 +14,7 @@ from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
 from shufflebounds.randomizers.local_hash import LocalHash
+from shufflebounds.randomizers.matrix import MatrixRandomizer
 from shufflebounds.randomizers.oue import OUE
 from shufflebounds.randomizers.piecewise import Piecewise
 from shufflebounds.randomizers.privset import PrivSet
@@ -21,6 +22,7 @@ from shufflebounds.randomizers.privunit import PrivUnit
 from shufflebounds.randomizers.rappor import RAPPOR
 from shufflebounds.randomizers.subset import Subset
 from shufflebounds.variation_ratio import variation_ratio
+from shufflebounds.worst_case import best_lower_epsilon, worst_epsilon
 
 __all__ = [
     "BLH",
@@ -35,6 +37,7 @@ __all__ = [
     "Joint",
     "Laplace",
     "LocalHash",
+    "MatrixRandomizer",
     "Parallel",
     "Piecewise",
     "PrecisionError",
@@ -43,6 +46,7 @@ __all__ = [
     "Subsampled",
     "Subset",
     "__version__",
+    "best_lower_epsilon",
     "delta",
     "epsilon",
     "fewest_users",
@@ -52,4 +56,5 @@ __all__ = [
     "stronger_clone",
     "subsample",
     "variation_ratio",
+    "worst_epsilon",
 ]
