@@ -1,0 +1,1 @@
+"""Multi-message shuffle protocols, one a module, as decompositions and draws."""
