@@ -548,7 +548,7 @@ MISTAKES = {
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
     "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
-    "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, duchi"),
+    "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],

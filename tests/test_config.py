@@ -137,8 +137,8 @@ def test_good_configurations_pass(text):
             "{type: krr, k: 10}",
             "{type: kr, k: 10}",
             "mechanisms.krr10.type is 'kr' (did you mean krr?); "
-            "it must be one of blh, duchi, hadamard, hadamard_blocks, krr, laplace, local_hash, "
-            "oue, piecewise, privset, privunit, rappor, subset, joint, "
+            "it must be one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
+            "local_hash, oue, piecewise, privset, privunit, rappor, subset, joint, "
             "parallel, subsample",
         ),
         ("{type: krr, k: 10}", "{k: 10}", "mechanisms.krr10.type is missing; it must be text"),

@@ -241,6 +241,56 @@ def test_harmony_is_duchi():
         assert exact(partly, eps, n).lower <= exact(blanket, eps, n).upper
 
 
+def collisions(values, held, size, e):
+    """Rows of inputs (tuples of items), and the law that is e/Ω or less of all of them."""
+    rows = []
+    for items in held:
+        total = len(items) * e + values - len(items)
+        row = []
+        for h in itertools.product(range(values), repeat=size):
+            own = {h[item] for item in items}
+            rest = (1 - Fraction(len(own)) * e / total) / (values - len(own))
+            row += [Fraction(e) / total if z in own else rest for z in range(values)]
+        rows.append([mass / values**size for mass in row])
+    return rows, [1 / (Fraction(total) * values**size)] * len(rows[0])
+
+
+@pytest.mark.parametrize(("items", "values"), [(1, 2), (1, 4), (2, 3), (2, 4)])
+def test_collision_is_its_definition(items, values):
+    held = [tuple(range(i * items, (i + 1) * items)) for i in range(3)]
+    (x0, x1, x2), sure = collisions(values, held, 3 * items, 4)
+    assert sum(x0) == 1
+    assert all(min(x) >= y for x, y in zip(zip(x0, x1, x2, strict=True), sure, strict=True))
+    collision = sb.Collision(math.log(4), items, values)
+    assert_same(collision.blanket(), x0, x1, sure)
+    assert collision.blanket().is_symmetric()
+    assert_same(collision.dataset_pairs()["third"], x0, x1, x2)
+    assert_same(collision.dataset_pairs()["x1"], x0, x1, x1)
+    if items == 1:
+        hashing = sb.LocalHash(math.log(4), hash_values=values).blanket()
+        assert_same(collision.blanket(), hashing.a, hashing.b, hashing.c)
+
+
+@pytest.mark.parametrize(
+    "held", [[(0, 1), (0, 2)], [(0, 1), (2, 3)], [(0, 1, 2), (0, 1, 3)], [(0, 1, 2), (2, 3, 4)]]
+)
+def test_shared_items_are_nothing_worse_for_collision(held):
+    (a, b), sure = collisions(4, held, 5, 4)
+    shared = sb.Decomposition(*np.array([a, b, sure], float), rel_err=1e-14).merge()
+    collision = sb.Collision(math.log(4), len(held[0]), 4)
+    for n, eps in itertools.product((1, 2, 4), (0.0, 0.2, 0.6, 1.1)):
+        assert exact(shared, eps, n).lower <= exact(collision.blanket(), eps, n).upper
+
+
+def test_privunit_bounds_all_likelihoods_in_the_same_range():
+    """So a cap of s/l is a bound of Collision, too, if a coarser one."""
+    for items, values in [(1, 4), (2, 5), (2, 8)]:
+        cap = sb.PrivUnit(1.0, items / values).blanket()
+        for n, eps in itertools.product((1, 2, 6), (0.0, 0.3, 0.8)):
+            collision = exact(sb.Collision(1.0, items, values).blanket(), eps, n)
+            assert collision.lower <= exact(cap, eps, n).upper
+
+
 @pytest.mark.parametrize("eps0", [1e-6, 0.1, 1.0, 12.5, 50.0, 300.0])
 def test_blankets_keep_their_promise_of_accuracy(eps0):
     with mpmath.workdps(400):
@@ -317,6 +367,8 @@ MISTAKES = [
     (lambda: sb.HadamardBlocks(1.0, 4).matrix(), "domain_size must leave"),
     (lambda: sb.LocalHash(1.0, 4, 1), "hash_values must be an integer >= 2"),
     (lambda: sb.LocalHash(1.0, 4, 2.5), "hash_values must be an integer"),
+    (lambda: sb.Collision(1.0, 3, 3), "hash_values must be an integer >= 4, got 3"),
+    (lambda: sb.Collision(1.0, 0, 3), "items must be an integer >= 1"),
     (lambda: sb.Piecewise(-1.0), "eps0 must be"),
     (lambda: sb.Duchi(math.inf), "eps0 must be"),
 ]

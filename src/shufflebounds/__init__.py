@@ -8,6 +8,7 @@ from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
 from shufflebounds.planning import fewest_users, largest_eps0
 from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.collision import Collision
 from shufflebounds.randomizers.duchi import Duchi
 from shufflebounds.randomizers.hadamard import HadamardResponse
 from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
@@ -29,6 +30,7 @@ __all__ = [
     "KRR",
     "OUE",
     "RAPPOR",
+    "Collision",
     "Decomposition",
     "Duchi",
     "Enclosure",
