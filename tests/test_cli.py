@@ -493,6 +493,7 @@ def test_mechanisms_are_listed_with_their_parameters():
 @pytest.mark.parametrize("name", randomizers.mechanism_names())
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
+    values |= {"x0": 0.25, "x1": 0.75}
     own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
     given = [part for name in own for part in (parameters.flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")

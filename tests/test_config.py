@@ -138,7 +138,7 @@ def test_good_configurations_pass(text):
             "{type: kr, k: 10}",
             "mechanisms.krr10.type is 'kr' (did you mean krr?); "
             "it must be one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-            "local_hash, oue, piecewise, privset, privunit, rappor, subset, joint, "
+            "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, joint, "
             "parallel, subsample",
         ),
         ("{type: krr, k: 10}", "{k: 10}", "mechanisms.krr10.type is missing; it must be text"),

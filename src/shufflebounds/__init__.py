@@ -6,6 +6,7 @@ from shufflebounds.clone import standard_clone, stronger_clone
 from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.metric import metric_variation_ratio
 from shufflebounds.planning import fewest_users, largest_eps0
 from shufflebounds.randomizers.blh import BLH
 from shufflebounds.randomizers.collision import Collision
@@ -16,6 +17,7 @@ from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
 from shufflebounds.randomizers.local_hash import LocalHash
 from shufflebounds.randomizers.matrix import MatrixRandomizer
+from shufflebounds.randomizers.metric_laplace import MetricLaplace
 from shufflebounds.randomizers.oue import OUE
 from shufflebounds.randomizers.piecewise import Piecewise
 from shufflebounds.randomizers.privset import PrivSet
@@ -40,6 +42,7 @@ __all__ = [
     "Laplace",
     "LocalHash",
     "MatrixRandomizer",
+    "MetricLaplace",
     "Parallel",
     "Piecewise",
     "PrecisionError",
@@ -53,6 +56,7 @@ __all__ = [
     "epsilon",
     "fewest_users",
     "largest_eps0",
+    "metric_variation_ratio",
     "parallel",
     "standard_clone",
     "stronger_clone",
