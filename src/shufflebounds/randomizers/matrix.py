@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.domination import undominated
 from shufflebounds.joint_size import SMALLEST_MASS
 from shufflebounds.randomizers.base import Randomizer
 
@@ -71,18 +72,20 @@ class MatrixRandomizer(Randomizer):
         """P(x₁⁰), P(x₁¹), inf_x P(x) of every pair that may be the worst, such as ``0 against 3``.
 
         Those that tell the inputs apart best come first. Each stands for both of its directions,
-        and for all pairs that differ from it in the order of outputs only.
+        for all pairs that differ from it in the order of outputs only, and for those that it
+        exceeds at every ε and n (`domination`).
         """
         sure = self.P.min(axis=0)
-        return _distinct(
+        distinct = _distinct(
             (f"{x0} against {x1}", self.P[x0], self.P[x1], sure, self._rel_err)
             for x0, x1 in itertools.combinations(range(len(self.P)), 2)
         )
+        return undominated(distinct)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """P(x₁⁰), P(x₁¹), P(x₂) for all pairs and all x₂, such as ``0 against 3 among 5``.
 
-        In the order of `blankets`, and as few.
+        Those that tell the inputs apart best come first.
         """
         return _distinct(
             (f"{x0} against {x1} among {x2}", self.P[x0], self.P[x1], self.P[x2], self._rel_err)
