@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import iti0k0, k0
-
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.variation_ratio import variation_ratio
@@ -58,6 +56,8 @@ def _variation(noise: str, distance: float) -> float:
     if noise == "laplace":
         return -math.expm1(-half) * _UP
     if noise == "planar":  # (2/π) ∫₀^half t K₁(t) dt, by parts
+        from scipy.special import iti0k0, k0  # takes longer to load than an answer
+
         _, integral = iti0k0(half)
         return 2.0 / math.pi * (integral - half * k0(half)) * _UP_SPECIAL
     return 1.0
