@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
 
-# Some 30 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
+# Some 300 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py \
 		tests/test_variation_ratio.py tests/test_domination.py

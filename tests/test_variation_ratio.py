@@ -384,6 +384,7 @@ def test_the_order_of_the_bounds(eps0, n):
         ((10.0, 0.4, INF), False, "q must be a finite"),
         ((10.0, 0.4, 0.9), False, "q must be at least 1"),
         ((10.0, 0.4, (1.2, 1.3)), False, "q must be such that"),
+        ((10.0, 0.4, (1.2, 1.3, 1.4)), False, "q must be a number or a pair"),
         ((10.0, 0.8, 1.2), True, "q must be such that"),
     ],
 )

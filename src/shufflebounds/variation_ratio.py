@@ -29,7 +29,7 @@ _ROUNDED_ONCE = 2.0**-52
 def variation_ratio(
     p: float, beta: float, q: float | tuple[float, float], *, published: bool = False
 ) -> Decomposition:
-    """The decomposition whose divergence is largest among all users with these p, β and q.
+    """The decomposition that bounds all users with these p, β and q; for one q, the smallest.
 
     Parameters
     ----------
@@ -49,15 +49,19 @@ def variation_ratio(
 
         a = (pα, α, w),    b = (α, pα, w),    c = (r₀, r₁, w/max(q₀, q₁)).
 
-    The divergence grows with each of p, β and q: who computes them should round them up. The
-    arguments are taken as they are, and a β or q outside the domain by less than 10⁻¹² as rounded.
+    Users with these p, β and q are also users with larger ones, so that whoever computes them may,
+    and should, round them up. The arguments are taken as they are; a β or q that is outside the
+    domain by less than 10⁻¹² counts as rounded.
 
     Raises ValueError outside the domain.
     """
     inverse = Fraction(0) if p == math.inf else 1 / Fraction(_ratio("p", p))
     if inverse >= 1:
         raise ValueError(f"p must be above 1, got {p!r}")
-    q0, q1 = (Fraction(_ratio("q", x)) for x in (q if isinstance(q, tuple) else (q, q)))
+    both = q if isinstance(q, tuple) else (q, q)
+    if len(both) != 2:
+        raise ValueError(f"q must be a number or a pair of numbers, got {q!r}")
+    q0, q1 = (Fraction(_ratio("q", x)) for x in both)
     largest = (1 - inverse) / (1 + inverse)
     variation = Fraction(validation.probability("beta", beta))
     if variation > largest + _SLACK:
