@@ -522,7 +522,8 @@ def test_mechanisms_are_listed_with_their_parameters():
 
 @pytest.mark.parametrize("name", registry.mechanism_names())
 def test_every_parameter_of_a_mechanism_is_an_option(name):
-    values = {"domain": "interval", "others": 0.5}
+    values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
+    values |= {"x0": 0.25, "x1": 0.75}
     own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
     given = [part for name in own for part in (parameters.flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
@@ -607,7 +608,7 @@ MISTAKES = {
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
     "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
-    "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, hadamard"),
+    "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -26,6 +27,27 @@ def standard_clone(eps0: float) -> Decomposition:
         np.array([common, rare]),
         np.array([rare, common]),
         np.array([sure, sure]),
+        rel_err=2.0**-50,
+    )
+
+
+def stronger_clone(eps0: float) -> Decomposition:
+    """The best decomposition that knows ε₀ alone: other users' clones are as many as can be.
+
+    Every other user sends one of two reports with probability 1/(e^{ε₀} + 1) each, the victim one
+    of them e^{ε₀} times as likely as the other. Feldman, McMillan and Talwar proposed it (SODA
+    2023) and restricted its proof in an erratum. docs/variation-ratio.md proves it for every ε₀-LDP
+    randomizer that all users share. It is the blanket of 2-RR, so that no decomposition that knows
+    ε₀ alone can be smaller.
+
+    Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+    eps0 = validation.eps0(eps0)
+    rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
+    return Decomposition(
+        np.array([common, rare]),
+        np.array([rare, common]),
+        np.array([rare, rare]),
         rel_err=2.0**-50,
     )
 
@@ -88,10 +110,15 @@ def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
     )
 
 
-def _of_eps0(protocol: Protocol) -> tuple[Candidate, ...]:
-    if protocol.eps0 is None:
-        raise ValueError("the clone needs a randomizer with an eps0, got one without")
-    return (Candidate(standard_clone(protocol.eps0)),)
+def _of_eps0(
+    clone: Callable[[float], Decomposition],
+) -> Callable[[Protocol], tuple[Candidate, ...]]:
+    def candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+        if protocol.eps0 is None or math.isinf(protocol.eps0):
+            raise ValueError("clones need a randomizer with an eps0, got one without")
+        return (Candidate(clone(protocol.eps0)),)
+
+    return candidates
 
 
 CLONE = divergence_bound(
@@ -101,5 +128,16 @@ CLONE = divergence_bound(
     source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
     module=__name__,
     knows_mechanism=False,
-    candidates=_of_eps0,
+    candidates=_of_eps0(standard_clone),
+)
+
+STRONGER_CLONE = divergence_bound(
+    "stronger_clone",
+    Kind.UPPER,
+    label="stronger clone",
+    source="docs/variation-ratio.md, for every randomizer that all users share; the pair is that "
+    "of Feldman, McMillan and Talwar, SODA 2023",
+    module=__name__,
+    knows_mechanism=False,
+    candidates=_of_eps0(stronger_clone),
 )

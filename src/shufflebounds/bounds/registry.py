@@ -9,7 +9,7 @@ from shufflebounds import validation
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
-from shufflebounds.bounds.clones import CLONE
+from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
 from shufflebounds.bounds.optimal import LOWER, UPPER
 
@@ -17,6 +17,7 @@ _ALL = (
     UPPER,
     LOWER,
     CLONE,
+    STRONGER_CLONE,
     HOEFFDING,
     HOEFFDING_GENERIC,
     BENNETT,

@@ -74,7 +74,3 @@ class GenericReports(Protocol):
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """None: the clones bring their own."""
         return ()
-
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """None."""
-        return ()

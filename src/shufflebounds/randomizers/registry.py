@@ -17,11 +17,20 @@ from importlib.metadata import EntryPoint, entry_points
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.collision import Collision
+from shufflebounds.randomizers.duchi import Duchi
 from shufflebounds.randomizers.hadamard import HadamardResponse
+from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
+from shufflebounds.randomizers.local_hash import LocalHash
+from shufflebounds.randomizers.metric_laplace import MetricLaplace
 from shufflebounds.randomizers.oue import OUE
+from shufflebounds.randomizers.piecewise import Piecewise
+from shufflebounds.randomizers.privset import PrivSet
+from shufflebounds.randomizers.privunit import PrivUnit
 from shufflebounds.randomizers.rappor import RAPPOR
+from shufflebounds.randomizers.subset import Subset
 
 ENTRY_POINTS = "shufflebounds.randomizers"
 
@@ -30,11 +39,20 @@ COMPOSITIONS = ("joint", "parallel", "subsample")
 
 _BUILT_IN: dict[str, type[Randomizer]] = {
     "blh": BLH,
+    "collision": Collision,
+    "duchi": Duchi,
     "hadamard": HadamardResponse,
+    "hadamard_blocks": HadamardBlocks,
     "krr": KRR,
     "laplace": Laplace,
+    "local_hash": LocalHash,
+    "metric_laplace": MetricLaplace,
     "oue": OUE,
+    "piecewise": Piecewise,
+    "privset": PrivSet,
+    "privunit": PrivUnit,
     "rappor": RAPPOR,
+    "subset": Subset,
 }
 _registered: dict[str, type[Randomizer]] = {}
 
