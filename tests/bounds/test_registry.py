@@ -43,6 +43,7 @@ def test_names():
         "upper",
         "lower",
         "clone",
+        "stronger_clone",
         "blanket_hoeffding",
         "blanket_hoeffding_generic",
         "blanket_bennett",
