@@ -172,22 +172,40 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
             eta, affordable = 1.2 * cost * eta, False
             continue
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
-        shift = n * tilted.log_mgf + 0.5 * (tilted.theta * eta) ** 2
-        slip = n * tilted.log_mgf_err + 8.0 * U * (1.0 + abs(n * tilted.log_mgf))
-        ends = _log(low), _log(high)
-        best_low = max(best_low, ends[0] + shift - slip - 4.0 * U * abs(ends[0]))
-        best_high = min(best_high, ends[1] + shift + slip + 4.0 * U * abs(ends[1]))
+        log_low, log_high = _with_factor(
+            low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
+        )
+        best_low, best_high = max(best_low, log_low), min(best_high, log_high)
         if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
             break
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
         eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
-    scale = g.exponent * math.log(2.0)
+    return _unscaled(best_low, best_high, g.exponent)
+
+
+def _with_factor(
+    low: float, high: float, log_factor: float, log_factor_err: float, spread: float
+) -> tuple[float, float]:
+    """Logarithms of both ends times e^{nK + θ²η²/2}, given nK, its error and θη."""
+    smoothed = 0.5 * spread**2
+    shift = log_factor + smoothed
+    slip = log_factor_err + 8.0 * U * (1.0 + abs(log_factor)) + 16.0 * U * smoothed
+    ends = _log(low), _log(high)
+    return (
+        ends[0] + shift - slip - 8.0 * U * abs(ends[0]),
+        ends[1] + shift + slip + 8.0 * U * abs(ends[1]),
+    )
+
+
+def _unscaled(log_low: float, log_high: float, exponent: int) -> tuple[float, float]:
+    """Logarithms of both ends times 2^exponent."""
+    scale = exponent * math.log(2.0)
     # Of these sums, and of subtracting log n, which is at most 35.
     low_err, high_err = (
-        4.0 * U * (40.0 + abs(scale) + abs(end)) if math.isfinite(end) else 0.0
-        for end in (best_low, best_high)
+        8.0 * U * (40.0 + abs(scale) + abs(end)) if math.isfinite(end) else 0.0
+        for end in (log_low, log_high)
     )
-    return best_low + scale - low_err, best_high + scale + high_err
+    return log_low + scale - low_err, log_high + scale + high_err
 
 
 def _log(x: float) -> float:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, Tilted, U, characteristic, exp_down
@@ -78,9 +79,15 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
         each = 2.0 * count * np.exp(log_bound[skip])
     density += float(each.sum()) * (1.0 + 1e-9)
     value += float(np.sum(each / (theta**2 + t[:-1][skip] ** 2))) * (1.0 + 1e-9)
-    for i in np.flatnonzero(~skip):
-        evaluated.append(np.arange(edges[i], edges[i + 1]))
+    evaluated.append(_runs(edges[:-1][~skip], np.diff(edges)[~skip].astype(np.int64)))
     return NeededModes(np.concatenate(evaluated), value, density)
+
+
+def _runs(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:
+    """Whole numbers that follow each start, as many as its length, the starts among them."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
@@ -203,9 +210,11 @@ class _Modes:
             size = np.exp(log_size)
             # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1), unless φ̃ is all error.
             err = size * np.expm1(slip)
+            # φ̃ is off 1 by error alone where this overflows, and its power means nothing.
+            solid &= np.isfinite(err)
             # The root of a difference near 0 is off by that of its rounding.
             ceiling = np.sqrt(np.maximum(1.0 + square, 0.0) + 16.0 * U) + away_err
             lost = 2.0 * np.exp(n * np.log(ceiling) + damping)
         size = np.where(solid, size, 0.0)
-        err = np.where(solid & np.isfinite(err), err, np.minimum(lost, 2.0))
+        err = np.where(solid, err, np.minimum(lost, 2.0))
         return _Modes(size * np.cos(turn), size * np.sin(turn), err)
