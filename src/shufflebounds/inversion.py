@@ -77,6 +77,8 @@ def smallest_eps(
             continue
         if verdict == 0 and probe > 0.0:
             if noise > aim:  # it can do no better
+                if last is not None and probe == last[0]:
+                    break  # and between the ends there is nowhere else to look
                 steep = abs(slope) * probe
                 half = max(1.1 * half, 1.2 * noise / steep if steep > 0.0 else 1.0)
             elif not close:
