@@ -117,11 +117,11 @@ def stretches(
 ) -> FloatArray:
     """Bounds of log |φ_X| between neighbouring frequencies t, given bounds of |φ|² at them.
 
-    `t` and `square` have shape (E,), what is returned (E − 1,); `width` is at least the distance of
-    two neighbours, `high` that of the tilted variance.
+    `t` and `square` have shape (…, E), what is returned (…, E − 1); `width` is at least the
+    distance of two neighbours, `high` an upper bound of the tilted variance.
     """
-    ceiling = np.maximum(square[:-1], square[1:]) + 0.25 * high * width**2
-    return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[:-1]) ** 2
+    ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
+    return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
 
 
 def runs(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:

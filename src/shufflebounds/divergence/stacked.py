@@ -3,8 +3,8 @@
 The bounds are those of `saddle` (see there), with one row of each array a point, so that the cost
 of calling NumPy is shared. Sums run over rows or over segments, in another order than there; the
 errors of `law.Law.sum_err` hold for any order, and `_segment_sums` counts its own. Only what
-goes smoothly is done here: one pass, all weights used, tails found at once, no more modes than
-`_MOST`. Elsewhere the bounds are the trivial ones, and the caller may turn to `saddle`.
+goes smoothly is done here: one pass, all weights used, tails found at once, not too many modes.
+Elsewhere the bounds are the trivial ones, and the caller may turn to `saddle`.
 
 Arrays have shape (P,), P points, or (P, J), J components with c > 0. Frequencies of all points
 stand in one row, in the order of their ``owner``, the index of the point.
@@ -12,6 +12,7 @@ stand in one row, in the order of their ``owner``, the index of the point.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from dataclasses import dataclass, replace
@@ -43,10 +44,10 @@ from shufflebounds.divergence.window import (
 
 Indices = NDArray[np.int64]
 
-# Rows times components held in memory at once: what a cache holds.
-_BLOCK = 2**16
-# Modes and stretches of a point.
-_MOST = 2**12
+# Rows times components held in memory at once: what a cache holds. And points.
+_BLOCK, _MOST_POINTS = 2**16, 128
+# Modes, and stretches of them, of a point.
+_MOST_MODES, _MOST_STRETCHES = 2**13, 2**11
 
 
 def stacked(
@@ -56,10 +57,13 @@ def stacked(
 
     Each aims at its relative width, and holds whether it reaches it or not. `n` are whole numbers.
     """
-    ends = [
-        _stacked(decomposition, eps[part], n[part], rtol[part])
-        for part in _blocks(eps.size, CHERNOFF_FACTORS.size * 2 * len(decomposition))
-    ]
+    cost = max(CHERNOFF_FACTORS.size * 2 * len(decomposition), _BLOCK // _MOST_POINTS)
+    # What overflows leaves bounds that say nothing.
+    with np.errstate(all="ignore"):
+        ends = [
+            _stacked(decomposition, eps[part], n[part], rtol[part])
+            for part in _blocks(eps.size, cost)
+        ]
     return np.concatenate([x for x, _ in ends]), np.concatenate([x for _, x in ends])
 
 
@@ -73,8 +77,9 @@ def _stacked(
     log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     wide = np.flatnonzero(high - low > rtol * high)
     if wide.size:
-        g = laws(decomposition, eps[wide])
-        log_low[wide], log_high[wide] = _log_bounds(g, n[wide], rtol[wide])
+        with contextlib.suppress(OverflowError):
+            found = _log_bounds(laws(decomposition, eps[wide]), n[wide], rtol[wide])
+            log_low[wide], log_high[wide] = found
     ends = [
         assembled((a, b), (c, d), (e, f), users)
         for a, b, c, d, e, f, users in zip(
@@ -106,7 +111,7 @@ def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, Fl
             *(x.tolist() for x in (*_moments(stack), stack.theta, stack.n)), windows, strict=True
         )
     ]
-    light = np.array([_modes_at_most(*pair) <= _MOST for pair in zip(plans, windows, strict=True)])
+    light = np.array([_light(*pair) for pair in zip(plans, windows, strict=True)])
     rows, stack = rows[light], stack.at(light)
     plans, windows = (list(itertools.compress(x, light)) for x in (plans, windows))
     if rows.size:
@@ -143,26 +148,27 @@ class _Stack:
     def tilted(g: Law, n: FloatArray, rtol: FloatArray) -> _Stack:
         theta = tilting_points(g, n)
         k, err = (x[:, 0] for x in log_mgfs(g, theta[:, None]))
-        with np.errstate(all="ignore"):
-            exponent = theta[:, None] * g.values
-            # In two halves, since p may be as small as e^exponent is large.
-            half = np.exp(0.5 * (exponent - k[:, None]))
-            weights = g.masses * half * half
-            slip = 1.01 * g.mass_err + 14.0 * U
-            slip = slip + 2.0 * U * (np.abs(exponent) + np.abs(k)[:, None])
-            slip = slip + err[:, None] + theta[:, None] * g.value_err
-            mean = np.vecdot(weights, g.values)
-            variance = np.vecdot(weights, (g.values - mean[:, None]) ** 2)
-            variance += np.maximum(0.0, 1.0 - weights.sum(axis=-1)) * mean**2
-            # Finer than round-off allows would only cost time.
-            rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
-            return _Stack(g, n, rtol, theta, k, err, weights, np.expm1(slip), mean, variance)
+        exponent = theta[:, None] * g.values
+        # In two halves, since p may be as small as e^exponent is large.
+        half = np.exp(0.5 * (exponent - k[:, None]))
+        weights = g.masses * half * half
+        slip = 1.01 * g.mass_err + 14.0 * U
+        slip = slip + 2.0 * U * (np.abs(exponent) + np.abs(k)[:, None])
+        slip = slip + err[:, None] + theta[:, None] * g.value_err
+        mean = np.vecdot(weights, g.values)
+        variance = np.vecdot(weights, (g.values - mean[:, None]) ** 2)
+        variance += np.maximum(0.0, 1.0 - weights.sum(axis=-1)) * mean**2
+        # Finer than round-off allows would only cost time.
+        rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
+        return _Stack(g, n, rtol, theta, k, err, weights, np.expm1(slip), mean, variance)
 
     def smooth(self) -> NDArray[np.bool_]:
         """Where all weights can be computed with, and round-off leaves something."""
         used = ((self.weights > 1e-290) & (self.weight_err < 1.0)).all(axis=-1)
         used &= (self.n * self.log_mgf_err < 1.0) & (self.variance > 0.0)
-        return used & (self.theta > 1e-100) & (self.theta < 1e100)
+        # Far from where their powers leave the range of floats.
+        used &= (self.theta > 1e-60) & (self.theta < 1e60)
+        return used & (self.variance < 1e100)
 
     def at(self, rows: NDArray[np.bool_]) -> _Stack:
         if rows.all():
@@ -171,8 +177,8 @@ class _Stack:
         return _Stack(law=_laws_at(self.law, rows), **fields)
 
     def columns(self) -> Tilted:
-        """What `log_moments` needs, to broadcast against sides and factors."""
-        theta, k, err = (x[:, None, None] for x in (self.theta, self.log_mgf, self.log_mgf_err))
+        """What `log_moments` needs, to broadcast against two sides."""
+        theta, k, err = (x[:, None] for x in (self.theta, self.log_mgf, self.log_mgf_err))
         return Tilted(theta, k, err, *(self.weights, self.weight_err), None, 0.0, 0.0, 0.0)
 
 
@@ -189,25 +195,27 @@ def _windows(stack: _Stack) -> tuple[_Stack, list[Window], NDArray[np.bool_]]:
     centre, log_tail = (
         np.array([getattr(goal, name) for goal in goals]) for name in ("centre", "log_tail")
     )
-    theta = stack.theta[:, None, None]
-    offset = np.stack([CHERNOFF_FACTORS, -CHERNOFF_FACTORS])
-    # As in `window`: u is what lies between the floats at which K is evaluated.
-    point = theta + centre[:, None, None] * offset
+    # Above and below, the factor that reaches least far by estimates of K.
+    masses, n, eta2 = stack.law.masses, stack.n[:, None, None], (eta**2)[:, None, None]
+    sides, theta = np.array([[1.0], [-1.0]]), stack.theta[:, None, None]
+    point = theta + centre[:, None, None] * (sides * CHERNOFF_FACTORS)
     u = np.abs(point - theta)
-    flat = point.reshape(len(goals), -1)
-    k, k_err = (x.reshape(point.shape) for x in log_mgfs(stack.law, flat))
-    columns = (stack.n[:, None, None], eta[:, None, None])
-    log_moment = log_moments(k, k_err, point, stack.columns(), *columns)
-    usable = np.isfinite(log_moment) & (u > 0.0)
-    reach = np.where(usable, log_moment - log_tail[:, None, None], np.inf)
-    reach /= np.where(usable, u, 1.0)
-    best = np.argmin(reach, axis=-1)[..., None]
-    inner = (best > 0) & (best < CHERNOFF_FACTORS.size - 1)
-    inner &= np.isfinite(np.take_along_axis(reach, best, axis=-1))
-    bounds = [np.take_along_axis(x, best, axis=-1)[..., 0].tolist() for x in (u, log_moment)]
+    k = np.log1p(np.expm1(point[..., None] * stack.law.values[:, None, None, :]) @ masses)
+    normal = u * (sides * (stack.theta * eta**2)[:, None, None] + 0.5 * u * eta2)
+    growth = n * (k - stack.log_mgf[:, None, None]) + normal
+    reach = np.where(u > 0.0, (growth - log_tail[:, None, None]) / u, np.nan)
+    reach = np.where(np.isfinite(reach), reach, np.inf)
+    best = np.argmin(reach, axis=-1)
+    inner = ((best > 0) & (best < CHERNOFF_FACTORS.size - 1)).all(axis=-1)
+    point, u = (np.take_along_axis(x, best[..., None], axis=-1)[..., 0] for x in (point, u))
+    # As in `window`, u is what lies between the floats at which K is evaluated.
+    log_moment = log_moments(
+        *log_mgfs(stack.law, point), point, stack.columns(), stack.n[:, None], eta[:, None]
+    )
+    inner &= np.isfinite(log_moment).all(axis=-1)
     windows = [
-        fitted(goal, *(Chernoff(*pair) for pair in zip(*sides, strict=True))) if usable else None
-        for goal, usable, *sides in zip(goals, inner.all(axis=(1, 2)), *bounds, strict=True)
+        fitted(goal, *(Chernoff(*pair) for pair in zip(*ends, strict=True))) if usable else None
+        for goal, usable, *ends in zip(goals, inner, u.tolist(), log_moment.tolist(), strict=True)
     ]
     kept = np.array([window is not None for window in windows])
     return stack.at(kept), [window for window in windows if window is not None], kept
@@ -230,9 +238,10 @@ def _moments(stack: _Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
     return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
 
 
-def _modes_at_most(plan: Plan, window: Window) -> int:
-    """Modes and ends of stretches, at least; the stretches that are kept come on top."""
-    return plan.near + (window.modes - plan.start) // plan.stride + 2
+def _light(plan: Plan, window: Window) -> bool:
+    """Whether the point can share memory with others."""
+    stretched = (window.modes - plan.start) // plan.stride if plan.stride > 1 else 0
+    return window.modes <= _MOST_MODES and stretched <= _MOST_STRETCHES
 
 
 def _series(
@@ -247,6 +256,9 @@ def _series(
     for sums, window, theta, n, k, k_err, exponent in zip(
         all_sums, windows, *(x.tolist() for x in lists), strict=True
     ):
+        if not all(map(math.isfinite, vars(sums).values())):
+            ends.append((-math.inf, math.inf))
+            continue
         low, high, _ = mean_bounds(sums, theta, window, idle_mass(moved, k, k_err, n))
         factor = with_factor(low, high, n * k, n * k_err, theta * window.eta)
         ends.append(unscaled(max(-math.inf, factor[0]), min(math.inf, factor[1]), exponent))
@@ -285,51 +297,62 @@ def _needed(
     stack: _Stack, plans: list[Plan], windows: list[Window], step: FloatArray, eta: FloatArray
 ) -> tuple[FloatArray, Indices, tuple[FloatArray, FloatArray]]:
     """Modes to evaluate, their owners, and bounds of the value and density of those skipped."""
-    points = np.arange(len(plans))
-    near = np.array([plan.near for plan in plans])
-    tail = np.array(
-        [
-            (plan.start, window.modes + 1 - plan.start if plan.stride == 1 else 0)
-            for plan, window in zip(plans, windows, strict=True)
-        ]
-    )
-    starts, lengths = [0.0 * near, tail[:, 0].astype(float)], [near, tail[:, 1]]
-    owners = [points, points]
+    near, start, stride = np.array([(plan.near, plan.start, plan.stride) for plan in plans]).T
+    end = np.array([window.modes + 1 for window in windows])
+    tail = np.where(stride == 1, end - start, 0)
+    points = np.arange(near.size)
+    starts, lengths, owners = [0 * near, start], [near, tail], [points, points]
     skipped = np.zeros(near.shape), np.zeros(near.shape)
-    edges = [
-        plan.edges(window) if plan.stride > 1 else np.empty(0)
-        for plan, window in zip(plans, windows, strict=True)
-    ]
-    of = np.repeat(points, [x.size for x in edges])
-    if of.size:
-        first = np.concatenate(edges)
-        t = first * step[of]
-        away, err = _characteristic(stack, of, t)
-        square = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
-        # Between the points of different owners there is no stretch.
-        inside = of[1:] == of[:-1]
-        of, count = of[:-1], np.where(inside, np.diff(first), 0.0)
-        width = np.zeros(near.shape)
-        np.maximum.at(width, of, count)
-        _, high, _ = _moments(stack)
-        bounds = stretches(square, t, (width * step)[of], high[of], stack.n[of], eta[of])
+    count = np.where(stride == 1, 0, -((start - end) // stride))
+    if count.any():
         negligible = np.array([math.log(window.negligible) for window in windows])
-        skip = bounds < negligible[of]
-        with np.errstate(under="ignore"):
-            each = np.where(skip, 2.0 * count * np.exp(np.minimum(bounds, 0.0)), 0.0)
-        share = each / (stack.theta[of] ** 2 + t[:-1] ** 2)
-        skipped = tuple(np.bincount(of, x, near.size) * (1.0 + 1e-9) for x in (share, each))
+        first = start[:, None] + stride[:, None] * np.arange(count.max() + 1)
+        t = first * step[:, None]
+        square = _square(stack, start * step, stride * step, t)
+        _, high, _ = _moments(stack)
+        columns = (x[:, None] for x in (stride * step, high, stack.n, eta))
+        bounds = stretches(square, t, *columns)
+        length = np.minimum(first[:, 1:], end[:, None]) - first[:, :-1]
+        skip = bounds < negligible[:, None]
+        inside = np.arange(count.max()) < count[:, None]
+        each = 2.0 * length * np.exp(np.minimum(bounds, 0.0))
+        each = np.where(skip & inside, each, 0.0)
+        share = each / (stack.theta[:, None] ** 2 + t[:, :-1] ** 2)
+        skipped = tuple(x.sum(axis=-1) * (1.0 + 1e-9) for x in (share, each))
         kept = inside & ~skip
-        starts.append(first[:-1][kept])
-        lengths.append(count[kept].astype(np.int64))
-        owners.append(of[kept])
+        starts.append(first[:, :-1][kept])
+        lengths.append(length[kept])
+        owners.append(np.nonzero(kept)[0])
     starts, lengths, owners = (np.concatenate(x) for x in (starts, lengths, owners))
     order = np.argsort(owners, kind="stable")
-    return (
-        runs(starts[order], lengths[order]),
-        np.repeat(owners[order], lengths[order]),
-        skipped,
-    )
+    modes = runs(starts[order].astype(np.float64), lengths[order])
+    return modes, np.repeat(owners[order], lengths[order]), skipped
+
+
+def _square(stack: _Stack, start: FloatArray, stride: FloatArray, t: FloatArray) -> FloatArray:
+    """Upper bounds of |φ|² at the frequencies t = start + k · stride, shape (P, K).
+
+    With k = iB + j, e^{itg} is e^{i(start + j stride)g} times e^{i(iB stride)g}, and φ for all i
+    and j a product of matrices. Both frequencies are exact, and their sum is t.
+    """
+    g, w, err = stack.law, stack.weights, stack.weight_err
+    width = math.isqrt(t.shape[1] - 1) + 1
+    inner = start[:, None] + stride[:, None] * np.arange(width)
+    outer = stride[:, None] * (width * np.arange(-(-t.shape[1] // width)))
+    short, long = (_turns(x[..., None] * g.values[:, None, :]) for x in (inner, outer))
+    phi = (w[:, None, :] * long) @ short.swapaxes(1, 2)
+    phi = phi.reshape(t.shape[0], -1)[:, : t.shape[1]] + (1.0 - w.sum(axis=-1))[:, None]
+    # |ΔE| ≤ 6u of either factor, 4u for their product and w; weights count twice, as 1 − Σw.
+    relative = np.vecdot(w, 2.0 * err + 32.0 * U + 4.0 * g.sum_err) + 8.0 * U
+    absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(g.values) + g.value_err)
+    return (np.abs(phi) + relative[:, None] + t * absolute[:, None]) ** 2 + 8.0 * U
+
+
+def _turns(y: FloatArray) -> NDArray[np.complex128]:
+    """e^{iy}."""
+    turns = np.empty(y.shape, dtype=np.complex128)
+    turns.real, turns.imag = np.cos(y), np.sin(y)
+    return turns
 
 
 def _characteristic(
