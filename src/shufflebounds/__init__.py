@@ -5,7 +5,7 @@ from shufflebounds.amplification import delta, epsilon
 from shufflebounds.clone import standard_clone
 from shufflebounds.composition import Joint, Parallel, Subsampled
 from shufflebounds.decomposition import Decomposition, parallel, subsample
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.planning import fewest_users, largest_eps0
 from shufflebounds.randomizers.blh import BLH
 from shufflebounds.randomizers.hadamard import HadamardResponse
@@ -21,6 +21,7 @@ __all__ = [
     "RAPPOR",
     "Decomposition",
     "Enclosure",
+    "Enclosures",
     "HadamardResponse",
     "Joint",
     "Laplace",

@@ -16,8 +16,9 @@ LARGEST_EPS = 690.0
 # Probes in all, and where enclosures say nothing.
 _PROBES, _BLIND = 80, 8
 # Where log D is this flat in log ε, estimates of its root are worth little.
-_FLAT = 1.0
-_COARSE, _FINEST = 0.1, 1e-12
+FLAT = 1.0
+# Relative widths worth aiming at.
+COARSEST, FINEST = 0.1, 1e-12
 
 
 def smallest_eps(
@@ -57,9 +58,9 @@ def smallest_eps(
             probe = _next_probe(guess, low, high, half, rtol)
         if probe is None or half > 0.3:
             break
-        need = max(_FINEST, care * abs(slope) * half * probe)
-        close = close or abs(slope) * probe > _FLAT
-        aim = min(_COARSE, need if close else max(need, 0.2 * _COARSE))
+        need = max(FINEST, care * abs(slope) * half * probe)
+        close = close or abs(slope) * probe > FLAT
+        aim = min(COARSEST, need if close else max(need, 0.2 * COARSEST))
         found = evaluate(probe, aim)
         noise = 0.5 * (_log(found.upper) - _log(found.lower))
         middle = _log(found.upper) - noise
