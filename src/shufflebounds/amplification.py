@@ -17,8 +17,15 @@ from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddle import log_estimate, saddle
-from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures
 from shufflebounds.inversion import LARGEST_EPS, smallest_eps
+from shufflebounds.shortfalls import (
+    DEFAULT_RTOL,
+    all_told,
+    delta_shortfall,
+    epsilon_shortfall,
+    told,
+)
 
 T = TypeVar("T")
 Several = Sequence[T] | NDArray
@@ -28,7 +35,6 @@ ENGINES = ("exact", "fft", "saddle")
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
-_DEFAULT_RTOL = 1e-4
 
 
 @overload
@@ -90,7 +96,7 @@ def delta(
         with them: ``enclosure`` holds all.
 
     """
-    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if grid.is_several(eps) or grid.is_several(n):
         losses, users = grid.paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [_Problem.of(decomposition, one, engine) for one in users]
@@ -101,14 +107,14 @@ def delta(
             else [p.delta(one, goal) for p, one in zip(problems, within, strict=True)]
         )
         found = [p.limited(*pair) for p, *pair in zip(problems, losses, found, strict=True)]
-        return _all_told(
+        return all_told(
             found,
-            [_delta_shortfall(*row, rtol) for row in zip(problems, losses, found, strict=True)],
+            [delta_shortfall(*row, rtol) for row in zip(problems, losses, found, strict=True)],
         )
     eps, n = validation.eps(eps), validation.users(n)
     problem = _Problem.of(decomposition, n, engine)
     found = problem.limited(eps, problem.delta(min(eps, LARGEST_EPS), goal))
-    return _told(found, _delta_shortfall(problem, eps, found, rtol))
+    return told(found, delta_shortfall(problem, eps, found, rtol))
 
 
 @overload
@@ -147,83 +153,40 @@ def epsilon(
     δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1; either `n` or
     `delta` may be an array; the other arguments and what is raised are those of `delta`.
     """
-    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if grid.is_several(n) or grid.is_several(delta):
         users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [_Problem.of(decomposition, one, engine) for one in users]
         found = _epsilons(problems, targets, goal)
-        return _all_told(
+        return all_told(
             found,
-            [_epsilon_shortfall(*row, rtol) for row in zip(problems, targets, found, strict=True)],
+            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, found, strict=True)],
         )
     n, delta = validation.users(n), validation.delta(delta)
     problem = _Problem.of(decomposition, n, engine)
     found = _epsilon(problem, delta, goal)
-    return _told(found, _epsilon_shortfall(problem, delta, found, rtol))
+    return told(found, epsilon_shortfall(problem, delta, found, rtol))
 
 
-def _epsilon(
-    problem: _Problem, delta: float, goal: float, start: float = math.nan, slope: float = math.nan
-) -> Enclosure:
-    """`start` and `slope` are a guess, if there is one, as `smallest_eps` takes it."""
+def _epsilon(problem: _Problem, delta: float, goal: float) -> Enclosure:
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
     end = problem.largest_loss()
-    if math.isnan(start):
-        start, slope = _start(problem, delta, min(end, LARGEST_EPS))
+    start, slope = _start(problem, delta, min(end, LARGEST_EPS))
     return smallest_eps(problem.delta, delta, start, slope, end, goal)
 
 
 def _epsilons(problems: list[_Problem], deltas: list[float], goal: float) -> list[Enclosure]:
     """`_epsilon` of problems that differ in nothing but n."""
 
-    def alone(i: int, start: float = math.nan, slope: float = math.nan) -> Enclosure:
-        return _epsilon(problems[i], deltas[i], goal, start, slope)
+    def alone(i: int) -> Enclosure:
+        return _epsilon(problems[i], deltas[i], goal)
 
     # With few users outputs that tell count for most.
     fewest = min(problems, key=lambda problem: problem.n)
     if fewest.engine != "saddle" or fewest.never_below() > min(deltas):
         return [alone(i) for i in range(len(problems))]
     return grid.epsilons(problems, deltas, fewest.largest_loss(), goal, alone)
-
-
-def _told(found: Enclosure, shortfall: str | None) -> Enclosure:
-    if shortfall is not None:
-        raise PrecisionError(shortfall, found)
-    return found
-
-
-def _all_told(found: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
-    ends = Enclosures([x.lower for x in found], [x.upper for x in found])
-    missed = [shortfall for shortfall in shortfalls if shortfall is not None]
-    if missed:
-        raise PrecisionError(f"{missed[0]} (so at {len(missed)} of {len(found)} points)", ends)
-    return ends
-
-
-def _delta_shortfall(
-    problem: _Problem, eps: float, found: Enclosure, rtol: float | None
-) -> str | None:
-    told = found.upper > validation.MIN_DELTA and not problem.vanishes(eps)
-    return _shortfall(f"delta at eps = {eps!r}", problem, rtol, found) if told else None
-
-
-def _epsilon_shortfall(
-    problem: _Problem, delta: float, found: Enclosure, rtol: float | None
-) -> str | None:
-    return _shortfall(f"epsilon at delta = {delta!r}", problem, rtol, found)
-
-
-def _shortfall(what: str, problem: _Problem, rtol: float | None, found: Enclosure) -> str | None:
-    """What to say of a width that was promised and not reached."""
-    goal = _DEFAULT_RTOL if rtol is None else rtol
-    if found.relative_width <= goal or not problem.promises(rtol):
-        return None
-    advice = "" if problem.is_finite() else "; more cells or a larger rtol would help"
-    return (
-        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for{advice}"
-    )
 
 
 @dataclass(frozen=True)

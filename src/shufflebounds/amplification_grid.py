@@ -7,6 +7,7 @@ that two evaluations just above and just below the root mostly do; and the cost 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.estimates import roots
+from shufflebounds.divergence.saddle import saddle
 from shufflebounds.divergence.stacked import stacked
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.inversion import COARSEST, FINEST, FLAT, LARGEST_EPS
@@ -22,12 +24,16 @@ from shufflebounds.inversion import COARSEST, FINEST, FLAT, LARGEST_EPS
 Indices = NDArray[np.int64]
 T, S = TypeVar("T"), TypeVar("S")
 
-# Rounds of two evaluations; the next begins where the last says that the root is.
-_ROUNDS = 3
+# Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
+_MOST_COMPONENTS = 512
+# Fewer leave atoms near 0, and each point has its own way of dealing with them.
+_FEWEST_USERS = 100
+# Rounds of two evaluations; the second begins where the first says that the root is.
+_ROUNDS = 2
 # How far from the predicted root to look, and how precisely, as shares of what is asked for.
 _ASIDE, _CARE = 0.45, 0.3
-# One point in so many corrects the estimates of its neighbours, where there are several.
-_SPACING, _FEWEST = 8, 5
+# One point in so many corrects the estimates of its neighbours, and so many in a decade.
+_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
 
 def is_several(value: object) -> bool:
@@ -81,6 +87,8 @@ class Problem(Protocol):
 
 def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
     """D(ε) of all points; `problems` differ in nothing but n."""
+    if not _stackable(problems):
+        return [problem.delta(at, rtol) for problem, at in zip(problems, eps, strict=True)]
     points = np.array(eps), _users(problems), np.full(len(eps), rtol)
     lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
     narrow = np.ones(len(eps), dtype=bool)
@@ -106,26 +114,21 @@ def epsilons(
     delta: Sequence[float],
     end: float,
     rtol: float,
-    alone: Callable[[int, float, float], Enclosure],
+    alone: Callable[[int], Enclosure],
 ) -> list[Enclosure]:
     """The smallest ε with D(ε) ≤ δ at all points, as `inversion.smallest_eps` encloses it.
 
     `problems` differ in nothing but n, and D is 0 at `end`. `alone` does a point by itself, given
-    its index, a guess of the root (NaN where there is none) and the slope of log D there.
+    its index.
     """
     search = _Search(problems, np.array(delta), end, rtol)
     search.correct()
     for _ in range(_ROUNDS):
         search.probe()
+    columns = (x.tolist() for x in (search.found, search.low, search.high))
     return [
-        Enclosure(low, high) if found else alone(i, start, slope)
-        for i, (found, low, high, start, slope) in enumerate(
-            zip(
-                *(x.tolist() for x in (search.found, search.low, search.high)),
-                *(x.tolist() for x in (search.start, search.slope)),
-                strict=True,
-            )
-        )
+        Enclosure(low, high) if found else alone(i)
+        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
     ]
 
 
@@ -136,6 +139,7 @@ class _Search:
         self, problems: Sequence[Problem], delta: FloatArray, end: float, rtol: float
     ) -> None:
         self.directions = problems[0].directions
+        self.bounds = stacked if _stackable(problems) else _one_by_one
         self.n, self.target, self.end = _users(problems), np.log(delta), min(end, LARGEST_EPS)
         self.delta, self.half = delta, _ASIDE * rtol
         outers = [outer for _, outer in self.directions]
@@ -145,17 +149,21 @@ class _Search:
 
     def open(self) -> Indices:
         """Points still to be found, where the estimates are worth something."""
-        steep = -self.slope * self.start > FLAT
-        return np.flatnonzero(~self.found & steep & (self.start < self.end * (1.0 - self.half)))
+        worth = (-self.slope * self.start > FLAT) & (self.n >= _FEWEST_USERS)
+        worth &= self.start < self.end * (1.0 - self.half)
+        return np.flatnonzero(worth & ~self.found)
 
     def evaluate(
         self, one: Decomposition, points: Indices, eps: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of D, and the middle of those of log D."""
+        """Bounds of D, and the middle of those of log D; NaN where they say too little."""
         need = -_CARE * self.slope[points] * self.half * self.start[points]
-        low, high = stacked(one, eps, self.n[points], np.clip(need, FINEST, COARSEST))
-        with np.errstate(divide="ignore"):
-            return low, high, 0.5 * (np.log(low) + np.log(high))
+        aim = np.clip(need, FINEST, COARSEST)
+        low, high = self.bounds(one, eps, self.n[points], aim)
+        with np.errstate(all="ignore"):
+            middle = 0.5 * (np.log(low) + np.log(high))
+        # A point whose bounds miss the aim by far is better off alone.
+        return low, high, np.where(high - low <= 2.0 * aim * high, middle, np.nan)
 
     def largest(self, points: Indices, eps: FloatArray) -> tuple[FloatArray, FloatArray, Indices]:
         """Upper bounds of D in all directions, the middle of log D, and which direction has it."""
@@ -171,15 +179,21 @@ class _Search:
             return
         axis = self.n if np.ptp(self.n) > 0.0 else -self.target
         points = points[np.argsort(axis[points], kind="stable")]
-        count = max(_FEWEST, 1 + points.size // _SPACING)
+        decades = math.log10(axis[points[-1]] / axis[points[0]])
+        count = max(_FEWEST, 1 + points.size // _SPACING, math.ceil(_PER_DECADE * decades))
+        count = min(count, points.size)
         some = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
         _, middle, _ = self.largest(some, self.start[some])
         with np.errstate(invalid="ignore"):
             moved = -(middle - self.target[some]) / self.slope[some] / self.start[some]
         usable = np.abs(moved) < 0.5
+        place, places = np.log(axis[points]), np.log(axis[some])
         if usable.any():
-            known = np.log(axis[some[usable]]), np.log1p(moved[usable])
-            self.start[points] *= np.exp(_interpolated(np.log(axis[points]), *known))
+            known = places[usable], np.log1p(moved[usable])
+            self.start[points] *= np.exp(_interpolated(place, *known))
+        # Where nothing could be said, the neighbours fare no better.
+        nearest = np.abs(place[:, None] - places).argmin(axis=-1)
+        self.start[points[~usable[nearest]]] = np.nan
 
     def probe(self) -> None:
         """Evaluate just above and just below the roots; what fails is told better ones."""
@@ -199,9 +213,24 @@ class _Search:
         with np.errstate(all="ignore"):
             slope = (middle - beneath) / (above - below)
             better = above - (middle - target) / slope
-        sure = (slope < 0.0) & (0.5 * below < better) & (better < 2.0 * above)
-        self.start[points] = np.where(sure, better, self.start[points])
-        self.slope[points] = np.where(sure, slope, self.slope[points])
+            moved = better / self.start[points] - 1.0
+        # Another round helps only where this one looked in the wrong place.
+        again = (slope < 0.0) & (np.abs(moved) > 0.2 * self.half) & (np.abs(moved) < 0.5)
+        self.start[points] = np.where(again, better, np.nan)
+        self.slope[points] = np.where(again, slope, np.nan)
+
+
+def _stackable(problems: Sequence[Problem]) -> bool:
+    return all(len(one) <= _MOST_COMPONENTS for pair in problems[0].directions for one in pair)
+
+
+def _one_by_one(
+    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What `stacked` gives."""
+    points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
+    found = [saddle(decomposition, *point) for point in points]
+    return np.array([x.lower for x in found]), np.array([x.upper for x in found])
 
 
 def _users(problems: Sequence[Problem]) -> FloatArray:

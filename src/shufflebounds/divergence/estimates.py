@@ -14,6 +14,8 @@ from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import Law, laws
 
 _TILTS, _ROOTS = 60, 25
+# Points times components held in memory at once.
+_BLOCK = 2**16
 # Newton's method doubles the digits: the root is then known to the square of this.
 _LAST_STEP = 1e-4
 
@@ -27,6 +29,15 @@ class Estimates(NamedTuple):
 
 def estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
     """What `saddle.log_estimate` gives, at the points (eps, n)."""
+    block = max(1, _BLOCK // len(decomposition))
+    parts = [
+        _estimates(decomposition, eps[start : start + block], n[start : start + block])
+        for start in range(0, eps.size, block)
+    ]
+    return Estimates(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
     g = laws(decomposition, eps)
     with np.errstate(all="ignore"):
         theta = tilting_points(g, n)

@@ -219,11 +219,21 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
         )
         best_low, best_high = max(best_low, log_low), min(best_high, log_high)
-        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
+        shrink = shrinking(smoothing, rtol * high)
+        if best_high - best_low <= rtol or shrink == 1.0 or not affordable:
             break
-        # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
-        eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
+        eta *= shrink
     return unscaled(best_low, best_high, g.exponent)
+
+
+def shrinking(smoothing: float, allowed: float) -> float:
+    """The factor by which η should shrink; 1 where smoothing costs no more than allowed.
+
+    With atoms near 0 what it costs is of first order in η.
+    """
+    if smoothing <= 0.75 * allowed:
+        return 1.0
+    return min(0.7, max(1e-3, 0.6 * allowed / smoothing))
 
 
 def with_factor(
