@@ -39,6 +39,8 @@ def estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> E
 
 def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
     g = laws(decomposition, eps)
+    if not g.masses.size:
+        return Estimates(np.full(eps.shape, -np.inf), np.full(eps.shape, -np.inf))
     with np.errstate(all="ignore"):
         theta = tilting_points(g, n)
         k, _, variance, weights = _cumulants(g, theta)
@@ -48,7 +50,7 @@ def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> 
         sensitivity = decomposition.b[positive] / decomposition.c[positive]
         slope = -n * theta * np.ldexp(np.exp(eps) * (weights @ sensitivity), -g.exponent)
         log = log + g.exponent * math.log(2.0)
-        vanishes = ~((g.values - g.value_err).max(axis=-1, initial=-np.inf) > 0.0)
+        vanishes = ~((g.values - g.value_err).max(axis=-1) > 0.0)
     return Estimates(np.where(vanishes, -np.inf, log), np.where(vanishes, -np.inf, slope))
 
 
