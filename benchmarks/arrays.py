@@ -76,8 +76,9 @@ def report(rows: Sequence[Row], points: int) -> str:
     """Ratios, and milliseconds."""
     lines = [f"{points} points of a curve at δ = {DELTA:g}: a loop of single calls, and one call"]
     lines += [
-        f"{row.mechanism:15} ε₀ = {row.eps0:<4g} {1e3 * row.loop:8.1f} ms {1e3 * row.array:6.1f} ms "
-        f"{row.ratio:6.1f} times, relative width {row.widest:.1e}, {row.apart} apart"
+        f"{row.mechanism:15} ε₀ = {row.eps0:<4g} {1e3 * row.loop:8.1f} ms "
+        f"{1e3 * row.array:8.1f} ms {row.ratio:6.1f} times, "
+        f"relative width {row.widest:.1e}, {row.apart} apart"
         for row in rows
     ]
     return "\n".join(lines)

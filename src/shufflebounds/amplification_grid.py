@@ -28,10 +28,9 @@ T, S = TypeVar("T"), TypeVar("S")
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
-# Rounds of two evaluations; the second begins where the first says that the root is.
-_ROUNDS = 2
-# How far from the predicted root to look, and how precisely, as shares of what is asked for.
-_ASIDE, _CARE = 0.45, 0.3
+# How far from the predicted root to look, in each round, and how precisely; as shares of what is
+# asked for. The second round begins where the first says that the root is.
+_ASIDE, _CARE = (0.45, 0.49), 0.3
 # One point in so many corrects the estimates of its neighbours, and so many in a decade.
 _SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
@@ -123,8 +122,8 @@ def epsilons(
     """
     search = _Search(problems, np.array(delta), end, rtol)
     search.correct()
-    for _ in range(_ROUNDS):
-        search.probe()
+    for aside in _ASIDE:
+        search.probe(aside * rtol)
     columns = (x.tolist() for x in (search.found, search.low, search.high))
     return [
         Enclosure(low, high) if found else alone(i)
@@ -141,7 +140,7 @@ class _Search:
         self.directions = problems[0].directions
         self.bounds = stacked if _stackable(problems) else _one_by_one
         self.n, self.target, self.end = _users(problems), np.log(delta), min(end, LARGEST_EPS)
-        self.delta, self.half = delta, _ASIDE * rtol
+        self.delta, self.half = delta, _ASIDE[0] * rtol
         outers = [outer for _, outer in self.directions]
         self.start, self.slope = roots(outers, self.n, delta, self.end)
         self.low, self.high = np.full(delta.shape, np.nan), np.full(delta.shape, np.nan)
@@ -195,8 +194,9 @@ class _Search:
         nearest = np.abs(place[:, None] - places).argmin(axis=-1)
         self.start[points[~usable[nearest]]] = np.nan
 
-    def probe(self) -> None:
-        """Evaluate just above and just below the roots; what fails is told better ones."""
+    def probe(self, aside: float) -> None:
+        """Evaluate so far above and below the roots, relatively; what fails is told better ones."""
+        self.half = aside
         points = self.open()
         if not points.size:
             return
@@ -214,8 +214,7 @@ class _Search:
             slope = (middle - beneath) / (above - below)
             better = above - (middle - target) / slope
             moved = better / self.start[points] - 1.0
-        # Another round helps only where this one looked in the wrong place.
-        again = (slope < 0.0) & (np.abs(moved) > 0.2 * self.half) & (np.abs(moved) < 0.5)
+        again = (slope < 0.0) & (np.abs(moved) < 0.5)
         self.start[points] = np.where(again, better, np.nan)
         self.slope[points] = np.where(again, slope, np.nan)
 

@@ -22,7 +22,8 @@ BLOCK = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Tilted laws of several points; the fields of `Tilted` without what is left out there.
+    """Tilted laws of several points; the fields of `Tilted`, with weights and their errors 0 where
+    they are not used.
 
     ``eta`` is the standard deviation of the smoothing, ``rtol`` the relative width to aim at.
     """
@@ -36,6 +37,7 @@ class Stack:
     log_mgf_err: FloatArray
     weights: FloatArray
     weight_err: FloatArray
+    left_out: FloatArray
     mean: FloatArray
     variance: FloatArray
 
@@ -45,24 +47,32 @@ class Stack:
         theta = tilting_points(g, n)
         k, err = (x[:, 0] for x in log_mgfs(g, theta[:, None]))
         exponent = theta[:, None] * g.values
-        # In two halves, since p may be as small as e^exponent is large.
+        # As in `law.tilt`: in two halves, since p may be as small as e^exponent is large.
         half = np.exp(0.5 * (exponent - k[:, None]))
         weights = g.masses * half * half
+        kept = weights > 0.0
         slip = 1.01 * g.mass_err + 14.0 * U
-        slip = slip + 2.0 * U * (np.abs(exponent) + np.abs(k)[:, None])
+        slip = slip + 2.0 * U * (np.where(kept, np.abs(exponent), 0.0) + np.abs(k)[:, None])
         slip = slip + err[:, None] + theta[:, None] * g.value_err
+        weight_err = np.expm1(slip)
+        used = (weights > 1e-290) & (weight_err < 1.0)
+        exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
+        half = np.exp(0.5 * (exponent - k[:, None] + slip))
+        left_out = np.where(used, 0.0, g.masses * half * half).sum(axis=-1)
+        left_out = left_out * (1.0 + 1e-9) + np.where(used.all(axis=-1), 0.0, 2.0**-1000)
+        weights, weight_err = np.where(used, weights, 0.0), np.where(used, weight_err, 0.0)
         mean = np.vecdot(weights, g.values)
         variance = np.vecdot(weights, (g.values - mean[:, None]) ** 2)
         variance += np.maximum(0.0, 1.0 - weights.sum(axis=-1)) * mean**2
         # Finer than round-off allows would only cost time.
         rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
         eta = np.sqrt(0.7 * rtol) / theta
-        return Stack(g, n, rtol, eta, theta, k, err, weights, np.expm1(slip), mean, variance)
+        rows = (n, rtol, eta, theta, k, err, weights, weight_err, left_out, mean, variance)
+        return Stack(g, *rows)
 
     def smooth(self) -> NDArray[np.bool_]:
-        """Where all weights can be computed with, and round-off leaves something."""
-        used = ((self.weights > 1e-290) & (self.weight_err < 1.0)).all(axis=-1)
-        used &= (self.n * self.log_mgf_err < 1.0) & (self.variance > 0.0)
+        """Where round-off leaves something."""
+        used = (self.n * self.log_mgf_err < 1.0) & (self.left_out < 1.0) & (self.variance > 0.0)
         # Far from where their powers leave the range of floats.
         used &= (self.theta > 1e-60) & (self.theta < 1e60)
         return used & (self.variance < 1e100)
@@ -81,19 +91,23 @@ class Stack:
 
 
 def moments(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`series._tilted_moments` where no weight is left out."""
+    """`series._tilted_moments` of each point."""
     g, w, err = stack.law, stack.weights, stack.weight_err
     mean = np.abs(stack.mean)
     h = g.values - stack.mean[:, None]
     off = g.value_err + 4.0 * U * (np.abs(g.values) + mean[:, None])
     at_zero = np.maximum(0.0, 1.0 - w.sum(axis=-1))
-    zero_err = np.vecdot(w, err) + 8.0 * U
+    zero_err = np.vecdot(w, err) + stack.left_out + 8.0 * U
     distance = np.vecdot(w, err * np.abs(g.values) + (1.0 + err) * off) + 8.0 * U * mean
+    # What was left out may be anywhere.
+    far = np.abs(g.values).max(axis=-1) + mean
+    distance += stack.left_out * far
     variance = np.vecdot(w, h**2) + at_zero * mean**2
     slip = np.vecdot(w, err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off)
-    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance
+    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance + stack.left_out * far**2
     reach = np.abs(h) + off + distance[:, None]
     fourth = np.vecdot((1.0 + err) * w, reach**4) + (at_zero + zero_err) * (mean + distance) ** 4
+    fourth += stack.left_out * far**4
     return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
 
 

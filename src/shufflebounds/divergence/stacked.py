@@ -3,7 +3,7 @@
 The bounds are those of `saddle` (see there), with one row of each array a point, so that the cost
 of calling NumPy is shared. Sums run over rows or over segments, in another order than there; the
 errors of `law.Law.sum_err` hold for any order, and `stacked_series` counts its own. Only what
-goes smoothly is done here: one pass, all weights used, tails found at once, not too many modes.
+goes smoothly is done here: few passes, tails found at once, not too many modes.
 Elsewhere the bounds are the trivial ones, and the caller may turn to `saddle`.
 
 Arrays have shape (P,), P points, or (P, J), J components with c > 0.
@@ -42,8 +42,8 @@ from shufflebounds.divergence.window import (
 )
 
 _MOST_POINTS, _PASSES = 128, 4
-# Modes, and stretches of them, of a point.
-_MOST_MODES, _MOST_STRETCHES = 2**13, 2**11
+# Modes, and stretches of them, of a point; modes of points that are done together.
+_MOST_MODES, _MOST_STRETCHES, _MODES_TOGETHER = 2**15, 2**11, 2**19
 
 
 def stacked(
@@ -123,7 +123,14 @@ def _pass(stack: Stack) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, Floa
     if not light.any():
         return usable, *np.empty((3, 0))
     plans, windows = (list(itertools.compress(x, light)) for x in (plans, windows))
-    return usable, *_series(stack.at(light), plans, windows)
+    stack = stack.at(light)
+    together = np.cumsum([window.modes for window in windows]) // _MODES_TOGETHER
+    parts = []
+    for number in np.unique(together):
+        rows = together == number
+        chosen = (list(itertools.compress(x, rows)) for x in (plans, windows))
+        parts.append(_series(stack.at(rows), *chosen))
+    return usable, *(np.concatenate(x) for x in zip(*parts, strict=True))
 
 
 def _windows(stack: Stack) -> list[Window | None]:

@@ -95,6 +95,7 @@ def _square(stack: Stack, start: FloatArray, stride: FloatArray, t: FloatArray) 
     phi = phi.reshape(t.shape[0], -1)[:, : t.shape[1]] + (1.0 - w.sum(axis=-1))[:, None]
     # |ΔE| ≤ 6u of either factor, 4u for their product and w; weights count twice, as 1 − Σw.
     relative = np.vecdot(w, 2.0 * err + 32.0 * U + 4.0 * g.sum_err) + 8.0 * U
+    relative += 2.0 * stack.left_out
     absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(g.values) + g.value_err)
     return (np.abs(phi) + relative[:, None] + t * absolute[:, None]) ** 2 + 8.0 * U
 
@@ -113,6 +114,7 @@ def _characteristic(
     g, w, err = stack.law, stack.weights, stack.weight_err
     relative = w * (err + 20.0 * U + g.sum_err)
     absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(g.values) + g.value_err)
+    left_out = 2.0 * stack.left_out + 2.0**-1000
     away, away_err = np.empty(t.size, dtype=np.complex128), np.empty(t.size)
     for part in blocks(t.size, w.shape[-1]):
         of = owner[part]
@@ -121,5 +123,5 @@ def _characteristic(
         away.real[part] = -2.0 * np.vecdot(half * half, w[of])
         away.imag[part] = np.vecdot(np.sin(y), w[of])
         size = np.minimum(np.abs(y), 2.0)
-        away_err[part] = np.vecdot(size, relative[of]) + t[part] * absolute[of] + 2.0**-1000
+        away_err[part] = np.vecdot(size, relative[of]) + t[part] * absolute[of] + left_out[of]
     return away, away_err
