@@ -52,6 +52,17 @@ def test_few_users_against_enumeration(data, points, shape):
         assert overlap(sb.Enclosure(*found), exact(decomposition, loss, users))
 
 
+def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
+    """A draw that makes S₊ zero however low it is, but hardly ever happens."""
+    third, eleventh = 1.0 / 3.0, 1.0 / 11.0
+    decomposition = sb.Decomposition(
+        [third] * 3, [4 * eleventh, 4 * eleventh, 3 * eleventh], [0.125, 1.25e-147, 0.125]
+    )
+    lower, upper = stacked(decomposition, np.zeros(1), np.array([5.0]), np.array([0.01]))
+    assert overlap(sb.Enclosure(lower[0], upper[0]), exact(decomposition, 0.0, 5))
+    assert upper[0] - lower[0] <= 0.01 * upper[0]
+
+
 @pytest.mark.parametrize("rtol", [1e-2, 1e-5, 1e-8])
 @pytest.mark.parametrize(
     ("first", "eps"),

@@ -29,8 +29,8 @@ _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
 # How far from the predicted root to look, in each round, and how precisely; as shares of what is
-# asked for. The second round begins where the first says that the root is.
-_ASIDE, _CARE = (0.45, 0.49), 0.3
+# asked for. Each round begins where the one before says that the root is.
+_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
 # One point in so many corrects the estimates of its neighbours, and so many in a decade.
 _SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
@@ -183,7 +183,7 @@ class _Search:
         count = min(count, points.size)
         some = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
         _, middle, _ = self.largest(some, self.start[some])
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             moved = -(middle - self.target[some]) / self.slope[some] / self.start[some]
         usable = np.abs(moved) < 0.5
         place, places = np.log(axis[points]), np.log(axis[some])

@@ -85,7 +85,8 @@ class Plan:
         near = math.sqrt(depth / rate) if low > 0.0 else math.inf
         if not near < 0.5 * last or not low > 0.0:
             return Plan(0, 0, 1, 0.0, 0.0)
-        flat = min(last, math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2)))
+        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2))
+        flat = last if flat >= last else flat
         value = density = 0.0
         start = evaluated = math.floor(near / step) + 1
         if flat > near:

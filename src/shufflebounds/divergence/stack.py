@@ -22,9 +22,9 @@ BLOCK = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Tilted laws of several points; the fields of `Tilted`, with weights and their errors 0 where
-    they are not used.
+    """Tilted laws of several points; the fields of `Tilted`.
 
+    ``values``, ``weights`` and their errors are 0 where they are not used, ``law`` has them all.
     ``eta`` is the standard deviation of the smoothing, ``rtol`` the relative width to aim at.
     """
 
@@ -35,6 +35,8 @@ class Stack:
     theta: FloatArray
     log_mgf: FloatArray
     log_mgf_err: FloatArray
+    values: FloatArray
+    value_err: FloatArray
     weights: FloatArray
     weight_err: FloatArray
     left_out: FloatArray
@@ -60,15 +62,16 @@ class Stack:
         half = np.exp(0.5 * (exponent - k[:, None] + slip))
         left_out = np.where(used, 0.0, g.masses * half * half).sum(axis=-1)
         left_out = left_out * (1.0 + 1e-9) + np.where(used.all(axis=-1), 0.0, 2.0**-1000)
-        weights, weight_err = np.where(used, weights, 0.0), np.where(used, weight_err, 0.0)
-        mean = np.vecdot(weights, g.values)
-        variance = np.vecdot(weights, (g.values - mean[:, None]) ** 2)
+        known = (g.values, g.value_err, weights, weight_err)
+        values, value_err, weights, weight_err = (np.where(used, x, 0.0) for x in known)
+        mean = np.vecdot(weights, values)
+        variance = np.vecdot(weights, (values - mean[:, None]) ** 2)
         variance += np.maximum(0.0, 1.0 - weights.sum(axis=-1)) * mean**2
         # Finer than round-off allows would only cost time.
         rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
         eta = np.sqrt(0.7 * rtol) / theta
-        rows = (n, rtol, eta, theta, k, err, weights, weight_err, left_out, mean, variance)
-        return Stack(g, *rows)
+        known = (values, value_err, weights, weight_err, left_out, mean, variance)
+        return Stack(g, n, rtol, eta, theta, k, err, *known)
 
     def smooth(self) -> NDArray[np.bool_]:
         """Where round-off leaves something."""
@@ -92,15 +95,15 @@ class Stack:
 
 def moments(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`series._tilted_moments` of each point."""
-    g, w, err = stack.law, stack.weights, stack.weight_err
+    values, w, err = stack.values, stack.weights, stack.weight_err
     mean = np.abs(stack.mean)
-    h = g.values - stack.mean[:, None]
-    off = g.value_err + 4.0 * U * (np.abs(g.values) + mean[:, None])
+    h = values - stack.mean[:, None]
+    off = stack.value_err + 4.0 * U * (np.abs(values) + mean[:, None])
     at_zero = np.maximum(0.0, 1.0 - w.sum(axis=-1))
     zero_err = np.vecdot(w, err) + stack.left_out + 8.0 * U
-    distance = np.vecdot(w, err * np.abs(g.values) + (1.0 + err) * off) + 8.0 * U * mean
+    distance = np.vecdot(w, err * np.abs(values) + (1.0 + err) * off) + 8.0 * U * mean
     # What was left out may be anywhere.
-    far = np.abs(g.values).max(axis=-1) + mean
+    far = np.abs(stack.law.values).max(axis=-1) + mean
     distance += stack.left_out * far
     variance = np.vecdot(w, h**2) + at_zero * mean**2
     slip = np.vecdot(w, err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off)

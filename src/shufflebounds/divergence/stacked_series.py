@@ -90,13 +90,13 @@ def _square(stack: Stack, start: FloatArray, stride: FloatArray, t: FloatArray) 
     width = math.isqrt(t.shape[1] - 1) + 1
     inner = start[:, None] + stride[:, None] * np.arange(width)
     outer = stride[:, None] * (width * np.arange(-(-t.shape[1] // width)))
-    short, long = (_turns(x[..., None] * g.values[:, None, :]) for x in (inner, outer))
+    short, long = (_turns(x[..., None] * stack.values[:, None, :]) for x in (inner, outer))
     phi = (w[:, None, :] * long) @ short.swapaxes(1, 2)
     phi = phi.reshape(t.shape[0], -1)[:, : t.shape[1]] + (1.0 - w.sum(axis=-1))[:, None]
     # |ΔE| ≤ 6u of either factor, 4u for their product and w; weights count twice, as 1 − Σw.
     relative = np.vecdot(w, 2.0 * err + 32.0 * U + 4.0 * g.sum_err) + 8.0 * U
     relative += 2.0 * stack.left_out
-    absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(g.values) + g.value_err)
+    absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(stack.values) + stack.value_err)
     return (np.abs(phi) + relative[:, None] + t * absolute[:, None]) ** 2 + 8.0 * U
 
 
@@ -113,12 +113,12 @@ def _characteristic(
     """`law.characteristic` at frequencies t of the points `owner`, both of shape (R,)."""
     g, w, err = stack.law, stack.weights, stack.weight_err
     relative = w * (err + 20.0 * U + g.sum_err)
-    absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(g.values) + g.value_err)
+    absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(stack.values) + stack.value_err)
     left_out = 2.0 * stack.left_out + 2.0**-1000
     away, away_err = np.empty(t.size, dtype=np.complex128), np.empty(t.size)
     for part in blocks(t.size, w.shape[-1]):
         of = owner[part]
-        y = t[part, None] * g.values[of]
+        y = t[part, None] * stack.values[of]
         half = np.sin(0.5 * y)
         away.real[part] = -2.0 * np.vecdot(half * half, w[of])
         away.imag[part] = np.vecdot(np.sin(y), w[of])
