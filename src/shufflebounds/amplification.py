@@ -39,12 +39,7 @@ _FEW_COMPONENTS = 40
 
 @overload
 def delta(
-    decomposition: Decomposition,
-    eps: float,
-    n: int,
-    *,
-    rtol: float | None = None,
-    engine: str = "saddle",
+    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ..., engine: str = ...
 ) -> Enclosure: ...
 
 
@@ -123,8 +118,8 @@ def epsilon(
     n: int,
     delta: float,
     *,
-    rtol: float | None = None,
-    engine: str = "saddle",
+    rtol: float | None = ...,
+    engine: str = ...,
 ) -> Enclosure: ...
 
 
