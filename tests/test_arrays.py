@@ -13,6 +13,7 @@ from strategies import decompositions, epsilons, examples
 from test_saddle import binomial_divergence, exact_law
 
 import shufflebounds as sb
+from shufflebounds import amplification_grid
 from shufflebounds.divergence import stacked_series
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import laws
@@ -207,12 +208,30 @@ def test_any_axis(decomposition, arguments):
         assert found.relative_width <= 1e-4
 
 
+@given(
+    st.data(),
+    st.lists(st.floats(2.0, 6.0).map(lambda x: int(10.0**x)), min_size=2, max_size=5),
+    st.floats(-12.0, -1.0).map(lambda x: 10.0**x),
+)
+@examples(25)
+def test_nasty_curves_meet_their_points(data, n, delta):
+    decomposition = data.draw(decompositions())
+    curve = ends(lambda: sb.epsilon(decomposition, n, delta, rtol=1e-2))
+    for users, found in zip(n, curve, strict=True):
+        single = ends(lambda users=users: sb.epsilon(decomposition, users, delta, rtol=1e-2))
+        assert found == single or overlap(found, single)
+        assert found.relative_width <= max(1e-2, single.relative_width)
+
+
 @given(st.data(), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.floats(-8.0, -0.3))
 @examples(60)
 def test_epsilons_are_roots(data, n, log_delta):
     decomposition, delta = data.draw(decompositions(max_components=3)), 10.0**log_delta
-    for users, found in zip(n, ends(lambda: sb.epsilon(decomposition, n, delta)), strict=True):
-        both = decomposition, decomposition.swap()
+    both = decomposition, decomposition.swap()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amplification_grid, "_FEWEST_USERS", 1)
+        curve = ends(lambda: sb.epsilon(decomposition, n, delta))
+    for users, found in zip(n, curve, strict=True):
         if found.upper < math.inf:
             assert max(exact(d, found.upper, users).lower for d in both) <= delta
         if 0.0 < found.lower < math.inf:
