@@ -65,10 +65,11 @@ def _law(decomposition: Decomposition, growth: float | FloatArray) -> Law:
     """`law` at e^ε − 1, a float or of shape (P, 1)."""
     positive = decomposition.c > 0.0
     a, b, c = (x[positive] for x in (decomposition.a, decomposition.b, decomposition.c))
-    each = {"axis": -1, "keepdims": not isinstance(growth, float), "initial": 0.0}
+    several = not isinstance(growth, float)
     difference = (a - b) - growth * b
     gain = np.where(difference > 0.0, difference, 0.0) / c
-    exponent = np.frexp(gain.max(**each))[1]
+    largest = gain.max(axis=-1, keepdims=several, initial=0.0)
+    exponent = np.frexp(largest)[1] if several else math.frexp(largest)[1]
     rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
     data = 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -78,14 +79,14 @@ def _law(decomposition: Decomposition, growth: float | FloatArray) -> Law:
         # Scaling by a power of two is exact unless it underflows.
         value_err += np.where(np.abs(difference) < 2.0**-960, 2.0**-1070 / c, 0.0)
         bottom, top = values - value_err, values + value_err
-        lowest = np.fmin(_LOWEST, -1e20 * top.max(**each))
+        lowest = np.fmin(_LOWEST, -1e20 * top.max(axis=-1, keepdims=several, initial=0.0))
         cut = bottom < lowest
         bottom, top = np.maximum(bottom, lowest), np.maximum(top, lowest)
         values = np.where(cut, 0.5 * (top + bottom), values)
         value_err = np.where(cut, 0.5 * (top - bottom) * (1.0 + 8.0 * U), value_err)
     rest = decomposition.residual
     rest_err = decomposition.rel_err * float(c.sum()) + 2.0 * U * rest
-    scale = int(exponent) if exponent.ndim == 0 else exponent[:, 0]
+    scale = exponent[:, 0] if several else exponent
     return Law(values, c, scale, value_err, decomposition.rel_err, rest, rest_err)
 
 

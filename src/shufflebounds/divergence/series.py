@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +118,8 @@ def stretches(
 ) -> FloatArray:
     """Bounds of log |φ_X| between neighbouring frequencies t, given bounds of |φ|² at them.
 
-    `t` and `square` have shape (…, E), what is returned (…, E − 1); `width` is at least the
-    distance of two neighbours, `high` an upper bound of the tilted variance.
+    `t` and `square` have shape (…, E), the bounds (…, E − 1); neighbours are at most `width` apart,
+    and `high` is an upper bound of the tilted variance.
     """
     ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
     return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
@@ -127,9 +127,8 @@ def stretches(
 
 def runs(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:
     """Whole numbers that follow each start, as many as its length, the starts among them."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    before = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
 
 
 def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
@@ -166,10 +165,11 @@ def sum_series(
 ) -> tuple[float, float, float]:
     """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
     sums = mode_sums(g, tilted, n, window.eta, needed.modes * window.step)
-    sums = replace(
-        sums,
-        value_err=sums.value_err + needed.skipped_value,
-        density_err=sums.density_err + needed.skipped_density,
+    sums = ModeSums(
+        sums.value,
+        sums.value_err + needed.skipped_value,
+        sums.density,
+        sums.density_err + needed.skipped_density,
     )
     moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
     idle = idle_mass(moved, tilted.log_mgf, tilted.log_mgf_err, n)
