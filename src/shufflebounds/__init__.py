@@ -8,7 +8,7 @@ from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.decomposition import Decomposition, parallel, subsample
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.blh import BLH
 from shufflebounds.randomizers.collision import Collision
@@ -37,6 +37,7 @@ __all__ = [
     "Decomposition",
     "Duchi",
     "Enclosure",
+    "Enclosures",
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",

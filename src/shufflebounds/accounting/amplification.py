@@ -3,33 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.accounting import amplification_grid as grid
 from shufflebounds.accounting.inversion import LARGEST_EPS, smallest_eps
+from shufflebounds.accounting.shortfalls import (
+    DEFAULT_RTOL,
+    all_or_raise,
+    delta_shortfall,
+    epsilon_shortfall,
+    or_raise,
+)
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.engines import ENGINES
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddle import log_estimate, saddle
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures
+
+T = TypeVar("T")
+Several = Sequence[T] | NDArray
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
-_DEFAULT_RTOL = 1e-4
+
+
+@overload
+def delta(
+    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ..., engine: str = ...
+) -> Enclosure: ...
+
+
+@overload
+def delta(
+    decomposition: Decomposition,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rtol: float | None = None,
+    engine: str = "saddle",
+) -> Enclosures: ...
 
 
 def delta(
     decomposition: Decomposition,
-    eps: float,
-    n: int,
+    eps: float | Several[float],
+    n: int | Several[int],
     *,
     rtol: float | None = None,
     engine: str = "saddle",
-) -> Enclosure:
+) -> Enclosure | Enclosures:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
     Parameters
@@ -40,7 +70,8 @@ def delta(
     eps
         ε ≥ 0, natural log. One that is no float, such as Fraction(1, 3), is not rounded.
     n
-        Number of users, 1 to 10¹⁵.
+        Number of users, 1 to 10¹⁵. Either `eps` or `n` may be a one-dimensional array or a
+        sequence; what is returned is `Enclosures` then, in the same order.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
         account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.
@@ -54,8 +85,25 @@ def delta(
     PrecisionError
         Where the width stays above `rtol`. Values below 10⁻³⁰⁰, and those that the rounding of the
         decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
+        Of several points all are computed first, and those that fell short do not take the others
+        with them: ``enclosure`` holds all.
 
     """
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    if grid.is_several(eps) or grid.is_several(n):
+        losses, users = grid.paired(("eps", eps, validation.eps), ("n", n, validation.users))
+        problems = [_Problem.of(decomposition, one, engine) for one in users]
+        within = [min(one, LARGEST_EPS) for one in losses]
+        found = (
+            grid.deltas(problems, within, goal)
+            if engine == "saddle"
+            else [p.delta(one, goal) for p, one in zip(problems, within, strict=True)]
+        )
+        found = [p.limited(*pair) for p, *pair in zip(problems, losses, found, strict=True)]
+        return all_or_raise(
+            found,
+            [delta_shortfall(*row, rtol) for row in zip(problems, losses, found, strict=True)],
+        )
     near, far = validation.eps_between(eps)
     if near < far:  # D falls in ε
         lower, upper = (
@@ -63,31 +111,57 @@ def delta(
         )
         return Enclosure(lower.lower, upper.upper)
     eps, n = near, validation.users(n)
-    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
-    found = problem.delta(min(eps, LARGEST_EPS), goal)
-    if eps > LARGEST_EPS:  # D falls, but not below its limit
-        found = Enclosure(min(problem.never_below(), found.upper), found.upper)
-    told = found.upper > validation.MIN_DELTA and not problem.vanishes(eps)
-    if problem.promises(rtol) and found.relative_width > goal and told:
-        raise PrecisionError(_shortfall(f"delta at eps = {eps!r}", problem, goal, found), found)
-    return found
+    found = problem.limited(eps, problem.delta(min(eps, LARGEST_EPS), goal))
+    return or_raise(found, delta_shortfall(problem, eps, found, rtol))
 
 
+@overload
 def epsilon(
     decomposition: Decomposition,
     n: int,
     delta: float,
     *,
+    rtol: float | None = ...,
+    engine: str = ...,
+) -> Enclosure: ...
+
+
+@overload
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
     rtol: float | None = None,
     engine: str = "saddle",
-) -> Enclosure:
+) -> Enclosures: ...
+
+
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rtol: float | None = None,
+    engine: str = "saddle",
+) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
     ``upper`` is an ε at which D was found to be at most δ, ``lower`` one at which it was at least
     δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1, and is not
-    rounded if it is no float; the other arguments and what is raised are those of `delta`.
+    rounded if it is no float; either `n` or `delta` may be an array. The other arguments and what is
+    raised are those of `delta`.
     """
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    if grid.is_several(n) or grid.is_several(delta):
+        users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
+        problems = [_Problem.of(decomposition, one, engine) for one in users]
+        found = _epsilons(problems, targets, goal)
+        return all_or_raise(
+            found,
+            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, found, strict=True)],
+        )
     small, large = validation.delta_between(delta)
     if small < large:  # ε falls in δ
         lower, upper = (
@@ -95,26 +169,30 @@ def epsilon(
         )
         return Enclosure(lower.lower, upper.upper)
     n, delta = validation.users(n), small
-    goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
+    found = _epsilon(problem, delta, goal)
+    return or_raise(found, epsilon_shortfall(problem, delta, found, rtol))
+
+
+def _epsilon(problem: _Problem, delta: float, goal: float) -> Enclosure:
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
     end = problem.largest_loss()
     start, slope = _start(problem, delta, min(end, LARGEST_EPS))
-    found = smallest_eps(problem.delta, delta, start, slope, end, goal)
-    if problem.promises(rtol) and found.relative_width > goal:
-        raise PrecisionError(
-            _shortfall(f"epsilon at delta = {delta!r}", problem, goal, found), found
-        )
-    return found
+    return smallest_eps(problem.delta, delta, start, slope, end, goal)
 
 
-def _shortfall(what: str, problem: _Problem, rtol: float, found: Enclosure) -> str:
-    advice = "" if problem.is_finite() else "; more cells or a larger rtol would help"
-    return (
-        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {rtol:g} was asked for{advice}"
-    )
+def _epsilons(problems: list[_Problem], deltas: list[float], goal: float) -> list[Enclosure]:
+    """`_epsilon` of problems that differ in nothing but n."""
+
+    def alone(i: int) -> Enclosure:
+        return _epsilon(problems[i], deltas[i], goal)
+
+    # With few users outputs that tell count for most.
+    fewest = min(problems, key=lambda problem: problem.n)
+    if fewest.engine != "saddle" or fewest.never_below() > min(deltas):
+        return [alone(i) for i in range(len(problems))]
+    return grid.epsilons(problems, deltas, fewest.largest_loss(), goal, alone)
 
 
 @dataclass(frozen=True)
@@ -171,6 +249,13 @@ class _Problem:
     def never_below(self) -> float:
         """A lower bound of D at every ε, from outputs that the other input never gives."""
         return max(_never_below(inner, self.n) for inner, _ in self.directions)
+
+    def limited(self, eps: float, found: Enclosure) -> Enclosure:
+        """An enclosure at `LARGEST_EPS` made one at an ε beyond; others as they are."""
+        if eps <= LARGEST_EPS:
+            return found
+        # D falls, but not below its limit.
+        return Enclosure(min(self.never_below(), found.upper), found.upper)
 
     def vanishes(self, eps: float) -> bool:
         """Whether D(ε) may be 0 for all that rounding lets us know."""

@@ -16,8 +16,9 @@ LARGEST_EPS = 690.0
 # Probes in all, and where enclosures say nothing.
 _PROBES, _BLIND = 80, 8
 # Where log D is this flat in log ε, estimates of its root are worth little.
-_FLAT = 1.0
-_COARSE, _FINEST = 0.1, 1e-12
+FLAT = 1.0
+# Relative widths worth aiming at.
+COARSEST, FINEST = 0.1, 1e-12
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
 _AT_ZERO = (0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 
@@ -69,9 +70,9 @@ def smallest_eps(
             if last is not None:
                 high = _beyond(evaluate, delta, last[0], found, slope, high)
             break
-        need = max(_FINEST, care * abs(slope) * half * probe)
-        close = close or abs(slope) * probe > _FLAT
-        aim = min(_COARSE, max(need if close else max(need, 0.2 * _COARSE), reached))
+        need = max(FINEST, care * abs(slope) * half * probe)
+        close = close or abs(slope) * probe > FLAT
+        aim = min(COARSEST, max(need if close else max(need, 0.2 * COARSEST), reached))
         found = evaluate(probe, aim)
         noise = 0.5 * (_log(found.upper) - _log(found.lower))
         middle = _log(found.upper) - noise
@@ -89,6 +90,10 @@ def smallest_eps(
             continue
         if verdict == 0:
             if noise > aim:  # it can do no better, and to ask for it again would cost as much
+                if last is not None and probe == last[0]:
+                    # Between the ends there is nowhere else to look.
+                    high = _beyond(evaluate, delta, probe, found, slope, high)
+                    break
                 reached, steep = noise, abs(slope) * probe
                 half = max(1.1 * half, 1.2 * noise / steep if steep > 0.0 else 1.0)
                 within = max(rtol, min(2.5 * half, 0.5))
@@ -125,7 +130,7 @@ def _beyond(
     """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
     if found.upper <= delta:
         return start
-    width = min(found.relative_width, _COARSE)
+    width = min(found.relative_width, COARSEST)
     step = 3.0 * width / max(-slope, 1e-3)
     while start + step < min(high, LARGEST_EPS):
         if evaluate(start + step, width).upper <= delta:
