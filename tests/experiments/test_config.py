@@ -204,9 +204,9 @@ def test_good_configurations_pass(made):
             "{type: kr, k: 10}",
             (
                 "config/su2026.yaml: mechanisms.krr10.type is 'kr' (did you mean krr?); it must be "
-                "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, local_hash, "
-                "metric_laplace, oue, piecewise, privset, privunit, rappor, subset, joint, parallel, "
-                "subsample"
+                "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
+                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
+                "joint, parallel, subsample"
             ),
         ),
         (

@@ -524,9 +524,9 @@ def test_the_good_configuration_passes():
             ["parallel"],
             (
                 "mechanisms.mix.type is ['parallel'] (did you mean parallel?); it must be one of "
-                "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, local_hash, "
-                "metric_laplace, oue, piecewise, privset, privunit, rappor, subset, joint, parallel, "
-                "subsample"
+                "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
+                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
+                "joint, parallel, subsample"
             ),
         ),
         (

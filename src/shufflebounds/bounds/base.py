@@ -59,8 +59,8 @@ class Answer:
     shortfall: str = ""
 
 
-# Of a setting: the answer. Made once for a protocol, and asked as often as there are settings.
-Evaluate = Callable[[Setting], Answer]
+# Of settings: an answer each. Made once for a protocol; settings asked together help one another.
+Evaluate = Callable[[Sequence[Setting]], list[Answer]]
 # Of a protocol, a quantity and numerics.
 Prepare = Callable[[Protocol, str, Numerics], Evaluate]
 

@@ -31,11 +31,12 @@ def closed_form(
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
         if not knows_mechanism:
             of_eps0 = formula(None, eps0)
-            return lambda setting: Answer(of_eps0(setting))
+            return lambda settings: [Answer(of_eps0(setting)) for setting in settings]
         pairs = [(pair, formula(pair.decomposition, eps0)) for pair in protocol.upper_candidates()]
-        return lambda setting: largest(
-            Answer(of_pair(setting), pair.differing) for pair, of_pair in pairs
-        )
+        return lambda settings: [
+            largest(Answer(of_pair(setting), pair.differing) for pair, of_pair in pairs)
+            for setting in settings
+        ]
 
     return Bound(
         name=name,

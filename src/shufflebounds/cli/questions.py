@@ -182,7 +182,7 @@ def _evaluated(
 ) -> dict[str, Answer]:
     protocol = report.protocol(setting.require("eps0"))
     return {
-        key: BOUNDS[name].prepare(protocol, quantity, numerics)(setting)
+        key: BOUNDS[name].prepare(protocol, quantity, numerics)([setting])[0]
         for key, name in _ANSWERED.items()
     }
 
