@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
+from typing import Any
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
@@ -22,9 +23,10 @@ _SUM_TOLERANCE = 1e-12
 
 def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
-    if not math.isfinite(_number(value)):
+    number = _number(value)
+    if not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    return number
 
 
 def eps0(value: object, name: str = "eps0") -> float:
@@ -49,9 +51,10 @@ def rtol(value: object) -> float:
 
 def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵."""
-    if whole("n", value, minimum=1) > MAX_USERS:
+    n = whole("n", value, minimum=1)
+    if n > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
-    return int(value)
+    return n
 
 
 def probability(name: str, value: object) -> float:
@@ -69,7 +72,7 @@ def weights(values: Collection[object]) -> float:
 
 def pairs(name: str, values: object, what: str) -> list[tuple]:
     """A list of tuples of two."""
-    listed = list(values) if isinstance(values, Iterable) else [values]
+    listed: list[Any] = list(values) if isinstance(values, Iterable) else [values]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
         raise ValueError(f"{name} must be pairs {what}, got {values!r}")
     return listed
@@ -77,9 +80,9 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and value > maximum:
+    if maximum is not None and int(value) > maximum:
         raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
     return int(value)
 
@@ -101,6 +104,7 @@ def _number(value: object) -> float:
 
 
 def _within(name: str, value: object, holds: bool, allowed: str) -> float:
-    if not holds or not math.isfinite(_number(value)):
+    number = _number(value)
+    if not holds or not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
-    return float(value)
+    return number

@@ -64,7 +64,9 @@ def divergence_bound(
 def _divergence(
     pair: Candidate, quantity: str, setting: Setting, draws: int, numerics: Numerics
 ) -> Enclosure:
-    how = {"rtol": numerics.rtol, "engine": numerics.engine}
+    rtol, engine = numerics.rtol, numerics.engine
     if quantity == "delta":
-        return amplification.delta(pair.decomposition, setting.require("eps"), draws, **how)
-    return amplification.epsilon(pair.decomposition, draws, setting.require("delta"), **how)
+        eps = setting.require("eps")
+        return amplification.delta(pair.decomposition, eps, draws, rtol=rtol, engine=engine)
+    delta = setting.require("delta")
+    return amplification.epsilon(pair.decomposition, draws, delta, rtol=rtol, engine=engine)
