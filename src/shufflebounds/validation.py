@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
-from typing import Any
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
@@ -23,10 +22,9 @@ _SUM_TOLERANCE = 1e-12
 
 def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
-    number = _number(value)
-    if not math.isfinite(number):
+    if not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return number
+    return float(value)
 
 
 def eps0(value: object, name: str = "eps0") -> float:
@@ -51,10 +49,9 @@ def rtol(value: object) -> float:
 
 def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵."""
-    n = whole("n", value, minimum=1)
-    if n > MAX_USERS:
+    if whole("n", value, minimum=1) > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
-    return n
+    return int(value)
 
 
 def probability(name: str, value: object) -> float:
@@ -72,7 +69,7 @@ def weights(values: Collection[object]) -> float:
 
 def pairs(name: str, values: object, what: str) -> list[tuple]:
     """A list of tuples of two."""
-    listed: list[Any] = list(values) if isinstance(values, Iterable) else [values]
+    listed = list(values) if isinstance(values, Iterable) else [values]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
         raise ValueError(f"{name} must be pairs {what}, got {values!r}")
     return listed
@@ -80,9 +77,9 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and int(value) > maximum:
+    if maximum is not None and value > maximum:
         raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
     return int(value)
 
@@ -104,7 +101,6 @@ def _number(value: object) -> float:
 
 
 def _within(name: str, value: object, holds: bool, allowed: str) -> float:
-    number = _number(value)
-    if not holds or not math.isfinite(number):
+    if not holds or not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
-    return number
+    return float(value)
