@@ -386,8 +386,12 @@ def test_a_curve_that_is_not_precise_says_where(tmp_path):
     path = tmp_path / "curve.csv"
     result = run("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "-o", str(path))
     assert result.exit_code == PrecisionNotReached.exit_code
-    assert re.fullmatch(r"Error: known only roughly, in curve .* at n = 1000\n", result.stderr)
-    assert not path.exists()
+    assert re.fullmatch(
+        r"Error: krr/.*/upper at n = 1000 is left empty: known only roughly "
+        r"\(and 149 more points\)\n",
+        result.stderr,
+    )
+    assert curves.read(path)[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize("command", ["eps0", "users"])

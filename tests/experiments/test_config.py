@@ -366,8 +366,8 @@ def test_good_configurations_pass(made):
             '"#cc7a00"',
             "orange",
             (
-                "config/su2026.yaml: style.curves.clone.color is 'orange'; it must be a colour "
-                'such as "#0072b2"'
+                "config/su2026.yaml: style.curves.clone.color is 'orange'; it must be an RGB "
+                'colour such as "#0072b2"'
             ),
         ),
         (

@@ -82,10 +82,11 @@ def test_a_registered_mechanism_is_like_any_other():
     ],
 )
 def test_what_is_not_a_mechanism_is_refused(name, randomizer, message):
+    before = registry.mechanism_names()
     with pytest.raises(ValueError, match=f"^{message}") as caught:
         registry.register(name, randomizer)
     assert "\n" not in str(caught.value)
-    assert registry.mechanism_names() == ["blh", "hadamard", "krr", "laplace", "oue", "rappor"]
+    assert registry.mechanism_names() == before
 
 
 def test_a_name_is_registered_once():
@@ -186,7 +187,7 @@ for name in ("half", "number", "absent", "lost", "broken"):
     except ValueError as error:
         print(error)
 """
-    ours = "blh hadamard krr laplace oue rappor"
+    ours = " ".join(registry.mechanism_names())
     assert run(package, program) == [
         f"{ours} absent broken coin half lost number",
         "False",

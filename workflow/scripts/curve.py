@@ -1,5 +1,7 @@
 """Compute one curve and write it as a table."""
 
+import sys
+
 import job
 
 with job.running(snakemake) as given:
@@ -8,4 +10,7 @@ with job.running(snakemake) as given:
     wildcards = given.wildcards
     name = curve.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
     wanted = specification.read(given.params.specification)
-    curve.write(curve.compute(name, wanted), given.output.csv)
+    computed = curve.compute(name, wanted)
+    for sentence in curve.shortfalls(computed):
+        print(sentence, file=sys.stderr)
+    curve.write(computed, given.output.csv)

@@ -61,8 +61,9 @@ def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None
     goal = DEFAULT_RTOL if rtol is None else rtol
     if found.relative_width <= goal or not problem.promises(rtol):
         return None
-    advice = "" if problem.is_finite() else "; more cells or a larger rtol would help"
+    advice = "a larger rtol" if problem.is_finite() else "more cells or a larger rtol"
     return (
         f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for{advice}"
+        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for; "
+        f"{advice} would help"
     )

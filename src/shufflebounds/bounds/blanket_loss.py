@@ -32,12 +32,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.bounds.base import Bound, Kind
 from shufflebounds.bounds.formulas import closed_form
-from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.setting import Setting
+
+FloatArray = NDArray[np.float64]
 
 _U = 2.0**-53
 # On which side of the exact bound a result must lie.

@@ -13,7 +13,7 @@ import click
 
 from shufflebounds.bounds.base import QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.errors import UsageError, or_usage_error
+from shufflebounds.cli.errors import PrecisionNotReached, UsageError, or_usage_error
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.styles import DEFAULT, STYLES
@@ -119,6 +119,9 @@ def curve(
         or_usage_error(plot, lambda: _draw(computed, report, plot))
     for note in report.notes():
         click.echo(note, err=True)
+    if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
+        more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+        raise PrecisionNotReached(f"{missed[0]}{more}")
 
 
 def _require_plotting() -> None:

@@ -111,7 +111,8 @@ class Axis:
     def _checked(self, value: float, called: str) -> float:
         """A value as `Setting` holds it."""
         try:
-            return Setting(**{self.name: value}).require(self.name)
+            given: dict[str, Any] = {self.name: value}
+            return Setting(**given).require(self.name)
         except ValueError as error:
             raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer
-from shufflebounds.enclosure import PrecisionError
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.specification import Specification
 from shufflebounds.setting import OverN, Setting
@@ -70,8 +69,9 @@ class Curve:
 def compute(name: Name, specification: Specification) -> Curve:
     """The curve of a specification.
 
-    Raises ValueError for what cannot be computed and PrecisionError where the relative width asked
-    for cannot be reached; a note on the exception names the curve and the point.
+    A point whose relative width cannot be reached does not take the others with it: its answer has
+    a ``shortfall`` (see `shortfalls`), and its cells stay empty. Raises ValueError for what cannot be
+    computed; a note on the exception names the curve.
     """
     return Curve(name, specification, tuple(_points(name, specification)))
 
@@ -121,8 +121,8 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
             "distance": len(answer.differing.split()) or None,
             "differing": answer.differing,
             "others": answer.others,
-            f"{quantity}_lower": answer.enclosure.lower,
-            f"{quantity}_upper": answer.enclosure.upper,
+            f"{quantity}_lower": None if answer.shortfall else answer.enclosure.lower,
+            f"{quantity}_upper": None if answer.shortfall else answer.enclosure.upper,
         }
         yield tuple(cells[column] for column in columns(quantity))
 
@@ -180,31 +180,38 @@ def verify(path: str | os.PathLike[str], name: Name, specification: Specificatio
     quantity = specification.quantity
     ends = zip(found[f"{quantity}_lower"], found[f"{quantity}_upper"], strict=True)
     for setting, pair in zip(settings, ends, strict=True):
+        if not any(pair):
+            continue  # left empty for want of precision
         lower, upper = (float(end or math.nan) for end in pair)
         if not 0.0 <= lower <= upper < math.inf:
             where = f"{specification.axis.name} = {getattr(setting, specification.axis.name)}"
             raise ValueError(f"{path} has no enclosure of {quantity} but {list(pair)} at {where}")
 
 
+def shortfalls(curve: Curve) -> list[str]:
+    """A sentence for every point that is left empty: what was found, and what helps."""
+    axis = curve.specification.axis.name
+    return [
+        f"{curve.name} at {axis} = {getattr(point.setting, axis)} is left empty: "
+        f"{point.answer.shortfall}"
+        for point in curve.points
+        if point.answer.shortfall
+    ]
+
+
 def _points(name: Name, specification: Specification) -> Iterator[Point]:
     bound = specification.bound
-    # A randomizer for every ε₀, not for every point.
-    for eps0, settings in groupby(specification.settings, key=lambda at: at.require("eps0")):
-        protocol = specification.protocol(eps0)
-        evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
-        for setting in settings:
-            try:
-                yield Point(setting, _precise(evaluate(setting)))
-            except (ValueError, ArithmeticError) as error:
-                value = getattr(setting, specification.axis.name)
-                error.add_note(f"in curve {name} at {specification.axis.name} = {value}")
-                raise
-
-
-def _precise(answer: Answer) -> Answer:
-    if answer.shortfall:
-        raise PrecisionError(answer.shortfall, answer.enclosure)
-    return answer
+    # A randomizer for every ε₀, and all of its points together.
+    for eps0, group in groupby(specification.settings, key=lambda at: at.require("eps0")):
+        settings = list(group)
+        try:
+            protocol = specification.protocol(eps0)
+            evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
+            answers = evaluate(settings)
+        except (ValueError, ArithmeticError) as error:
+            error.add_note(f"in curve {name}")
+            raise
+        yield from map(Point, settings, answers)
 
 
 def _constant(name: Name, specification: Specification) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Table:
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for everything that decides its content."""
-        content = {
+        content: dict[str, Any] = {
             "parameters": self.parameters.model_dump(mode="json"),
             "mechanisms": [mechanism.plain() for mechanism in self.mechanisms],
         }

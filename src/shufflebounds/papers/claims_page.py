@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -47,7 +48,7 @@ def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidenc
     return "\n".join(parts) + "".join(paragraphs)
 
 
-def _paragraph(row: tuple) -> str:
+def _paragraph(row: Any) -> str:
     measured = [f"Measured: {row.measured}.", f"Holds in {row.holds_in}."] if row.measured else []
     extreme = [f"{row.extreme[0].upper()}{row.extreme[1:]}."] if row.extreme else []
     sentences = [

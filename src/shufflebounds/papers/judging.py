@@ -80,9 +80,15 @@ def everywhere(points: pd.DataFrame, rule: Rule) -> Judgement | None:
         return None
     at_low, at_high = (rule.holds(points[end], rule.threshold) for end in ("low", "high"))
     points = points.assign(holds=at_low & at_high, open=at_low ^ at_high)
-    points["quoted"] = points["high"] if rule.wants_less else points["low"]
+    quoted = points["high"] if rule.wants_less else points["low"]
+    # Of a point that could not be computed there is no number to quote.
+    points["quoted"] = quoted.where(points["low"].ne(-math.inf) | points["high"].ne(math.inf))
     whole = points.groupby(["mechanism", "eps0"])["holds"].all()
-    ordered = points.sort_values("quoted", ascending=rule.wants_less, kind="stable")
+    if points["quoted"].isna().all():
+        return None
+    ordered = points.dropna(subset="quoted").sort_values(
+        "quoted", ascending=rule.wants_less, kind="stable"
+    )
     best, worst = ordered.iloc[0], ordered.iloc[-1]
     at = {"worst": worst.quoted, "best": best.quoted, "median": points["quoted"].median()}
     return Judgement(

@@ -118,6 +118,9 @@ def _curve(frame: pd.DataFrame, layout: Layout, name: Name) -> _Curve:
     if rows.empty:
         raise ValueError(f"curve {name} must be among the data, got none of its rows")
     lower, upper = (rows[f"{layout.quantity}_{end}"] for end in ("lower", "upper"))
+    # Points without an enclosure that is narrow enough are not drawn.
+    rows = rows[lower.notna() | upper.notna()]
+    lower, upper = lower[rows.index], upper[rows.index]
     x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
     where = f"curve {name}"
     if layout.x == "eps":

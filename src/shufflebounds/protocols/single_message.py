@@ -23,7 +23,7 @@ class SingleMessage(Protocol):
     """
 
     randomizer: Randomizer
-    eps0: float | None = None  # type: ignore[misc]
+    eps0: float | None = None
     distance: int | None = None
 
     def __post_init__(self) -> None:
@@ -40,7 +40,8 @@ class SingleMessage(Protocol):
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """The blanket, or one for every choice of as many coordinates as ``distance`` says."""
-        if self.distance is None:
+        # Only a joint has a distance.
+        if self.distance is None or not isinstance(self.randomizer, Joint):
             return (Candidate(self.randomizer.blanket(), self._everywhere),)
         blankets = self.randomizer.blankets(self.distance)
         return tuple(Candidate(blanket, differing) for differing, blanket in blankets.items())
@@ -66,7 +67,7 @@ class SingleMessage(Protocol):
 class GenericReports(Protocol):
     """Reports of which nothing is known but their ε₀, as for clones and generic bounds."""
 
-    eps0: float  # type: ignore[misc]
+    eps0: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
@@ -60,7 +60,8 @@ class Mechanism:
 
     def randomizer(self, eps0: float) -> Randomizer:
         """The mechanism at ε₀; its blanket must be that of an ε₀-LDP randomizer."""
-        made = mechanism(self.type)(eps0=validation.eps0(eps0), **dict(self.parameters))
+        make: Callable[..., Randomizer] = mechanism(self.type)
+        made = make(eps0=validation.eps0(eps0), **dict(self.parameters))
         _require_private(self.type, made)
         return made
 
@@ -141,7 +142,7 @@ class ParallelOf(_OfParts):
     def randomizer(self, eps0: float) -> Parallel:
         """See `Description`."""
         made = self._made(validation.eps0(eps0))
-        weights = [part.weight for part in self.parts]
+        weights = [part.weight for part in self.parts if part.weight is not None]
         return Parallel(list(zip(weights, made, strict=True)))
 
     def plain(self) -> dict[str, Any]:

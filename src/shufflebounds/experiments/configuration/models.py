@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import (
@@ -62,10 +62,20 @@ def _delta(value: Any) -> float | OverN:
     return validation.delta(value)
 
 
-def listed(kind: Any) -> Any:
-    """A list of distinct entries that is not empty."""
-    return Annotated[tuple[kind, ...], Strict(False), MinLen(1), AfterValidator(_distinct)]
+T = TypeVar("T")
+# A list of distinct entries that is not empty.
+Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_distinct)]
+TRANSFORMS = ("none", "expm1", "log2_ratio")
 
+if TYPE_CHECKING:
+    EngineName: TypeAlias = str
+    QuantityName: TypeAlias = str
+    Transform: TypeAlias = str
+else:
+    # Names that stand elsewhere; type checkers want them written out.
+    EngineName = Literal[tuple(ENGINES)]
+    QuantityName = Literal[tuple(QUANTITIES)]
+    Transform = Literal[TRANSFORMS]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
@@ -138,7 +148,7 @@ class _Model(BaseModel):
 class NumericsEntry(_Model):
     """How divergences are computed."""
 
-    engine: Literal[tuple(ENGINES)] = "saddle"
+    engine: EngineName = "saddle"
     """Engine of the curves that are divergences of a decomposition."""
     rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = 1e-4
     """Relative width of the enclosures."""
@@ -173,7 +183,7 @@ class Curve(_Model):
 
     bound: str
     """A name that `shufflebounds bounds` lists."""
-    quantity: Literal[tuple(QUANTITIES)] = "epsilon"
+    quantity: QuantityName = "epsilon"
     """What is computed."""
     k_joint: Annotated[int, Ge(1), Le(MAX_JOINT)] = 1
     """How many independent reports, each at ε₀/k, a user sends together."""
@@ -187,9 +197,9 @@ class Experiment(_Model):
 
     mechanism: str
     """A name from `mechanisms`."""
-    regimes: listed(str)
+    regimes: Listed[str]
     """Names from `regimes`."""
-    curves: listed(str)
+    curves: Listed[str]
     """Names from `curves`."""
     setting: SettingEntry = SettingEntry()
     """What differs from the paper's `setting`; a regime's own values count before these."""
@@ -244,10 +254,6 @@ class Reference(_Model):
     """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
 
 
-TRANSFORMS = ("none", "expm1", "log2_ratio")
-Transform = Literal[TRANSFORMS]
-
-
 class Figure(_Model):
     """A column of panels for each regime, with a row for each experiment or one row of lines.
 
@@ -258,11 +264,11 @@ class Figure(_Model):
     """What stands above its panels, and what the report calls it."""
     caption: Caption
     """What the report says below its title."""
-    regimes: listed(str) | None = None
+    regimes: Listed[str] | None = None
     """Names from `regimes`."""
-    experiments: listed(str) | None = None
+    experiments: Listed[str] | None = None
     """Names from `experiments`: a row of panels each, with the curves of `curves`."""
-    curves: listed(str) | None = None
+    curves: Listed[str] | None = None
     """Names from `curves`, which every experiment has."""
     lines: Annotated[tuple[Line, ...], Strict(False), MinLen(1)] | None = None
     """Curves of any experiments, and how to draw them, in place of experiments and curves."""
@@ -307,7 +313,7 @@ class PaperEntry(_Model):
     """Figures by name."""
     tables: dict[Name, dict[str, Any]] = {}
     """Tables by name: `kind` is one of the paper's, whose parameters are the other keys."""
-    claims: dict[str, listed(str)] = {}
+    claims: dict[str, Listed[str]] = {}
     """Figures whose curves are to show what the paper claims, by claim."""
     style: Style = Style()
     """The looks of the figures."""
@@ -316,9 +322,9 @@ class PaperEntry(_Model):
 class RootEntry(_Model):
     """config.yaml: which papers are reproduced, and how precisely."""
 
-    papers: listed(Name)
+    papers: Listed[Name]
     """Which papers: each has its own file, config/<paper>.yaml."""
     numerics: NumericsEntry = NumericsEntry()
     """Engine and precision of all divergences."""
-    formats: listed(Literal["pdf", "png", "svg"]) = ("pdf", "png")
+    formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
     """The files of every figure."""

@@ -86,7 +86,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 def _fragment(model: type[BaseModel], steps: Iterable[str | int]) -> Mapping[str, Any]:
     """The part of a model's JSON schema that speaks of a place."""
     schema = _schema(model)
-    here = schema
+    here: Mapping[str, Any] = schema
     for step in steps:
         if isinstance(step, int):
             here = here["items"]

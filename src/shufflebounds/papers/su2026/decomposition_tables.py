@@ -11,7 +11,7 @@ The forms are LaTeX and are printed only. Values are read off ``R.blanket()`` of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -190,7 +190,7 @@ def _decompositions(
         for quantity, form, mass in zip(
             "pqr",
             forms[kind],
-            _blanket_masses(_randomizer(kind, level, k, domain_size)),
+            _blanket_masses(_randomizer(kind, level, k, domain_size), level),
             strict=True,
         )
     ]
@@ -199,19 +199,20 @@ def _decompositions(
 
 def _randomizer(kind: str, eps0: float, k: int | None, domain_size: int | None) -> Randomizer:
     size = {"k": k} if kind == "krr" else {"domain_size": domain_size}
-    return mechanism(kind)(eps0=eps0, **size)
+    make: Callable[..., Randomizer] = mechanism(kind)
+    return make(eps0=eps0, **size)
 
 
-def _blanket_masses(randomizer: Randomizer) -> tuple[float, float, float]:
+def _blanket_masses(randomizer: Randomizer, eps0: float) -> list[float]:
     """Blanket mass where only R(x₁⁰), both or neither of R(x₁⁰), R(x₁¹) exceed the blanket."""
     blanket = randomizer.blanket()
     # The ratios to c are 1 or e^{ε₀}.
-    middle = math.exp(randomizer.eps0 / 2.0) * blanket.c
+    middle = math.exp(eps0 / 2.0) * blanket.c
     first, second = blanket.a > middle, blanket.b > middle
-    return tuple(
+    return [
         float(blanket.c[chosen].sum())
         for chosen in (first & ~second, first & second, ~first & ~second)
-    )
+    ]
 
 
 def _points(eps0: float, eps: float) -> FloatArray:
@@ -231,7 +232,8 @@ def _points(eps0: float, eps: float) -> FloatArray:
 def _gparv_masses(randomizer: Randomizer, eps: float, points: FloatArray) -> FloatArray:
     values, masses = randomizer.blanket().gparv(eps)
     nearest = np.abs(values[:, np.newaxis] - points).argmin(axis=1)
-    return np.bincount(nearest, weights=masses, minlength=points.size)
+    summed = np.bincount(nearest, weights=masses, minlength=points.size)
+    return summed.astype(np.float64, copy=False)
 
 
 def _all_eps0(eps0: Sequence[float]) -> list[float]:

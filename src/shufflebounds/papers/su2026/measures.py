@@ -180,6 +180,8 @@ def _deficit(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 def _points(ends: pd.DataFrame) -> pd.DataFrame:
     points = ends.sort_index().reset_index()
+    # Of a point without an enclosure nothing is known.
+    points["low"], points["high"] = points["low"].fillna(-np.inf), points["high"].fillna(np.inf)
     if "detail" not in points:
         points["detail"] = ""
     return points[["mechanism", "eps0", "n", "detail", "low", "high"]]

@@ -8,7 +8,14 @@ from annotated_types import Ge, Gt, Le
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from shufflebounds.experiments.configuration.models import Delta, Eps, Eps0, Finite, Users, listed
+from shufflebounds.experiments.configuration.models import (
+    Delta,
+    Eps,
+    Eps0,
+    Finite,
+    Listed,
+    Users,
+)
 from shufflebounds.papers.base import Parameters
 from shufflebounds.setting import Setting
 
@@ -18,7 +25,7 @@ Size = Annotated[int, Ge(2), Le(1_000_000)]
 class Gparv(Parameters):
     """Table 1."""
 
-    eps0: listed(Eps0)
+    eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
     eps: Annotated[Finite, Gt(0), Le(300)]
     """ε, a natural logarithm, below every ε₀."""
@@ -39,7 +46,7 @@ class Gparv(Parameters):
 class FiniteDomains(Parameters):
     """Table 2."""
 
-    eps0: listed(Eps0)
+    eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
     k: Size
     """Number of values of k-RR."""
@@ -50,18 +57,18 @@ class FiniteDomains(Parameters):
 class LargeDomains(Parameters):
     """Table 3."""
 
-    eps0: listed(Eps0)
+    eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
 
 
 class Hierarchy(Parameters):
     """Figure 1, measured."""
 
-    mechanisms: listed(str)
+    mechanisms: Listed[str]
     """Names from `mechanisms`."""
-    eps0: listed(Eps0)
+    eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
-    n: listed(Users)
+    n: Listed[Users]
     """Numbers of users."""
     delta: Delta
     """δ: a number, or {over_n: c} for c/n."""
