@@ -232,7 +232,7 @@ def test_numbers_can_be_downloaded(page):
     (entry,) = entries(page)
     with page.expect_download() as download:
         entry.show.click()
-    assert pd.read_csv(download.value.path())["claim"].tolist() == ["outperforms"]
+    assert "outperforms" in pd.read_csv(download.value.path())["claim"].tolist()
 
 
 @pytest.mark.browser
