@@ -38,8 +38,11 @@ th {{ border-bottom: 2px solid #888; }}
 td {{ border-bottom: 1px solid #ddd; }}
 tr:nth-child(even) td {{ background: #f6f6f6; }}
 a {{ color: #0059a8; }}
-math {{ font-size: 1.1em; }}
-td math {{ margin: 0.15em 0; }}
+math {{
+  font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math;
+  font-size: 1.1em;
+}}
+td math {{ padding: 0.25em 0; }}
 </style>
 </head>
 <body>

@@ -22,7 +22,8 @@ def join(config: dict[str, Any], folder: Path, *, override: bool) -> None:
     papers = config.get("papers")
     for name in papers if isinstance(papers, list) else []:
         file = folder / f"{name}.yaml"
-        if not isinstance(name, str) or not file.is_file() or (name in config and not override):
+        # Whatever is not the name of a file in this folder is refused when it is checked.
+        if file.parent != folder or not file.is_file() or (name in config and not override):
             continue
         yaml_files.check(file, f"config/{file.name}")
         content = _LOADER(file.read_text(encoding="utf-8")).get_single_data()

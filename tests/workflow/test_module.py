@@ -120,7 +120,7 @@ def test_a_mistake_is_told_in_one_sentence(importer, settings):
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == (
         "the configuration of the module, su2026: setting.delta is 2.0; "
-        "it must be a number >= 1e-300 and < 1, or {over_n: c} for δ = c/n"
+        "it must be a number >= 1e-300 and < 1, or {over_n: c} for δ = c/n with c > 0"
     )
     assert "Traceback" not in run.stderr
 

@@ -291,7 +291,7 @@ def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expecte
             "delta: 1.0e-6",
             "delta: 1e-6",
             "config/su2026.yaml: setting.delta is '1e-6'; it must be a number >= 1e-300 and < 1, "
-            "or {over_n: c} for δ = c/n (YAML reads this as text: write 1.0e-06)",
+            "or {over_n: c} for δ = c/n with c > 0 (YAML reads this as text: write 1.0e-06)",
         ),
         (
             "type: krr, k: 10",

@@ -153,7 +153,8 @@ def menu(page, item: str):
 
 def open_group(page, group: str) -> None:
     page.locator("nav nav a").first.click()  # home
-    # Of the only paper Snakemake lists the groups at once.
+    menu(page, "Results").click()  # of several papers, the titles are here
+    page.locator("nav").get_by_text(PAPER_TITLE, exact=True).wait_for()
     menu(page, group).click()
 
 
@@ -221,7 +222,7 @@ def test_tables_show_as_tables(page):
             # Set as mathematics: a fraction is higher than a line of text.
             heights = [one.bounding_box()["height"] for one in frame.locator("td mfrac").all()]
             assert max(heights) > 25
-            assert any("ε" in one for one in frame.locator("td math").all_inner_texts())
+            assert any("ε" in one for one in frame.locator("td math").all_text_contents())
 
 
 @pytest.mark.browser
@@ -231,7 +232,7 @@ def test_numbers_can_be_downloaded(page):
     (entry,) = entries(page)
     with page.expect_download() as download:
         entry.show.click()
-    assert pd.read_csv(download.value.path())["claim"].tolist() == ["outperforms"]
+    assert "outperforms" in pd.read_csv(download.value.path())["claim"].tolist()
 
 
 @pytest.mark.browser
