@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufflebounds as sb
-from shufflebounds import Enclosure, PrecisionError, __version__, cli
+from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import parameters, rounding, styles
@@ -359,8 +359,10 @@ def test_a_printed_eps0_may_be_deployed():
 
 @pytest.fixture
 def vague(monkeypatch):
-    def fails(*_, **__):
-        raise PrecisionError("known only roughly", Enclosure(0.25, 0.5))
+    def fails(*_, **given):
+        points = [size for size in map(np.size, given.values()) if size > 1]
+        found = Enclosure(0.25, 0.5) if not points else Enclosures([0.25] * 50, [0.5] * 50)
+        raise PrecisionError("known only roughly", found)
 
     for name in ("epsilon", "delta"):
         monkeypatch.setattr(f"shufflebounds.accounting.amplification.{name}", fails)

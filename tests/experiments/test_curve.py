@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from specifications import NAME, specification
 
 import shufflebounds as sb
-from shufflebounds import KRR, Enclosure, PrecisionError, __version__
+from shufflebounds import KRR, Enclosure, Enclosures, PrecisionError, __version__
 from shufflebounds.accounting import amplification
 from shufflebounds.bounds.base import Answer
 from shufflebounds.experiments import curve as curves
@@ -122,6 +122,15 @@ def test_curves_of_delta_enclose_the_divergence(bound, engine):
         assert lower * (1 - 1e-9) <= truth <= upper * (1 + 1e-9)
 
 
+def meet(one: Enclosure, other: Enclosure) -> bool:
+    """Whether two narrow enclosures may be of the same number.
+
+    Points that are asked for together steer each other, so that ends are not the same floats.
+    """
+    narrow = max(one.relative_width, other.relative_width) <= 1e-4
+    return narrow and one.lower <= other.upper and other.lower <= one.upper
+
+
 @pytest.mark.parametrize(
     "bound", ["upper", "lower", "clone", "blanket_bennett", "blanket_hoeffding_generic"]
 )
@@ -136,10 +145,10 @@ def test_along_every_axis_stand_the_same_answers(bound):
             for value in listed
             for n in [value if name == "n" else fixed["n"]]
         ]
-        assert along == single
+        assert all(map(meet, along, single))
     profile = enclosures(bound=bound, quantity="delta", eps=0.3, eps0=1.0, x={"n": [500, 4000]})
     by_eps = enclosures(bound=bound, quantity="delta", n=4000, eps0=1.0, x={"eps": [0.2, 0.3]})
-    assert profile[1] == by_eps[1]
+    assert meet(profile[1], by_eps[1])
     assert profile[0].upper > profile[1].upper
 
 
@@ -268,12 +277,32 @@ def test_a_failure_says_where(monkeypatch):
         raise PrecisionError("too wide", Enclosure(0.0, 1.0))
 
     monkeypatch.setattr(amplification, "epsilon", fails)
-    with pytest.raises(PrecisionError, match=r"^too wide") as caught:
-        compute()
-    assert caught.value.__notes__ == ["in curve krr10/large/upper at n = 1000"]
-    with pytest.raises(PrecisionError) as caught:
-        compute(n=1000, x={"eps0": [0.5]})
-    assert caught.value.__notes__ == ["in curve krr10/large/upper at eps0 = 0.5"]
+    made = compute(n=1000, x={"eps0": [0.5]})
+    assert curves.shortfalls(made) == ["krr10/large/upper at eps0 = 0.5 is left empty: too wide"]
+
+
+def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path):
+    """As where the engine cannot reach the width at one n among many."""
+    whole = amplification.epsilon
+
+    def fails_in_the_middle(decomposition, n, delta, **numerics):
+        if np.ndim(n):
+            ends = [whole(decomposition, one, delta, **numerics) for one in n]
+            ends[1] = Enclosure(0.0, 1.0)
+            several = Enclosures([e.lower for e in ends], [e.upper for e in ends])
+            raise PrecisionError("too wide (so at 1 of 3 points)", several)
+        raise PrecisionError("too wide here; a larger rtol would help", Enclosure(0.0, 1.0))
+
+    monkeypatch.setattr(amplification, "epsilon", fails_in_the_middle)
+    made = compute(x={"n": [100, 1000, 10_000]})
+    (sentence,) = curves.shortfalls(made)
+    assert sentence.startswith("krr10/large/upper at n = 1000 is left empty: too wide here")
+    path = tmp_path / "curve.csv"
+    curves.write(made, path)
+    curves.verify(path, made.name, made.specification)
+    table = curves.read(path)
+    assert table["epsilon_upper"].isna().tolist() == [False, True, False]
+    assert table["epsilon_lower"].isna().tolist() == [False, True, False]
 
 
 def answers(**changes) -> list[Answer]:
@@ -351,7 +380,7 @@ def test_the_kind_of_pair_at_a_distance_is_the_worst_one():
     for n, answer in zip(x["n"], one, strict=True):
         found = {name: sb.epsilon(b, n, 1e-6, rtol=1e-4) for name, b in blankets.items()}
         assert answer.differing == max(found, key=lambda name: found[name].lower)
-        assert answer.enclosure.upper == max(each.upper for each in found.values())
+        assert meet(answer.enclosure, max(found.values(), key=lambda each: each.lower))
     both = answers(mechanism=mechanism, x=x)
     for less, more in zip(one, both, strict=True):
         assert more.enclosure.upper > less.enclosure.upper

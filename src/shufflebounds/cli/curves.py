@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -135,30 +133,14 @@ def _require_plotting() -> None:
 
 def _computed(report: Report, specifications: Sequence[Specification]) -> list[Curve]:
     """All curves, their progress shown on a terminal."""
-    pieces = [piece for whole in specifications for piece in _pieces(whole)]
     hidden = not sys.stderr.isatty()
-    points: dict[str, list[curves.Point]] = {}
-    with click.progressbar(pieces, label="computing", file=sys.stderr, hidden=hidden) as shown:
-        for piece in shown:
-            bound = piece.bound.name
-            name = curves.Name(report.mechanism, "command line", bound)
-            points.setdefault(bound, []).extend(curves.compute(name, piece).points)
-    return [
-        Curve(
-            curves.Name(report.mechanism, "command line", whole.bound.name),
-            whole,
-            tuple(points[whole.bound.name]),
-        )
-        for whole in specifications
-    ]
-
-
-def _pieces(whole: Specification) -> Iterator[Specification]:
-    """So large that preparing a curve again for every piece costs little."""
-    values = whole.axis.values
-    size = math.ceil(len(values) / 10)
-    for i in range(0, len(values), size):
-        yield replace(whole, axis=Axis(whole.axis.name, values[i : i + size]))
+    with click.progressbar(
+        specifications, label="computing", file=sys.stderr, hidden=hidden
+    ) as shown:
+        return [
+            curves.compute(curves.Name(report.mechanism, "command line", one.bound.name), one)
+            for one in shown
+        ]
 
 
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:

@@ -70,8 +70,8 @@ def compute(name: Name, specification: Specification) -> Curve:
     """The curve of a specification.
 
     A point whose relative width cannot be reached does not take the others with it: its answer has
-    a ``shortfall`` (see `shortfalls`), and its cells stay empty. Raises ValueError for what cannot be
-    computed; a note on the exception names the curve.
+    a ``shortfall`` (see `shortfalls`), and its cells stay empty. Raises ValueError for what cannot
+    be computed; a note on the exception names the curve.
     """
     return Curve(name, specification, tuple(_points(name, specification)))
 
