@@ -20,6 +20,7 @@ The cost depends on the precision, not on n.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,34 @@ _CELLS = 4.0
 _WORTHWHILE, _MOST_REFINED = 0.5, 8.0
 
 
-def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+LogBounds = Callable[[Law, int, float], tuple[float, float]]
+
+
+def saddle(
+    decomposition: Decomposition,
+    eps: float,
+    n: int,
+    rtol: float = 1e-4,
+    most_work: float = _MOST_WORK,
+) -> Enclosure:
     """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
 
     Aims at a relative width of `rtol`; where that is out of reach (few users with few components,
     or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
-    holds. Raises ValueError for eps < 0 or n < 1.
+    holds. `most_work` limits the modes evaluated, times components, of one pass. Raises ValueError
+    for eps < 0 or n < 1.
+    """
+    return enclose(
+        decomposition, eps, n, rtol, lambda g, n, rtol: _log_bounds(g, n, rtol, most_work)
+    )
+
+
+def enclose(
+    decomposition: Decomposition, eps: float, n: int, rtol: float, log_bounds: LogBounds
+) -> Enclosure:
+    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+
+    `log_bounds` takes the GPARV's law, n and a relative width to aim at.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     alone = decomposition.c == 0.0
@@ -57,7 +80,7 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     low, high = _trivial(decomposition, eps, n, ~alone)
     if high - low > rtol * high:
         try:
-            log_low, log_high = _log_bounds(law(decomposition, eps), n, rtol)
+            log_low, log_high = log_bounds(law(decomposition, eps), n, rtol)
         except OverflowError:  # values too far apart for floats
             log_low, log_high = -math.inf, math.inf
         low = max(low, exp_down(log_low - math.log(n)))
@@ -121,12 +144,12 @@ def _trivial(
     return low * exp_down(alone), high
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def _log_bounds(g: Law, n: int, rtol: float, most_work: float) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
-        return _log_mean_positive_part(g, n, rtol)
+        return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
@@ -137,18 +160,23 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     while g.values.size > 2 * cells:
         gap = high - low
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_mean_positive_part(below, n, 0.5 * rtol)[0])
-        high = min(high, _log_mean_positive_part(above, n, 0.5 * rtol)[1])
+        low = max(low, log_mean_positive_part(below, n, 0.5 * rtol, most_work)[0])
+        high = min(high, log_mean_positive_part(above, n, 0.5 * rtol, most_work)[1])
         if high - low <= rtol or high - low > _WORTHWHILE * gap:
             return low, high
         # Few users may need more cells than that, since far fewer values then make up S.
         cells = math.ceil(cells * min(1.2 * math.sqrt((high - low) / rtol), _MOST_REFINED))
-    ends = _log_mean_positive_part(g, n, rtol)
+    ends = log_mean_positive_part(g, n, rtol, most_work)
     return max(low, ends[0]), min(high, ends[1])
 
 
-def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing."""
+def log_mean_positive_part(
+    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
+) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
+
+    `most_work` limits the modes evaluated, times components, of one pass.
+    """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
         return nothing
@@ -167,7 +195,7 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
         cost = window.modes * max(1.0 / _MOST_MODES, g.values.size / _MOST_SCANNED)
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
-            cost = needed.modes.size * g.values.size / _MOST_WORK
+            cost = needed.modes.size * g.values.size / most_work
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue

@@ -137,7 +137,7 @@ def sum_series(
 
 def _idle_mass(g: Law, tilted: Tilted, n: int) -> float:
     """Lower bound of the tilted probability that all n draws are 0."""
-    moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
+    moved = float(g.masses.sum()) * (1.0 + float(np.max(g.mass_err, initial=0.0)) + g.sum_err)
     if moved >= 1.0:
         return 0.0
     log_rest, k = math.log1p(-moved), tilted.log_mgf

@@ -1,0 +1,191 @@
+"""The divergence where large values are rare: condition on their draws, largest first.
+
+The tilt of the smooth engine (`saddle`) follows a rare jump, while the bulk of S may live decades
+below it. Here the draws of one atom after another are enumerated, as far as they can matter, until
+what is left is tame and the smooth engine can take over. A branch is closed as soon as a Chernoff
+bound says that its positive or its negative part is negligible. Proofs: docs/engine.md, section 11.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
+from shufflebounds.divergence.law import Law, U, law, tilt, tilting_point
+from shufflebounds.divergence.nodes import (
+    Nodes,
+    log_of_any,
+    log_slack,
+    mean,
+    positive_parts,
+    root,
+    split,
+    without,
+)
+from shufflebounds.divergence.saddle import enclose, log_mean_positive_part
+from shufflebounds.enclosure import Enclosure
+
+# Relative width of a first pass, which finds the size of the result, and the passes in all.
+_ROUGH, _PASSES = 0.03, 8
+# Shares of the width for branches that are closed, for draws left out, and for leaves; one step may
+# spend this part of what is left.
+_CLOSED, _TAILS, _LEAVES, _STEP = 0.3, 0.2, 0.4, 0.125
+# The smooth engine takes over where values are at most so many deviations of the common ones,
+# those with so many draws on average.
+_TAME, _COMMON = 15.0, 3.0
+_MOST_NODES, _MOST_LEAVES, _LEAF_WORK = 20_000, 400, 2**19
+_MOST_PRUNED = 2**19
+# No size of E[S₊], relative to the largest value, below this is attempted.
+_SMALLEST = 1e-250
+
+
+def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+    """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
+
+    Like `saddle`, and for the laws that are hard for it: few, rare, large values above many small
+    ones, or few draws that count at all.
+    """
+    return enclose(decomposition, eps, n, rtol, log_bounds)
+
+
+def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) where nothing can be told."""
+    nothing = (-math.inf, math.inf)
+    if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+        return nothing
+    atoms = recentred(g)
+    if not (atoms.size and atoms.values.max() > 0.0 and np.abs(atoms.values).max() * n < 1e150):
+        return nothing
+    table = moments(atoms, tilts(atoms, n))
+    start = root(atoms, n)
+    size = _exp(log_slack(start, table, 0, np.ones(1))[0])
+    low, high = 0.0, size * (1.0 + 1e-12)
+    for _ in range(_PASSES):
+        if not _SMALLEST < size < 1e300:
+            break
+        rough = not high <= 2.0 * low
+        goal = max(_ROUGH, 0.5 * rtol) if rough else rtol
+        ends = _once(atoms, table, start, goal * size)
+        low, high = max(low, ends[0]), min(high, ends[1])
+        if high - low <= rtol * high or not rough:
+            break
+        size = low if high <= 2.0 * low else max(low, 0.1 * min(high, size))
+    scale = g.exponent * math.log(2.0)
+    log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
+    slop = 1e-12 + 8.0 * U * abs(scale)
+    return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
+
+
+def _once(atoms: Atoms, table: Moments, nodes: Nodes, goal: float) -> tuple[float, float]:
+    """Bounds of E[S₊], lower and upper, that are about `goal` apart."""
+    low = high = 0.0
+    j, leaves, retry = 0, 0, math.inf
+    closable, cuttable = _CLOSED * goal, _TAILS * goal
+    while nodes.size:
+        middle, _ = mean(nodes, atoms, j)
+        side = np.where(middle < 0.0, 1.0, -1.0)
+        slack = log_slack(nodes, table, j, side)
+        full = nodes.size > _MOST_NODES or leaves > _MOST_LEAVES
+        closed = np.full(nodes.size, True) if full else _closable(slack, _STEP * closable)
+        parts = positive_parts(nodes.where(closed), atoms, j)
+        lost = _total(slack[closed])
+        low, high, closable = low + parts[0], high + parts[1] + lost, closable - lost
+        nodes, slack, side = nodes.where(~closed), slack[~closed], side[~closed]
+        if not nodes.size:
+            break
+        if abs(atoms.values[j]) <= min(retry, _TAME * _core(atoms, nodes, j)):
+            done, ends = _leaves(atoms, nodes, j, slack, side, _LEAVES * goal)
+            leaves += nodes.size
+            low, high = low + ends[0], high + ends[1]
+            nodes, retry = nodes.where(~done), 0.5 * abs(atoms.values[j])
+            if not nodes.size:
+                break
+        budget = math.log(max(_STEP * cuttable, 1e-300))
+        idle = 0
+        if nodes.size * (atoms.size - j) * table.theta.size <= _MOST_PRUNED:
+            log_any = log_of_any(table, nodes, atoms, j)
+            idle = int(np.argmax(np.append(log_any, math.inf) > budget))
+        if idle:
+            lost = _exp(float(log_any[idle - 1]))
+            nodes = without(nodes, atoms, j, j + idle)
+        else:
+            parted = split(nodes, atoms, table, j, budget)
+            lost = _total(parted.log_tail)
+            nodes = parted.children
+        high, cuttable, j = high + lost, cuttable - lost, j + max(idle, 1)
+    return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+
+
+def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
+    """The nodes of least slack whose sum stays below an allowance."""
+    order = np.argsort(slack)
+    with np.errstate(over="ignore", under="ignore"):
+        spent = np.cumsum(np.exp(slack[order]))
+    closed = np.zeros(slack.size, dtype=bool)
+    closed[order] = spent <= max(allowance, 0.0)
+    return closed | np.isneginf(slack)
+
+
+def _core(atoms: Atoms, nodes: Nodes, j: int) -> float:
+    """Standard deviation of what common draws add to most nodes."""
+    n = float(nodes.draws.max())
+    share, h = atoms.masses[j:] / atoms.left[j], atoms.values[j:]
+    common = n * share >= _COMMON
+    return math.sqrt(n * float(np.sum((share * (1.0 - share) * h * h)[common])))
+
+
+def _leaves(
+    atoms: Atoms, nodes: Nodes, j: int, slack: FloatArray, side: FloatArray, goal: float
+) -> tuple[NDArray[np.bool_], tuple[float, float]]:
+    """Which nodes the smooth engine could evaluate, and bounds of their sum."""
+    done = np.zeros(nodes.size, dtype=bool)
+    low = high = 0.0
+    each = goal / nodes.size
+    middle, err = mean(nodes, atoms, j)
+    for i in range(nodes.size):
+        node = nodes.where(np.array([i]))
+        rtol = min(max(3.0 * each / _exp(float(slack[i])), 1e-10), 0.1)
+        ends = log_mean_positive_part(
+            leaf(atoms, node, j, float(side[i])), int(node.draws[0]), rtol, _LEAF_WORK
+        )
+        log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
+        slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
+        found = _exp(log_weight - slip + ends[0]), _exp(log_weight + slip + ends[1])
+        # Nothing is lost where an upper bound alone does.
+        if found[1] - found[0] <= 2.0 * each:
+            done[i] = True
+            low, high = low + found[0], high + found[1]
+            if side[i] < 0.0:  # what lies below 0 comes on top of the mean
+                least = float(middle[i] - err[i])
+                low += _exp(log_weight + math.copysign(slip, -least)) * least
+                high += _exp(log_weight + slip) * float(middle[i] + err[i])
+    return done, (low, high)
+
+
+def leaf(atoms: Atoms, node: Nodes, j: int, side: float) -> Law:
+    """The law whose n′-fold sum is ±(B + v) for one node of law j; `side` is the sign."""
+    shift = float(node.value[0] / node.draws[0])
+    shift_err = float(node.value_err[0] / node.draws[0]) * (1.0 + 4.0 * U)
+    values = side * (np.append(atoms.values[j:], 0.0) + shift)
+    mass_err = np.append(atoms.mass_err[j:], atoms.left_err[-1]) + atoms.left_err[j]
+    value_err = np.append(atoms.value_err[j:], 0.0) + shift_err
+    value_err = value_err * (1.0 + 4.0 * U) + 2.0 * U * (np.abs(values) + abs(shift))
+    # Twice where a mass may be far larger: the errors of K take products of both for small.
+    value_err = np.where(mass_err > 0.01, 2.0 * value_err + 4.0 * U * np.abs(values), value_err)
+    masses = np.append(atoms.masses[j:], atoms.left[-1]) / atoms.left[j]
+    return Law(values, masses, 0, value_err, 1.02 * mass_err + 4.0 * U, 0.0, 0.0)
+
+
+def _exp(x: float) -> float:
+    """e^x, at least 10⁻³⁰⁰ and finite: to be added to upper bounds, or multiplied by 1 − 10⁻¹²."""
+    return math.exp(min(max(x, -690.0), 709.0))
+
+
+def _total(slack: FloatArray) -> float:
+    """Σ e^x, rounded up."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(np.exp(np.maximum(slack, -690.0)))) * (1.0 + 1e-12)
