@@ -10,10 +10,10 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.saddle import log_estimate, saddle
-from shufflebounds.divergence.sweep import sweep
+from shufflebounds.divergence.saddle import log_estimate
 from shufflebounds.enclosure import Enclosure, PrecisionError
 from shufflebounds.inversion import LARGEST_EPS, smallest_eps
 
@@ -23,8 +23,6 @@ ENGINES = ("exact", "fft", "saddle")
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
 _DEFAULT_RTOL = 1e-4
-# Modes times components that the smooth engine may take before rare draws are tried.
-_QUICK = 2**18
 
 
 def delta(
@@ -144,7 +142,7 @@ class _Problem:
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)
-        return _enclosure(decomposition, eps, self.n, rtol)
+        return divergence(decomposition, eps, self.n, rtol)
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
@@ -178,22 +176,6 @@ class _Problem:
         with np.errstate(over="ignore"):
             variance = float(masses @ values**2)
         return math.sqrt(2.0 * variance * -math.log(delta) / self.n)
-
-
-def _enclosure(decomposition: Decomposition, eps: float, n: int, rtol: float) -> Enclosure:
-    """D(ε) by the smooth engine or, where that would be dear, by way of the rare draws."""
-    found = saddle(decomposition, eps, n, rtol, _QUICK)
-    if found.relative_width <= rtol:
-        return found
-    found = _both(found, sweep(decomposition, eps, n, rtol))
-    if found.relative_width <= rtol:
-        return found
-    return _both(found, saddle(decomposition, eps, n, rtol))
-
-
-def _both(one: Enclosure, two: Enclosure) -> Enclosure:
-    """What lies in both of two enclosures of one number."""
-    return Enclosure(max(one.lower, two.lower), min(one.upper, two.upper))
 
 
 def _largest_loss(decomposition: Decomposition) -> tuple[float, float]:

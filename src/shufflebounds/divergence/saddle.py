@@ -39,6 +39,8 @@ _MOST_WORK, _MOST_SCANNED = 2**21, 2**28
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
+# E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
+_MUCH = 10.0
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 # More cells are tried for as long as they narrow the gap to this share of it.
@@ -48,31 +50,22 @@ _WORTHWHILE, _MOST_REFINED = 0.5, 8.0
 LogBounds = Callable[[Law, int, float], tuple[float, float]]
 
 
-def saddle(
-    decomposition: Decomposition,
-    eps: float,
-    n: int,
-    rtol: float = 1e-4,
-    most_work: float = _MOST_WORK,
-) -> Enclosure:
+def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
     """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
 
     Aims at a relative width of `rtol`; where that is out of reach (few users with few components,
     or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
-    holds. `most_work` limits the modes evaluated, times components, of one pass. Raises ValueError
-    for eps < 0 or n < 1.
+    holds. Raises ValueError for eps < 0 or n < 1.
     """
-    return enclose(
-        decomposition, eps, n, rtol, lambda g, n, rtol: _log_bounds(g, n, rtol, most_work)
-    )
+    return enclose(decomposition, eps, n, rtol, log_bounds)
 
 
 def enclose(
-    decomposition: Decomposition, eps: float, n: int, rtol: float, log_bounds: LogBounds
+    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
 ) -> Enclosure:
     """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
 
-    `log_bounds` takes the GPARV's law, n and a relative width to aim at.
+    `bounds` takes the GPARV's law, n and a relative width to aim at.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     alone = decomposition.c == 0.0
@@ -80,7 +73,7 @@ def enclose(
     low, high = _trivial(decomposition, eps, n, ~alone)
     if high - low > rtol * high:
         try:
-            log_low, log_high = log_bounds(law(decomposition, eps), n, rtol)
+            log_low, log_high = bounds(law(decomposition, eps), n, rtol)
         except OverflowError:  # values too far apart for floats
             log_low, log_high = -math.inf, math.inf
         low = max(low, exp_down(log_low - math.log(n)))
@@ -144,8 +137,13 @@ def _trivial(
     return low * exp_down(alone), high
 
 
-def _log_bounds(g: Law, n: int, rtol: float, most_work: float) -> tuple[float, float]:
-    """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
+def log_bounds(
+    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
+) -> tuple[float, float]:
+    """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
+
+    `most_work` limits the modes evaluated, times components, of one pass.
+    """
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
@@ -186,9 +184,10 @@ def log_mean_positive_part(
     # Finer than round-off allows would only cost time.
     rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
     best_low, best_high = nothing
-    eta, affordable = math.sqrt(0.7 * rtol) / tilted.theta, True
+    sigma = math.sqrt(n * tilted.variance + 1.0 / tilted.theta**2)
+    eta, affordable, size = math.sqrt(0.7 * rtol) / tilted.theta, True, 0.0
     for _ in range(_PASSES):
-        window = choose_window(g, tilted, n, eta, rtol)
+        window = choose_window(g, tilted, n, eta, rtol, size)
         if window is None:
             break
         needed = None
@@ -205,7 +204,13 @@ def log_mean_positive_part(
         ends = _log(low), _log(high)
         best_low = max(best_low, ends[0] + shift - slip - 4.0 * U * abs(ends[0]))
         best_high = min(best_high, ends[1] + shift + slip + 4.0 * U * abs(ends[1]))
-        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
+        if best_high - best_low <= rtol:
+            break
+        # E f may be far larger than a normal density suggests: the window can then be smaller.
+        if size == 0.0 and high * tilted.theta**2 * sigma > _MUCH:
+            size, affordable = 0.5 * high, True
+            eta = min(eta, math.sqrt(0.7 * rtol) / tilted.theta)
+        elif smoothing <= 0.75 * rtol * high or not affordable:
             break
         # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
         eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))

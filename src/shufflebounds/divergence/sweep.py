@@ -9,14 +9,18 @@ bound says that its positive or its negative part is negligible. Proofs: docs/en
 from __future__ import annotations
 
 import math
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
+from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.law import Law, U, law, tilt, tilting_point
 from shufflebounds.divergence.nodes import (
+    MOST_IDLE,
     Nodes,
     log_of_any,
     log_slack,
@@ -24,6 +28,8 @@ from shufflebounds.divergence.nodes import (
     positive_parts,
     root,
     split,
+    spread,
+    united,
     without,
 )
 from shufflebounds.divergence.saddle import enclose, log_mean_positive_part
@@ -31,14 +37,20 @@ from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
-# Shares of the width for branches that are closed, for draws left out, and for leaves; one step may
-# spend this part of what is left.
-_CLOSED, _TAILS, _LEAVES, _STEP = 0.3, 0.2, 0.4, 0.125
+# Shares of the width for branches that are closed, for draws left out, and for leaves.
+_CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 # The smooth engine takes over where values are at most so many deviations of the common ones,
 # those with so many draws on average.
 _TAME, _COMMON = 15.0, 3.0
-_MOST_NODES, _MOST_LEAVES, _LEAF_WORK = 20_000, 400, 2**19
-_MOST_PRUNED = 2**19
+_MOST_WORK, _MOST_LEAVES, _LEAF_WORK = 200_000, 150, 2**19
+# Nodes times tilts times atoms up to which several atoms at once are tried.
+_MOST_PRUNED = 2**18
+# More values than this are united first, as finely as that at most.
+_MOST_ATOMS, _FINEST_CELLS = 256, 1024
+# More nodes than this are united, in about so many cells for every number of draws left.
+_MANY_NODES, _CELLS = 2000, 300
+# Which ends of a branch are bounds.
+END_BOTH, END_LOWER, END_UPPER = "both", "lower", "upper"
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
 
@@ -53,7 +65,26 @@ def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) 
 
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊]; (−inf, inf) where nothing can be told."""
+    """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
+    """
+    if g.values.size <= _MOST_ATOMS or not (g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+        return _log_bounds(g, n, rtol)
+    tilted = tilt(g, tilting_point(g, n))
+    if not math.isfinite(tilted.log_mgf_err):
+        return -math.inf, math.inf
+    low, high, cells = -math.inf, math.inf, _MOST_ATOMS
+    while high - low > rtol and cells <= _FINEST_CELLS:
+        if 2 * cells > g.values.size:
+            return _log_bounds(g, n, rtol)
+        below, above = compress(g, tilted.weights, cells)
+        low = max(low, _log_bounds(below, n, 0.5 * rtol)[0])
+        high = min(high, _log_bounds(above, n, 0.5 * rtol)[1])
+        cells *= 4
+    return low, high
+
+
+def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+    """`log_bounds` with every value as it is."""
     nothing = (-math.inf, math.inf)
     if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
         return nothing
@@ -82,42 +113,85 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
 
 def _once(atoms: Atoms, table: Moments, nodes: Nodes, goal: float) -> tuple[float, float]:
     """Bounds of E[S₊], lower and upper, that are about `goal` apart."""
-    low = high = 0.0
-    j, leaves, retry = 0, 0, math.inf
-    closable, cuttable = _CLOSED * goal, _TAILS * goal
-    while nodes.size:
-        middle, _ = mean(nodes, atoms, j)
-        side = np.where(middle < 0.0, 1.0, -1.0)
-        slack = log_slack(nodes, table, j, side)
-        full = nodes.size > _MOST_NODES or leaves > _MOST_LEAVES
-        closed = np.full(nodes.size, True) if full else _closable(slack, _STEP * closable)
-        parts = positive_parts(nodes.where(closed), atoms, j)
-        lost = _total(slack[closed])
-        low, high, closable = low + parts[0], high + parts[1] + lost, closable - lost
-        nodes, slack, side = nodes.where(~closed), slack[~closed], side[~closed]
-        if not nodes.size:
-            break
-        if abs(atoms.values[j]) <= min(retry, _TAME * _core(atoms, nodes, j)):
-            done, ends = _leaves(atoms, nodes, j, slack, side, _LEAVES * goal)
-            leaves += nodes.size
-            low, high = low + ends[0], high + ends[1]
-            nodes, retry = nodes.where(~done), 0.5 * abs(atoms.values[j])
+    low, high = _Branch(atoms, table, goal).run(nodes, 0, END_BOTH)
+    return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+
+
+@dataclass
+class _Branch:
+    """Sums over closed nodes, and what of the width may still be spent."""
+
+    atoms: Atoms
+    table: Moments
+    goal: float
+    low: float = 0.0
+    high: float = 0.0
+    closable: float = math.nan
+    cuttable: float = math.nan
+    leaves: int = 0
+    work: int = 0
+    retry: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.closable, self.cuttable = _CLOSED * self.goal, _TAILS * self.goal
+
+    def run(self, nodes: Nodes, j: int, end: str) -> tuple[float, float]:
+        """Bounds from `nodes` of law j on; only that `end` is one where many nodes were united."""
+        atoms, table = self.atoms, self.table
+        while True:
+            nodes, slack, side = self._close(nodes, j)
+            tame = nodes.size and abs(atoms.values[j]) <= _TAME * _core(atoms, nodes, j)
+            if tame and nodes.size <= _MOST_LEAVES and abs(atoms.values[j]) <= self.retry:
+                nodes, slack = self._hand_over(nodes, j, slack, side)
             if not nodes.size:
-                break
-        budget = math.log(max(_STEP * cuttable, 1e-300))
+                return self.low, self.high
+            if nodes.size > _MANY_NODES:
+                if end == END_BOTH:
+                    upper = copy(self).run(spread(nodes, slack, _CELLS), j, END_UPPER)[1]
+                    lower = self.run(united(nodes, slack, _CELLS), j, END_LOWER)[0]
+                    return lower, upper
+                nodes = (united if end == END_LOWER else spread)(nodes, slack, _CELLS)
+            nodes, j = self._draw(nodes, j)
+
+    def _close(self, nodes: Nodes, j: int) -> tuple[Nodes, FloatArray, FloatArray]:
+        """Close what can be closed; the other nodes, their slack and the sign of what is small."""
+        middle, _ = mean(nodes, self.atoms, j)
+        side = np.where(middle < 0.0, 1.0, -1.0)
+        slack = log_slack(nodes, self.table, j, side)
+        self.work += nodes.size
+        full = self.work > _MOST_WORK or self.leaves > 2 * _MOST_LEAVES
+        share = 2.0 / (self.atoms.size - j + 2.0)
+        closed = np.full(nodes.size, True) if full else _closable(slack, share * self.closable)
+        parts, lost = positive_parts(nodes.where(closed), self.atoms, j), _total(slack[closed])
+        self.low, self.high = self.low + parts[0], self.high + parts[1] + lost
+        self.closable -= lost
+        return nodes.where(~closed), slack[~closed], side[~closed]
+
+    def _hand_over(
+        self, nodes: Nodes, j: int, slack: FloatArray, side: FloatArray
+    ) -> tuple[Nodes, FloatArray]:
+        """Let the smooth engine have a try; what it leaves, to be tried again further down."""
+        done, ends = _leaves(self.atoms, nodes, j, slack, side, _LEAVES * self.goal)
+        self.leaves += nodes.size
+        self.low, self.high = self.low + ends[0], self.high + ends[1]
+        self.retry = 0.5 * abs(self.atoms.values[j])
+        return nodes.where(~done), slack[~done]
+
+    def _draw(self, nodes: Nodes, j: int) -> tuple[Nodes, int]:
+        """The nodes of the next law: children by draws of an atom, or none of several atoms."""
+        atoms, table = self.atoms, self.table
+        budget = math.log(max(2.0 / (atoms.size - j + 2.0) * self.cuttable, 1e-300))
         idle = 0
-        if nodes.size * (atoms.size - j) * table.theta.size <= _MOST_PRUNED:
+        if nodes.size * MOST_IDLE * table.theta.size <= _MOST_PRUNED:
             log_any = log_of_any(table, nodes, atoms, j)
             idle = int(np.argmax(np.append(log_any, math.inf) > budget))
         if idle:
-            lost = _exp(float(log_any[idle - 1]))
-            nodes = without(nodes, atoms, j, j + idle)
+            lost, nodes = _exp(float(log_any[idle - 1])), without(nodes, atoms, j, j + idle)
         else:
             parted = split(nodes, atoms, table, j, budget)
-            lost = _total(parted.log_tail)
-            nodes = parted.children
-        high, cuttable, j = high + lost, cuttable - lost, j + max(idle, 1)
-    return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+            lost, nodes = _total(parted.log_tail), parted.children
+        self.high, self.cuttable = self.high + lost, self.cuttable - lost
+        return nodes, j + max(idle, 1)
 
 
 def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
@@ -144,19 +218,20 @@ def _leaves(
     """Which nodes the smooth engine could evaluate, and bounds of their sum."""
     done = np.zeros(nodes.size, dtype=bool)
     low = high = 0.0
-    each = goal / nodes.size
+    # Half of the width evenly, half by how much a node may be worth.
+    worth = np.exp(np.maximum(slack - slack.max(), -600.0))
+    allowed = 0.5 * goal * (1.0 / nodes.size + worth / worth.sum())
     middle, err = mean(nodes, atoms, j)
     for i in range(nodes.size):
         node = nodes.where(np.array([i]))
-        rtol = min(max(3.0 * each / _exp(float(slack[i])), 1e-10), 0.1)
+        rtol = min(max(3.0 * float(allowed[i]) / _exp(float(slack[i])), 1e-10), 0.1)
         ends = log_mean_positive_part(
             leaf(atoms, node, j, float(side[i])), int(node.draws[0]), rtol, _LEAF_WORK
         )
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = _exp(log_weight - slip + ends[0]), _exp(log_weight + slip + ends[1])
-        # Nothing is lost where an upper bound alone does.
-        if found[1] - found[0] <= 2.0 * each:
+        if found[1] - found[0] <= 2.0 * float(allowed[i]):
             done[i] = True
             low, high = low + found[0], high + found[1]
             if side[i] < 0.0:  # what lies below 0 comes on top of the mean

@@ -36,12 +36,17 @@ class Window:
     negligible: float
 
 
-def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Window | None:
-    """Choose period and cut so that both cost some hundredths of rtol; None where none will do."""
+def choose_window(
+    g: Law, tilted: Tilted, n: int, eta: float, rtol: float, size: float = 0.0
+) -> Window | None:
+    """Choose period and cut so that both cost some hundredths of rtol; None where none will do.
+
+    `size` is what E f(X) was found to be like, 0 where nobody knows.
+    """
     theta = tilted.theta
     sigma = math.sqrt(n * tilted.variance + eta**2 + 1.0 / theta**2)
     # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
-    allowed = 0.04 * rtol / (2.5 * theta**2 * sigma)
+    allowed = 0.04 * rtol * max(size, 1.0 / (2.5 * theta**2 * sigma))
     log_tail = math.log(allowed * math.e * theta)
     above, below = _chernoff(g, tilted, n, eta, log_tail, sigma)
     if above is None or below is None:
