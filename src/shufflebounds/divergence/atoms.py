@@ -1,4 +1,4 @@
-"""A law by falling size of its values, as the sweep needs it: recentred, with the laws of its tails.
+"""A law by falling size of its values, for the sweep: recentred, with the laws of its tails.
 
 Notation: the values h are those of G minus the likeliest one, the base; atom 0 has the largest |h|.
 "Law j" is that of one draw given that it is none of the atoms before j: masses p_i/R_j for i ≥ j,
@@ -25,8 +25,8 @@ class Atoms:
     """Atoms away from the base, by falling |h|, and what is known of law j for j = 0, …, A.
 
     ``values``, ``masses`` have shape (A,); the true values lie within ``value_err`` (A,), the true
-    masses within the relative distances ``mass_err`` (A,), which are at most about 1. ``base`` is the value that was
-    subtracted, off by at most ``base_err``. ``left`` (A + 1,) are the R_j, good to the relative
+    masses within the relative distances ``mass_err`` (A,), which are at most about 1. ``base`` is
+    the value that was subtracted, off by at most ``base_err``. ``left`` (A + 1,) are the R_j, good to the relative
     ``left_err`` (A + 1,), ``mean`` (A + 1,) the means of law j, good to ``mean_err`` (A + 1,).
     """
 

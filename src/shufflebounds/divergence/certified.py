@@ -16,9 +16,9 @@ from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
 # engine does; above the second, so few that it hardly ever does.
-_COMMON, _RARE = 0.1, 0.6
-# Modes times components of one pass of the smooth engine before the sweep is tried.
-_QUICK = 2**18
+_COMMON, _RARE = 0.1, 3.0
+# What a pass of an engine may take before the other one is tried: modes times components, nodes.
+_QUICK_MODES, _QUICK_NODES = 2**18, 10_000
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -45,9 +45,11 @@ def _engines(kurtosis: float) -> tuple[LogBounds, ...]:
     """What to try, in this order."""
     if kurtosis < _COMMON:
         return smooth_bounds, sweep_bounds
+    quick_smooth = partial(smooth_bounds, most_work=_QUICK_MODES)
+    quick_sweep = partial(sweep_bounds, most_work=_QUICK_NODES)
     if kurtosis > _RARE:
-        return sweep_bounds, smooth_bounds
-    return partial(smooth_bounds, most_work=_QUICK), sweep_bounds, smooth_bounds
+        return quick_sweep, smooth_bounds, sweep_bounds
+    return quick_smooth, quick_sweep, smooth_bounds, sweep_bounds
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:

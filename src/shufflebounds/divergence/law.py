@@ -30,8 +30,8 @@ class Law:
 
     The values are those of G / 2^exponent, the largest in [½, 1) if any is positive.
     ``values`` and ``masses`` have shape (J,); the true values lie within ``value_err`` (J,) of
-    them, the true masses within the relative distance ``mass_err``, a number or (J,). ``rest`` is the mass of the
-    residual atom at 0, known to within ``rest_err``.
+    them, the true masses within the relative distance ``mass_err``, a number or (J,).
+    ``rest`` is the mass of the residual atom at 0, known to within ``rest_err``.
     """
 
     values: FloatArray

@@ -8,7 +8,6 @@ section 11.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.atoms import Atoms, Moments
-from shufflebounds.divergence.compress import spaced
 from shufflebounds.divergence.law import U
 
 # More draws of one atom than this are bounded, not enumerated.
@@ -133,7 +131,8 @@ def _log_rest(share: float, err: float) -> tuple[float, float]:
 @dataclass(frozen=True, eq=False)
 class Split:
     """The children of some nodes by the draws of one atom, and bounds of log w E(B + v)₊ of what
-    more draws add, shape (N,)."""
+    more draws add, shape (N,).
+    """
 
     children: Nodes
     log_tail: FloatArray
@@ -169,13 +168,16 @@ def split(nodes: Nodes, atoms: Atoms, table: Moments, j: int, log_goal: float) -
     value_err = value_err + 2.0 * U * (np.abs(nodes.value)[:, None] + np.abs(moved))
     possible = left >= 0.0
     children = Nodes(
-        *(x[possible] for x in (left, value, value_err, log_weight, np.broadcast_to(err, left.shape)))
+        *(
+            x[possible]
+            for x in (left, value, value_err, log_weight, np.broadcast_to(err, left.shape))
+        )
     )
     return Split(children, log_tail)
 
 
 def _log_binomials(draws: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """log C(n′, k) for k = 0, 1, …, and what bounds its error, in units of 16 u; (N, K + 1) each.
+    """Log C(n′, k) for k = 0, 1, …, and what bounds its error, in units of 16 u; (N, K + 1) each.
 
     Columns with k > n′ hold no meaning.
     """
@@ -191,7 +193,7 @@ def _log_binomials(draws: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatA
 def _log_weights(
     nodes: Nodes, drawn: FloatArray, left: FloatArray, share: float, rel: float
 ) -> tuple[FloatArray, FloatArray]:
-    """log w of the children by their draws, and its error, shape (N, K) each."""
+    """Log w of the children by their draws, and its error, shape (N, K) each."""
     log_share, share_err = math.log(share), rel
     if rel > _DOUBTFUL:  # any share up to the largest
         log_share, share_err = math.log(share * (1.0 + rel)) - _VOID, _VOID
@@ -237,81 +239,8 @@ def _margin(nodes: Nodes) -> FloatArray:
     return nodes.value_err * (1.0 + 8.0 * U) + 8.0 * U * np.abs(nodes.value)
 
 
-def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes whose Σ w E(B + v)₊ is no larger: nodes of equal n′ are united at their mean v.
-
-    E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
-    matters.
-    """
-    low = nodes.value - nodes.value_err - U * np.abs(nodes.value)
-    weight = nodes.log_weight - nodes.weight_err - U * np.abs(nodes.log_weight)
-    parts = []
-    for group, picks in _groups(nodes, low, slack, cells):
-        v, log_w = low[group], weight[group]
-        cell = np.searchsorted(picks, np.arange(v.size), side="right") - 1
-        top = np.full(picks.size, -np.inf)
-        np.maximum.at(top, cell, log_w)
-        with np.errstate(under="ignore"):
-            w = np.exp(log_w - top[cell])
-            total = np.bincount(cell, weights=w)
-            centre = np.bincount(cell, weights=w * v) / total
-            size = np.bincount(cell, weights=w * np.abs(v)) / total
-        draws = np.full(picks.size, nodes.draws[group[0]])
-        log_total = top + np.log(total)
-        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        parts.append(Nodes(draws, centre, (2.0 * v.size + 8.0) * U * size, log_total, err))
-    return _joined(parts)
-
-
-def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes whose Σ w E(B + v)₊ is no smaller: nodes of equal n′ are split between vertices.
-
-    Convexity again, the mean v being kept. `slack` is that of `united`.
-    """
-    high = nodes.value + nodes.value_err + U * np.abs(nodes.value)
-    weight = nodes.log_weight + nodes.weight_err + U * np.abs(nodes.log_weight)
-    parts = []
-    for group, picks in _groups(nodes, high, slack, cells):
-        v, log_w = high[group], weight[group]
-        vertices = np.unique(v[picks])
-        top = float(log_w.max())
-        w = np.exp(np.maximum(log_w - top, -600.0))
-        if vertices.size == 1:
-            total = np.array([w.sum()])
-        else:
-            left = np.clip(np.searchsorted(vertices, v, side="right") - 1, 0, vertices.size - 2)
-            width = vertices[left + 1] - vertices[left]
-            shares = (vertices[left + 1] - v) / width, (v - vertices[left]) / width
-            total = sum(
-                np.bincount(left + side, weights=w * share, minlength=vertices.size)
-                for side, share in enumerate(shares)
-            )
-        draws = np.full(vertices.size, nodes.draws[group[0]])
-        log_total = top + np.log(total + 1e-290)  # more than products that underflow
-        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        parts.append(Nodes(draws, vertices, 0.0 * draws, log_total, err))
-    return _joined(parts)
-
-
-def _groups(
-    nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Indices of nodes of equal n′ by rising value, and which of them begin a cell."""
-    for draws in np.unique(nodes.draws):
-        group = np.flatnonzero(nodes.draws == draws)
-        group = group[np.argsort(value[group], kind="stable")]
-        with np.errstate(under="ignore"):
-            weight = np.exp(slack[group] - slack.max())
-        yield group, spaced(value[group], weight, cells)
-
-
-def _joined(parts: list[Nodes]) -> Nodes:
-    fields = ("draws", "value", "value_err", "log_weight", "weight_err")
-    return Nodes(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
-
-
 def _log_sum(logs: FloatArray) -> float:
-    """log Σ e^x of an array, to aim with."""
+    """Log Σ e^x of an array, to aim with."""
     top = float(logs.max(initial=-np.inf))
     if not math.isfinite(top):
         return top
@@ -321,8 +250,8 @@ def _log_sum(logs: FloatArray) -> float:
 def log_of_any(table: Moments, nodes: Nodes, atoms: Atoms, j: int) -> FloatArray:
     """Bounds of log Σ w E[(B + v)₊; some draw is one of atoms j, …, j + i] for i = 0, 1, …
 
-    Of the next atoms, at most `MOST_IDLE`. Σ_i E[(B + v)₊; draw i is one of F] ≤ n′ (M_F/M) M^{n′} e^{θv}/(eθ), M_F being the part of the
-    moment M that comes from F.
+    Of the next atoms, at most `MOST_IDLE`. Σ_i E[(B + v)₊; draw i is one of F] is at most
+    n′ (M_F/M) M^{n′} e^{θv}/(eθ), M_F being the part of the moment M that comes from F.
     """
     theta, shift = table.theta, 1.0 + np.log(table.theta)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

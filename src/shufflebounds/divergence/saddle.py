@@ -137,9 +137,7 @@ def _trivial(
     return low * exp_down(alone), high
 
 
-def log_bounds(
-    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
-) -> tuple[float, float]:
+def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
 
     `most_work` limits the modes evaluated, times components, of one pass.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, tilt, tilting_point
 from shufflebounds.divergence.nodes import (
     MOST_IDLE,
     Nodes,
@@ -28,11 +28,10 @@ from shufflebounds.divergence.nodes import (
     positive_parts,
     root,
     split,
-    spread,
-    united,
     without,
 )
 from shufflebounds.divergence.saddle import enclose, log_mean_positive_part
+from shufflebounds.divergence.uniting import spread, united
 from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
@@ -64,26 +63,30 @@ def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) 
     return enclose(decomposition, eps, n, rtol, log_bounds)
 
 
-def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def log_bounds(g: Law, n: int, rtol: float, most_work: int = _MOST_WORK) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
+
+    `most_work` limits the nodes of one pass.
     """
-    if g.values.size <= _MOST_ATOMS or not (g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
-        return _log_bounds(g, n, rtol)
+    if g.values.size <= _MOST_ATOMS or not (
+        g.values.max() > 0.0 and np.isfinite(g.value_err).all()
+    ):
+        return _log_bounds(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
     low, high, cells = -math.inf, math.inf, _MOST_ATOMS
     while high - low > rtol and cells <= _FINEST_CELLS:
         if 2 * cells > g.values.size:
-            return _log_bounds(g, n, rtol)
+            return _log_bounds(g, n, rtol, most_work)
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_bounds(below, n, 0.5 * rtol)[0])
-        high = min(high, _log_bounds(above, n, 0.5 * rtol)[1])
+        low = max(low, _log_bounds(below, n, 0.5 * rtol, most_work)[0])
+        high = min(high, _log_bounds(above, n, 0.5 * rtol, most_work)[1])
         cells *= 4
     return low, high
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, float]:
     """`log_bounds` with every value as it is."""
     nothing = (-math.inf, math.inf)
     if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
@@ -100,7 +103,7 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
             break
         rough = not high <= 2.0 * low
         goal = max(_ROUGH, 0.5 * rtol) if rough else rtol
-        ends = _once(atoms, table, start, goal * size)
+        ends = _once(atoms, table, start, goal * size, most_work)
         low, high = max(low, ends[0]), min(high, ends[1])
         if high - low <= rtol * high or not rough:
             break
@@ -111,9 +114,11 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
 
 
-def _once(atoms: Atoms, table: Moments, nodes: Nodes, goal: float) -> tuple[float, float]:
+def _once(
+    atoms: Atoms, table: Moments, nodes: Nodes, goal: float, most_work: int
+) -> tuple[float, float]:
     """Bounds of E[S₊], lower and upper, that are about `goal` apart."""
-    low, high = _Branch(atoms, table, goal).run(nodes, 0, END_BOTH)
+    low, high = _Branch(atoms, table, goal, most_work).run(nodes, 0, END_BOTH)
     return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
 
 
@@ -124,6 +129,7 @@ class _Branch:
     atoms: Atoms
     table: Moments
     goal: float
+    most_work: int
     low: float = 0.0
     high: float = 0.0
     closable: float = math.nan
@@ -137,7 +143,7 @@ class _Branch:
 
     def run(self, nodes: Nodes, j: int, end: str) -> tuple[float, float]:
         """Bounds from `nodes` of law j on; only that `end` is one where many nodes were united."""
-        atoms, table = self.atoms, self.table
+        atoms = self.atoms
         while True:
             nodes, slack, side = self._close(nodes, j)
             tame = nodes.size and abs(atoms.values[j]) <= _TAME * _core(atoms, nodes, j)
@@ -159,7 +165,7 @@ class _Branch:
         side = np.where(middle < 0.0, 1.0, -1.0)
         slack = log_slack(nodes, self.table, j, side)
         self.work += nodes.size
-        full = self.work > _MOST_WORK or self.leaves > 2 * _MOST_LEAVES
+        full = self.work > self.most_work or self.leaves > 2 * _MOST_LEAVES
         share = 2.0 / (self.atoms.size - j + 2.0)
         closed = np.full(nodes.size, True) if full else _closable(slack, share * self.closable)
         parts, lost = positive_parts(nodes.where(closed), self.atoms, j), _total(slack[closed])
