@@ -26,8 +26,9 @@ class Atoms:
 
     ``values``, ``masses`` have shape (A,); the true values lie within ``value_err`` (A,), the true
     masses within the relative distances ``mass_err`` (A,), which are at most about 1. ``base`` is
-    the value that was subtracted, off by at most ``base_err``. ``left`` (A + 1,) are the R_j, good to the relative
-    ``left_err`` (A + 1,), ``mean`` (A + 1,) the means of law j, good to ``mean_err`` (A + 1,).
+    the value that was subtracted, off by at most ``base_err``. ``left`` (A + 1,) are the R_j, good
+    to the relative ``left_err`` (A + 1,), ``mean`` (A + 1,) the means of law j, good to
+    ``mean_err`` (A + 1,).
     """
 
     values: FloatArray

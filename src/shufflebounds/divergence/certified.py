@@ -16,9 +16,9 @@ from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
 # engine does; above the second, so few that it hardly ever does.
-_COMMON, _RARE = 0.1, 3.0
+_COMMON, _RARE = 0.1, 0.6
 # What a pass of an engine may take before the other one is tried: modes times components, nodes.
-_QUICK_MODES, _QUICK_NODES = 2**18, 10_000
+_QUICK_MODES, _QUICK_NODES = 2**18, 5_000
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:

@@ -171,7 +171,8 @@ def log_mean_positive_part(
 ) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
 
-    `most_work` limits the modes evaluated, times components, of one pass.
+    `most_work` limits the modes evaluated, times components, of one pass, and scales other
+    limits.
     """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
@@ -190,6 +191,7 @@ def log_mean_positive_part(
             break
         needed = None
         cost = window.modes * max(1.0 / _MOST_MODES, g.values.size / _MOST_SCANNED)
+        cost *= _MOST_WORK / most_work
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
             cost = needed.modes.size * g.values.size / most_work
