@@ -138,12 +138,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--worst", type=int, default=10, help="how many of the worst to list")
     parser.add_argument("--joints-only", action="store_true", help="two reports or more")
+    parser.add_argument("--without", nargs="*", default=[], help="mechanisms to leave out")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so much CPU time")
     arguments = parser.parse_args()
     answers: list[Answer] = []
     for point in points(arguments.seed):
-        if len(answers) >= arguments.sample:
+        if len(answers) >= arguments.sample or time.process_time() > arguments.seconds:
             break
-        if arguments.joints_only and point.reports == 1:
+        if point.mechanism in arguments.without or (arguments.joints_only and point.reports == 1):
             continue
         found = answer(point)
         if found is not None:

@@ -143,7 +143,7 @@ def test_nasty_laws_of_many_users_agree_with_the_smooth_engine(seed, n, share, r
     assert found.upper <= exact(decomposition, eps, 1).upper * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("many", [8, 40])
+@pytest.mark.parametrize("many", [16])
 def test_united_and_spread_nodes_bound_from_both_sides(monkeypatch, many):
     """With nodes united all the time the enclosure is wider, and still holds."""
     decomposition = Joint([KRR(k=10, eps0=1.0)] * 2).blanket()
@@ -216,7 +216,7 @@ def test_weights_of_children_and_tail_make_up_one():
             assert abs(truth - found) <= err
 
 
-@pytest.mark.parametrize("n", [10**5, 10**6, 2 * 10**6])
+@pytest.mark.parametrize("n", [10**5, 2 * 10**6])
 def test_eight_attributes_sent_together(n):
     blanket = Joint([KRR(256, 2.0)] * 8).blanket()
     found = sb.epsilon(blanket, n=n, delta=1e-8)
