@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
 from shufflebounds.divergence.nodes import (
     MOST_IDLE,
     Nodes,
@@ -236,13 +236,14 @@ def _leaves(
         )
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
-        found = _exp(log_weight - slip + ends[0]), _exp(log_weight + slip + ends[1])
+        found = exp_down(log_weight - slip + ends[0]), _exp(log_weight + slip + ends[1])
         if found[1] - found[0] <= 2.0 * float(allowed[i]):
             done[i] = True
             low, high = low + found[0], high + found[1]
             if side[i] < 0.0:  # what lies below 0 comes on top of the mean
                 least = float(middle[i] - err[i])
-                low += _exp(log_weight + math.copysign(slip, -least)) * least
+                least *= _exp(log_weight + slip) if least < 0.0 else exp_down(log_weight - slip)
+                low += least
                 high += _exp(log_weight + slip) * float(middle[i] + err[i])
     return done, (low, high)
 
