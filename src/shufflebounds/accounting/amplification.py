@@ -21,10 +21,11 @@ from shufflebounds.accounting.shortfalls import (
     or_raise,
 )
 from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.engines import ENGINES
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.saddle import log_estimate, saddle
+from shufflebounds.divergence.saddle import log_estimate
 from shufflebounds.enclosure import Enclosure, Enclosures
 
 T = TypeVar("T")
@@ -228,7 +229,7 @@ class _Problem:
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)
-        return saddle(decomposition, eps, self.n, rtol)
+        return divergence(decomposition, eps, self.n, rtol)
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""

@@ -28,11 +28,11 @@ def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
     # Values moved by their uncertainty, the safe way each time.
     above = np.maximum.accumulate(np.nextafter(law.values[order] + err, np.inf))
     below = np.nextafter(law.values[order] - err, -np.inf)
-    picks = _spaced(above, weights, cells)
+    picks = spaced(above, weights, cells)
     return _united(law, below, masses, picks), _spread(law, above, masses, picks)
 
 
-def _spaced(values: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
+def spaced(values: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
     """Indices into the sorted `values`, both ends included, for cells of equal cost.
 
     A cell of width h costs its mass times h²; that is least for a density of vertices that goes

@@ -30,8 +30,8 @@ class Law:
 
     The values are those of G / 2^exponent, the largest in [½, 1) if any is positive.
     ``values`` and ``masses`` have shape (J,); the true values lie within ``value_err`` (J,) of
-    them, the true masses within the relative distance ``mass_err``. ``rest`` is the mass of the
-    residual atom at 0, known to within ``rest_err``.
+    them, the true masses within the relative distance ``mass_err``, a number or (J,).
+    ``rest`` is the mass of the residual atom at 0, known to within ``rest_err``.
 
     The laws at several ε are one object, too: ``values`` and ``value_err`` have shape (P, J) then
     and ``exponent`` (P,), whereas the masses do not depend on ε.
@@ -41,7 +41,7 @@ class Law:
     masses: FloatArray
     exponent: int | NDArray[np.int32]
     value_err: FloatArray
-    mass_err: float
+    mass_err: float | FloatArray
     rest: float
     rest_err: float
 
@@ -158,7 +158,7 @@ def log_mgfs(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
 
         growth = law.masses * np.expm1(x)
         near = np.log1p(growth.sum(axis=-1))
-        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * _rise(x, x_err)
+        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * rise(x, x_err)
         near_err = 2.0 * slip.sum(axis=-1) * np.exp(-near) + 4.0 * U * np.abs(near) + 2.0**-1000
 
         if near_err.max() < _GOOD:
@@ -170,9 +170,8 @@ def log_mgfs(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         rest = law.rest * np.exp(-top)
         total = terms.sum(axis=-1) + rest
         far = top + np.log(total)
-        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[..., None]) + law.masses * _rise(
-            down, x_err
-        )
+        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[..., None])
+        slip += law.masses * rise(down, x_err)
         # A mass that underflows here would still count below the smallest normal float.
         lost = law.rest_err * np.exp(-top) + law.masses.size * 2.0**-1021
         far_err = 2.0 * ((slip.sum(axis=-1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
@@ -182,7 +181,7 @@ def log_mgfs(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(use_near, near, far), np.where(use_near, near_err, far_err)
 
 
-def _rise(x: FloatArray, err: FloatArray) -> FloatArray:
+def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     """How far e^{x + err} may lie above e^x, err ≥ 0."""
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,15 @@ _MOST_WORK, _MOST_SCANNED = 2**21, 2**28
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
+# E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
+_MUCH = 10.0
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 # More cells are tried for as long as they narrow the gap to this share of it.
 _WORTHWHILE, _MOST_REFINED = 0.5, 8.0
+
+
+LogBounds = Callable[[Law, int, float], tuple[float, float]]
 
 
 def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -52,6 +58,16 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
     holds. Raises ValueError for eps < 0 or n < 1.
     """
+    return enclose(decomposition, eps, n, rtol, log_bounds)
+
+
+def enclose(
+    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
+) -> Enclosure:
+    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+
+    `bounds` takes the GPARV's law, n and a relative width to aim at.
+    """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     alone = decomposition.c == 0.0
     apart = _excess(decomposition, eps, alone)
@@ -59,7 +75,7 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     log_ends = -math.inf, math.inf
     if high - low > rtol * high:
         with contextlib.suppress(OverflowError):  # values too far apart for floats
-            log_ends = _log_bounds(law(decomposition, eps), n, rtol)
+            log_ends = bounds(law(decomposition, eps), n, rtol)
     return Enclosure(*assembled(apart, (low, high), log_ends, n))
 
 
@@ -164,12 +180,15 @@ def _luck(hurt: float, n: float) -> float:
     return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
+def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
+    """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
+
+    `most_work` limits the modes evaluated, times components, of one pass.
+    """
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
-        return _log_mean_positive_part(g, n, rtol)
+        return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
@@ -180,18 +199,24 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     while g.values.size > 2 * cells:
         gap = high - low
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_mean_positive_part(below, n, 0.5 * rtol)[0])
-        high = min(high, _log_mean_positive_part(above, n, 0.5 * rtol)[1])
+        low = max(low, log_mean_positive_part(below, n, 0.5 * rtol, most_work)[0])
+        high = min(high, log_mean_positive_part(above, n, 0.5 * rtol, most_work)[1])
         if high - low <= rtol or high - low > _WORTHWHILE * gap:
             return low, high
         # Few users may need more cells than that, since far fewer values then make up S.
         cells = math.ceil(cells * min(1.2 * math.sqrt((high - low) / rtol), _MOST_REFINED))
-    ends = _log_mean_positive_part(g, n, rtol)
+    ends = log_mean_positive_part(g, n, rtol, most_work)
     return max(low, ends[0]), min(high, ends[1])
 
 
-def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing."""
+def log_mean_positive_part(
+    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
+) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
+
+    `most_work` limits the modes evaluated, times components, of one pass, and scales other
+    limits.
+    """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
         return nothing
@@ -201,16 +226,18 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
     # Finer than round-off allows would only cost time.
     rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
     best_low, best_high = nothing
-    eta, affordable = math.sqrt(0.7 * rtol) / tilted.theta, True
+    sigma = math.sqrt(n * tilted.variance + 1.0 / tilted.theta**2)
+    eta, affordable, size = math.sqrt(0.7 * rtol) / tilted.theta, True, 0.0
     for _ in range(_PASSES):
-        window = choose_window(g, tilted, n, eta, rtol)
+        window = choose_window(g, tilted, n, eta, rtol, size)
         if window is None:
             break
         needed = None
         cost = window.modes * max(1.0 / _MOST_MODES, g.values.size / _MOST_SCANNED)
+        cost *= _MOST_WORK / most_work
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
-            cost = needed.modes.size * g.values.size / _MOST_WORK
+            cost = needed.modes.size * g.values.size / most_work
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue
@@ -219,8 +246,14 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
         )
         best_low, best_high = max(best_low, log_low), min(best_high, log_high)
+        if best_high - best_low <= rtol:
+            break
         shrink = shrinking(smoothing, rtol * high)
-        if best_high - best_low <= rtol or shrink == 1.0 or not affordable:
+        # E f may be far larger than a normal density suggests: the window can then be smaller.
+        if size == 0.0 and high * tilted.theta**2 * sigma > _MUCH:
+            size, affordable = 0.5 * high, True
+            eta = min(eta, math.sqrt(0.7 * rtol) / tilted.theta)
+        elif shrink == 1.0 or not affordable:
             break
         eta *= shrink
     return unscaled(best_low, best_high, g.exponent)

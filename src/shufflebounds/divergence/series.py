@@ -171,7 +171,7 @@ def sum_series(
         sums.density,
         sums.density_err + needed.skipped_density,
     )
-    moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
+    moved = float(g.masses.sum()) * (1.0 + float(np.max(g.mass_err, initial=0.0)) + g.sum_err)
     idle = idle_mass(moved, tilted.log_mgf, tilted.log_mgf_err, n)
     return mean_bounds(sums, tilted.theta, window, idle)
 

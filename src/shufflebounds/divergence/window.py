@@ -37,9 +37,14 @@ class Window:
     negligible: float
 
 
-def choose_window(g: Law, tilted: Tilted, n: int, eta: float, rtol: float) -> Window | None:
-    """Choose period and cut so that both cost some hundredths of rtol; None where none will do."""
-    goal = Goal.of(tilted.theta, tilted.variance, n, eta, rtol)
+def choose_window(
+    g: Law, tilted: Tilted, n: int, eta: float, rtol: float, size: float = 0.0
+) -> Window | None:
+    """Choose period and cut so that both cost some hundredths of rtol; None where none will do.
+
+    `size` is what E f(X) was found to be like, 0 where nobody knows.
+    """
+    goal = Goal.of(tilted.theta, tilted.variance, n, eta, rtol, size)
     above, below = _chernoff(g, tilted, n, goal)
     if above is None or below is None:
         return None
@@ -61,10 +66,12 @@ class Goal:
     log_tail: float
 
     @staticmethod
-    def of(theta: float, variance: float, n: int, eta: float, rtol: float) -> Goal:
+    def of(
+        theta: float, variance: float, n: int, eta: float, rtol: float, size: float = 0.0
+    ) -> Goal:
         sigma = math.sqrt(n * variance + eta**2 + 1.0 / theta**2)
         # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
-        allowed = 0.04 * rtol / (2.5 * theta**2 * sigma)
+        allowed = 0.04 * rtol * max(size, 1.0 / (2.5 * theta**2 * sigma))
         return Goal(theta, eta, sigma, allowed, math.log(allowed * math.e * theta))
 
     @property
