@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.base import Answer
+from shufflebounds.bounds.base import QUANTITIES, Answer
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.specification import Specification
 from shufflebounds.setting import OverN, Setting
@@ -34,6 +34,13 @@ _TEXT = (
     "engine",
     "version",
     "digest",
+)
+
+
+# Columns of numbers that may have empty cells.
+_MAY_BE_EMPTY = (
+    *("rtol", "distance", "n", "eps0", "delta", "eps"),
+    *(f"{quantity}_{end}" for quantity in QUANTITIES for end in ("lower", "upper")),
 )
 
 
@@ -156,7 +163,7 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     table = pd.read_csv(
         io.StringIO(storage.read(path)),
         keep_default_na=False,
-        na_values={name: [""] for name in ("rtol", "distance", "n", "eps0", "delta", "eps")},
+        na_values={name: [""] for name in _MAY_BE_EMPTY},
         dtype={"distance": "Int64"} | dict.fromkeys(_TEXT, str),
     )
     _require_columns(path, table.columns)
