@@ -36,7 +36,6 @@ include: "workflow/rules/claims.smk"
 
 
 for paper in PLAN.papers:
-    require_free(paper)
 
     rule:
         name:

@@ -163,7 +163,8 @@ def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
 
 
 def test_a_second_run_is_told_of_the_first_and_does_it_no_harm(undisturbed, checkout):
-    remove(checkout, [UPPER])
+    # Enough to do for the second to come while the first is at it.
+    remove(checkout, results(undisturbed))
     first = start(checkout, "--cores", "1")
     try:
         assert wait_for_job(checkout, first)

@@ -68,12 +68,6 @@ if not IS_MODULE:
     logger.addFilter(tell_briefly)
 
 
-def require_free(name):
-    """End the run where a paper is called like a rule."""
-    if workflow.is_rule(name):
-        sys.exit(f"config.yaml: papers names {name}, which is the name of a rule")
-
-
 onstart:
     # Snakemake would stop at the first job, with a traceback.
     for folder in ("results", "figures"):
