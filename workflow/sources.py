@@ -4,7 +4,8 @@ Snakemake sees changes in a job's script but not in what the script imports, so 
 files among their inputs. A module depends on every module of the library that an import statement
 anywhere in it names. Some modules pick others by name, however: the registries, and what uses them.
 Their import statements say nothing of what one job uses, and are not followed; `of_curve` and
-`of_table` say it.
+`of_table` say it. The registries themselves are no inputs, or one more mechanism would rerun all:
+what they picked for a job, `definitions`, is one of its parameters.
 
 A package's ``__init__`` counts where it is imported by its own name, not on the way to a module
 inside: that of ``shufflebounds`` only repeats names that are defined elsewhere.
@@ -43,18 +44,18 @@ CHOOSERS = frozenset(
         "randomizers.registry",
     )
 )
+# Of these, what only lists others by name.
+REGISTRIES = frozenset({f"{PACKAGE}.bounds.registry", f"{PACKAGE}.randomizers.registry"})
 # What every curve goes through.
 _CURVE = (
     "_version",
     "bounds.base",
-    "bounds.registry",
     "experiments.axis",
     "experiments.curve",
     "experiments.specification",
     "experiments.storage",
     "protocols.single_message",
     "randomizers.description",
-    "randomizers.registry",
     "setting",
 )
 # What every table goes through.
@@ -104,6 +105,19 @@ def of_pages() -> list[Path]:
     return closure([f"{PACKAGE}.experiments.files"])
 
 
+def definitions(specification: Specification) -> str:
+    """What the registries picked for a curve: where its bound and its mechanisms are defined."""
+    picked = [f"{specification.bound.name} of {specification.bound.module}"]
+    if specification.bound.knows_mechanism or specification.reports.is_composed:
+        picked += _classes([specification.reports.mechanism])
+    return ", ".join(picked)
+
+
+def table_definitions(table: Table) -> str:
+    """What the registry picked for a table: where its mechanisms are defined."""
+    return ", ".join(_classes(table.mechanisms))
+
+
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
     return list(_closure(frozenset(names)))
@@ -114,7 +128,13 @@ def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
     classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
     modules = [found.__module__ for found in classes]
     own = [module for module in modules if module.partition(".")[0] == PACKAGE]
-    return [*(f"{PACKAGE}.randomizers.{name}" for name in ("description", "registry")), *own]
+    return [f"{PACKAGE}.randomizers.description", *own]
+
+
+def _classes(descriptions: Iterable[Description]) -> list[str]:
+    """Where the classes of the mechanisms that occur are defined, sorted."""
+    classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
+    return sorted(f"{found.__module__}.{found.__qualname__}" for found in classes)
 
 
 @cache
@@ -125,7 +145,7 @@ def _closure(names: frozenset[str]) -> tuple[Path, ...]:
         if name not in found:
             found.add(name)
             waiting.extend(_imported(name))
-    return tuple(sorted(_file(name) for name in found))
+    return tuple(sorted(_file(name) for name in found - REGISTRIES))
 
 
 @cache

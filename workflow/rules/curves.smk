@@ -16,6 +16,7 @@ rule curve:
         runtime=30,
     params:
         specification=lambda wildcards: specification(wildcards).text(),
+        definitions=lambda wildcards: sources.definitions(specification(wildcards)),
     message:
         "curve {wildcards.curve} of {wildcards.experiment}, {wildcards.regime} ({wildcards.paper})"
     script:

@@ -24,6 +24,7 @@ rule table:
         runtime=10,
     params:
         digest=lambda wildcards: table(wildcards).digest,
+        definitions=lambda wildcards: sources.table_definitions(table(wildcards)),
     message:
         "table {wildcards.table} ({wildcards.paper})"
     script:
