@@ -1,0 +1,1 @@
+"""What is asked of shuffled reports: privacy profiles, many rounds, risk, other accountants."""

@@ -1,0 +1,47 @@
+"""Where to tilt a composition: estimates that steer, and claim nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from shufflebounds.divergence.law import cumulants
+from shufflebounds.divergence.losses import Composition
+
+# Logarithms of the tilts that are tried.
+_SMALLEST, _LARGEST = -60.0, 60.0
+
+
+def tilt_at_eps(composition: Composition, eps: float) -> float:
+    """A θ that serves δ(ε): the minimiser of K(θ) − θε − log θ − log(1 + θ), to about 10⁻³."""
+    return _bisect(lambda theta: _saddle(composition, theta)[0] > eps)
+
+
+def tilt_at_delta(composition: Composition, delta: float) -> tuple[float, float]:
+    """A θ that serves where δ(ε) = δ, and an estimate of that ε."""
+    goal = math.log(max(delta - composition.infinite[1], 1e-12 * delta))
+    theta = _bisect(lambda theta: _saddle(composition, theta)[1] < goal)
+    return theta, _saddle(composition, theta)[0]
+
+
+def _saddle(composition: Composition, theta: float) -> tuple[float, float]:
+    """The ε that θ is the best tilt for, and an estimate of log δ(ε) there."""
+    k = slope = curvature = 0.0
+    for law, times in composition.rounds:
+        one = cumulants(law.law, theta)
+        k += times * (one[0] + math.log(law.total))
+        slope += times * one[1]
+        curvature += times * one[2]
+    eps = slope - 1.0 / theta - 1.0 / (1.0 + theta)
+    spread = curvature + theta**-2 + (1.0 + theta) ** -2
+    value = k - theta * eps - math.log(theta) - math.log1p(theta)
+    return eps, value - 0.5 * math.log(2.0 * math.pi * spread)
+
+
+def _bisect(beyond: Callable[[float], bool]) -> float:
+    """e^x for the x at which `beyond` becomes true, to about 10⁻³."""
+    low, high = _SMALLEST, _LARGEST
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if beyond(math.exp(middle)) else (middle, high)
+    return math.exp(0.5 * (low + high))
