@@ -276,7 +276,9 @@ def _largest_eps(composition: Composition, delta: float) -> float:
 
 def _near(composition: Composition, delta: float) -> TiltedSum | None:
     theta, eps = tilt_at_delta(composition, delta)
-    return tilted_sum(composition, theta, min(max(eps, 0.0), composition.largest))
+    if eps <= 0.0:  # δ may be more than δ(0)
+        theta, eps = tilt_at_eps(composition, 0.0), 0.0
+    return tilted_sum(composition, theta, min(eps, composition.largest))
 
 
 def _root(found: TiltedSum, delta: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from shufflebounds import amplification
 from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.atoms import Atoms, atoms
 from shufflebounds.divergence.optimistic import Side
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.inversion import LARGEST_EPS
@@ -27,7 +28,8 @@ class Grid:
     """Enclosures of D(iΔ) for one decomposition and n; `reach` appends to them.
 
     ``inner`` and ``outer`` hold, for each direction, those of the decompositions that bound it from
-    below and from above: the same list where they are one.
+    below and from above: the same list where they are one. ``few`` holds the outcomes of those
+    that have few, by identity.
     """
 
     problem: amplification._Problem
@@ -35,6 +37,7 @@ class Grid:
     rtol: float
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
+    few: dict[int, Atoms | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.inner = [[] for _ in self.problem.directions]
@@ -42,6 +45,9 @@ class Grid:
             nodes if inner is outer else []
             for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
         ]
+
+        ends = {id(end): end for pair in self.problem.directions for end in pair}
+        self.few = {key: atoms(end, self.problem.n) for key, end in ends.items()}
 
     def reach(self, level: float) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
@@ -85,11 +91,13 @@ class Grid:
         ):
             ends = [(inner, below)] if above is below else [(inner, below), (outer, above)]
             for decomposition, nodes in ends:
-                nodes.append(
-                    Enclosure(0.0, 0.0)
-                    if over
-                    else self.problem._divergence(decomposition, eps, self.rtol)
-                )
+                nodes.append(Enclosure(0.0, 0.0) if over else self._divergence(decomposition, eps))
+
+    def _divergence(self, decomposition: Decomposition, eps: float) -> Enclosure:
+        few = self.few.get(id(decomposition))
+        if few is not None:
+            return few.divergence(eps)
+        return self.problem._divergence(decomposition, eps, self.rtol)
 
 
 def typical_loss(decomposition: Decomposition, n: int) -> float:

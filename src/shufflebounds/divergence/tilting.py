@@ -8,19 +8,20 @@ from collections.abc import Callable
 from shufflebounds.divergence.law import cumulants
 from shufflebounds.divergence.losses import Composition
 
-# Logarithms of the tilts that are tried.
-_SMALLEST, _LARGEST = -60.0, 60.0
+# The tilts that are tried: from the smallest, as a logarithm, to where losses that are a step apart
+# differ by this factor, as a logarithm, and one of them is all that counts.
+_SMALLEST, _LARGEST = -60.0, 50.0
 
 
 def tilt_at_eps(composition: Composition, eps: float) -> float:
     """A θ that serves δ(ε): the minimiser of K(θ) − θε − log θ − log(1 + θ), to about 10⁻³."""
-    return _bisect(lambda theta: _saddle(composition, theta)[0] > eps)
+    return _bisect(composition.step, lambda theta: _saddle(composition, theta)[0] > eps)
 
 
 def tilt_at_delta(composition: Composition, delta: float) -> tuple[float, float]:
     """A θ that serves where δ(ε) = δ, and an estimate of that ε."""
     goal = math.log(max(delta - composition.infinite[1], 1e-12 * delta))
-    theta = _bisect(lambda theta: _saddle(composition, theta)[1] < goal)
+    theta = _bisect(composition.step, lambda theta: _saddle(composition, theta)[1] < goal)
     return theta, _saddle(composition, theta)[0]
 
 
@@ -38,9 +39,9 @@ def _saddle(composition: Composition, theta: float) -> tuple[float, float]:
     return eps, value - 0.5 * math.log(2.0 * math.pi * spread)
 
 
-def _bisect(beyond: Callable[[float], bool]) -> float:
+def _bisect(step: float, beyond: Callable[[float], bool]) -> float:
     """e^x for the x at which `beyond` becomes true, to about 10⁻³."""
-    low, high = _SMALLEST, _LARGEST
+    low, high = _SMALLEST, math.log(_LARGEST / step)
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if beyond(math.exp(middle)) else (middle, high)
