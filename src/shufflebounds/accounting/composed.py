@@ -33,7 +33,7 @@ _WIDTH = 0.6
 _NODE_WIDTH = 0.06
 _REFINEMENTS = 3
 # Standard deviations of the sum that the lattice must have room for.
-_ROOM = 24.0
+_ROOM = 36.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,13 +247,14 @@ def _smallest_eps(composition: Composition, delta: float) -> float:
     """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
     if composition.infinite[1] > delta:
         return math.inf
+    end = max(composition.largest, 0.0)
     found = _near(composition, delta)
     if found is None:
-        return composition.largest
+        return end
     eps = _root(found, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps < composition.largest and found.delta(eps).upper > delta:
-        eps, margin = min(eps + margin, composition.largest), 4.0 * margin
+    while eps < end and found.delta(eps).upper > delta:
+        eps, margin = min(eps + margin, end), 4.0 * margin
     return eps
 
 
@@ -278,7 +279,7 @@ def _near(composition: Composition, delta: float) -> TiltedSum | None:
     theta, eps = tilt_at_delta(composition, delta)
     if eps <= 0.0:  # δ may be more than δ(0)
         theta, eps = tilt_at_eps(composition, 0.0), 0.0
-    return tilted_sum(composition, theta, min(eps, composition.largest))
+    return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
 
 
 def _root(found: TiltedSum, delta: float) -> float:
@@ -288,7 +289,7 @@ def _root(found: TiltedSum, delta: float) -> float:
     for _ in range(30):
         excess = found.delta(eps).upper - told
         move = math.log(excess / goal) / found.theta if excess > 0.0 else -1.0 / found.theta
-        eps = min(max(eps + move, 0.0), found.composition.largest)
+        eps = max(min(eps + move, found.composition.largest), 0.0)
         if abs(move) <= 1e-9 * eps:
             break
     return eps

@@ -29,7 +29,7 @@ from shufflebounds.enclosure import Enclosure
 MAX_POINTS = 2**21
 
 # Logarithms: of the mass outside the window, and of coefficients that are only bounded.
-_LOG_OUTSIDE, _LOG_SKIPPED = -32.0, -50.0
+_LOG_OUTSIDE, _LOG_SKIPPED = -26.0, -45.0
 _CHERNOFF_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 25)
 
 

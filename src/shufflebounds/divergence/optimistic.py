@@ -46,7 +46,15 @@ def optimistic(forward: Side, backward: Side, step: float) -> LossLaw | None:
         found = _joined(right, left, step) if right and left else None
         if found is not None:
             return found
-    return None
+    return _telling(forward.limit, step) if 0.0 < forward.limit < 1.0 else None
+
+
+def _telling(limit: float, step: float) -> LossLaw:
+    """What outcomes of infinite loss alone say; all others count as if they spoke for Q."""
+    index = -math.ceil(-math.log1p(-limit) / step * (1.0 + 8.0 * U)) - 1
+    return LossLaw(
+        step, 0.5 * step, np.array([index]), np.array([(1.0 - limit) * (1.0 - U)]), limit
+    )
 
 
 def _tents(side: Side, middle: float, other: float, step: float) -> FloatArray:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from shufflebounds.divergence.law import cumulants
+import numpy as np
+
 from shufflebounds.divergence.losses import Composition
 
 # The tilts that are tried: from the smallest, as a logarithm, to where losses that are a step apart
@@ -29,10 +30,15 @@ def _saddle(composition: Composition, theta: float) -> tuple[float, float]:
     """The ε that θ is the best tilt for, and an estimate of log δ(ε) there."""
     k = slope = curvature = 0.0
     for law, times in composition.rounds:
-        one = cumulants(law.law, theta)
-        k += times * (one[0] + math.log(law.total))
-        slope += times * one[1]
-        curvature += times * one[2]
+        values = law.law.values
+        x = theta * values
+        top = float(x.max())
+        weights = law.masses * np.exp(x - top)
+        size = float(weights.sum())
+        mean = float(weights @ values) / size
+        k += times * (top + math.log(size))
+        slope += times * mean
+        curvature += times * float(weights @ (values - mean) ** 2) / size
     eps = slope - 1.0 / theta - 1.0 / (1.0 + theta)
     spread = curvature + theta**-2 + (1.0 + theta) ** -2
     value = k - theta * eps - math.log(theta) - math.log1p(theta)
