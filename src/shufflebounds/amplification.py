@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -29,6 +30,7 @@ def delta(
     eps: float,
     n: int,
     *,
+    rounds: int = 1,
     rtol: float | None = None,
     engine: str = "saddle",
 ) -> Enclosure:
@@ -43,6 +45,8 @@ def delta(
         ε ≥ 0, natural log.
     n
         Number of users, 1 to 10¹⁵.
+    rounds
+        How many rounds are composed, 1 to 10⁶; see `Composed.delta` for more than one.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
         account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.
@@ -58,6 +62,8 @@ def delta(
         decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
 
     """
+    if validation.whole("rounds", rounds, minimum=1) > 1:
+        return _rounds().delta(decomposition, eps, n, rounds, rtol=rtol, engine=engine)
     eps, n = validation.eps(eps), validation.users(n)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
@@ -75,6 +81,7 @@ def epsilon(
     n: int,
     delta: float,
     *,
+    rounds: int = 1,
     rtol: float | None = None,
     engine: str = "saddle",
 ) -> Enclosure:
@@ -84,6 +91,8 @@ def epsilon(
     δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1; the other
     arguments and what is raised are those of `delta`.
     """
+    if validation.whole("rounds", rounds, minimum=1) > 1:
+        return _rounds().epsilon(decomposition, n, delta, rounds, rtol=rtol, engine=engine)
     n, delta = validation.users(n), validation.delta(delta)
     goal = _DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     problem = _Problem.of(decomposition, n, engine)
@@ -97,6 +106,11 @@ def epsilon(
             _shortfall(f"epsilon at delta = {delta!r}", problem, goal, found), found
         )
     return found
+
+
+def _rounds() -> ModuleType:
+    """Only who composes rounds pays for loading what it takes; it builds on this module."""
+    return importlib.import_module("shufflebounds.accounting.rounds")
 
 
 def _shortfall(what: str, problem: _Problem, rtol: float, found: Enclosure) -> str:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from shufflebounds import amplification, validation
 from shufflebounds.accounting.grid import grid, typical_loss
+from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.divergence.lattice import MAX_POINTS, TiltedSum, tilted_sum
+from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import Composition, lattice_step
 from shufflebounds.divergence.optimistic import optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
-from shufflebounds.divergence.tilting import tilt_at_delta, tilt_at_eps
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
 MAX_ROUNDS = 10**6
@@ -33,7 +33,7 @@ _WIDTH = 0.6
 _NODE_WIDTH = 0.06
 _REFINEMENTS = 3
 # Standard deviations of the sum that the lattice must have room for.
-_ROOM = 36.0
+_ROOM = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ class Composed:
 
         def enclose(density: float) -> Enclosure:
             level = delta * min(0.05, 0.1 * goal * depth)
-            above, below = self._laws(density, level)
-            upper = min(_smallest_eps(above, delta), end)
-            lower = max((_largest_eps(law, delta) for law in below), default=0.0)
+            above, below = self.compositions(density, level)
+            upper = min(smallest_eps(above, delta), end)
+            lower = max((largest_eps(law, delta) for law in below), default=0.0)
             return Enclosure(min(lower, upper), upper)
 
         return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
@@ -114,10 +114,10 @@ class Composed:
         def enclose(density: float) -> Enclosure:
             level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
             for _ in range(8):
-                above, below = self._laws(density, 0.05 * goal * level)
+                above, below = self.compositions(density, 0.05 * goal * level)
                 found = Enclosure(
-                    min(max((_delta(law, eps).lower for law in below), default=0.0), 1.0),
-                    min(_delta(above, eps).upper, 1.0),
+                    min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
+                    min(delta_at(above, eps).upper, 1.0),
                 )
                 if level <= max(found.lower, validation.MIN_DELTA):
                     break
@@ -154,22 +154,18 @@ class Composed:
             )
         return best
 
-    def _laws(self, density: float, level: float) -> tuple[Composition, list[Composition]]:
+    def compositions(self, density: float, level: float) -> tuple[Composition, list[Composition]]:
         """The pessimistic composition, and the optimistic ones of both orders.
 
         With so many lattice points per standard deviation, and as far out as D times the number of
         rounds is above `level`.
         """
-        sizes = [typical_loss(one.decomposition, one.n) for one in self.rounds]
-        total = math.sqrt(
-            sum(one.times * size**2 for one, size in zip(self.rounds, sizes, strict=True))
-        )
-        smallest = max(min(sizes) / density, _ROOM * total / MAX_POINTS, 1e-12)
-        step = lattice_step(smallest)
+        steps = self._steps(density)
+        step = lattice_step(min(steps))
         rtol = max(_NODE_WIDTH / density**2, 1e-9)
         above, forward, backward = [], [], []
-        for one, size in zip(self.rounds, sizes, strict=True):
-            multiple = 2 ** max(0, math.floor(math.log2(max(size / density, step) / step)))
+        for one, wanted in zip(self.rounds, steps, strict=True):
+            multiple = 2 ** math.floor(math.log2(wanted / step))
             nodes = grid(one.decomposition, one.n, multiple * step, rtol)
             reach = nodes.reach(level / (one.times * len(self.rounds)))
             above.append((pessimistic(nodes.upper(reach), nodes.step).on(step), one.times))
@@ -181,6 +177,24 @@ class Composed:
         # Rounds that no optimistic pair was found for may be left out: more rounds tell no less.
         orders = [forward] if self._is_symmetric() else [forward, backward]
         return Composition(above), [Composition(laws) for laws in orders if laws]
+
+    def _steps(self, density: float) -> list[float]:
+        """How far apart the lattice points of each round may be.
+
+        Rounds that hardly count do with few: their variance is off by about their typical loss
+        times that distance, where the others' is off by about a `density`² of itself.
+        """
+        sizes = [typical_loss(one.decomposition, one.n) for one in self.rounds]
+        variances = [one.times * x**2 for one, x in zip(self.rounds, sizes, strict=True)]
+        total = math.sqrt(sum(variances))
+        spare = 0.3 * (total / density) ** 2 / len(sizes)
+        least = max(_ROOM * total / MAX_POINTS, 1e-12)
+        steps = []
+        for one, size in zip(self.rounds, sizes, strict=True):
+            share = one.times * size
+            enough = spare / share if share * total > spare else total
+            steps.append(max(least, size / density, min(enough, total / density)))
+        return steps
 
     def _is_symmetric(self) -> bool:
         return all(one.decomposition.is_symmetric() for one in self.rounds)
@@ -232,64 +246,3 @@ def compose(rounds: Iterable[tuple[Decomposition, int, int]]) -> Composed:
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
     return Composed(tuple(Round(*one) for one in listed))
-
-
-def _delta(composition: Composition, eps: float) -> Enclosure:
-    """δ(ε) of discrete pairs, for ε ≥ 0."""
-    told = Enclosure(*composition.infinite)
-    if eps >= composition.largest:
-        return told
-    found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
-    return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
-
-
-def _smallest_eps(composition: Composition, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
-    if composition.infinite[1] > delta:
-        return math.inf
-    end = max(composition.largest, 0.0)
-    found = _near(composition, delta)
-    if found is None:
-        return end
-    eps = _root(found, delta)
-    margin = 1e-8 * eps + 1e-300
-    while eps < end and found.delta(eps).upper > delta:
-        eps, margin = min(eps + margin, end), 4.0 * margin
-    return eps
-
-
-def _largest_eps(composition: Composition, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
-
-    0 where none was found.
-    """
-    if composition.infinite[0] > delta:
-        return math.inf
-    found = _near(composition, delta)
-    if found is None:
-        return 0.0
-    eps = _root(found, delta)
-    margin = 1e-8 * eps + 1e-300
-    while eps > 0.0 and found.delta(eps).lower < delta:
-        eps, margin = max(eps - margin, 0.0), 4.0 * margin
-    return eps
-
-
-def _near(composition: Composition, delta: float) -> TiltedSum | None:
-    theta, eps = tilt_at_delta(composition, delta)
-    if eps <= 0.0:  # δ may be more than δ(0)
-        theta, eps = tilt_at_eps(composition, 0.0), 0.0
-    return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
-
-
-def _root(found: TiltedSum, delta: float) -> float:
-    """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
-    told, eps = found.composition.infinite[1], found.eps
-    goal = max(delta - told, 1e-9 * delta)
-    for _ in range(30):
-        excess = found.delta(eps).upper - told
-        move = math.log(excess / goal) / found.theta if excess > 0.0 else -1.0 / found.theta
-        eps = max(min(eps + move, found.composition.largest), 0.0)
-        if abs(move) <= 1e-9 * eps:
-            break
-    return eps

@@ -5,8 +5,7 @@ With S the sum of all losses, W its law tilted by θ and f(y) = (e^{−θy} − 
     δ(ε) = P(some loss is infinite) + e^{ΣTK(θ) − θε} Σ_s W(s) f(s − ε).
 
 W is known modulo N lattice points through the T-th powers of N Fourier coefficients, f repeated
-with that period has Fourier coefficients in closed form, and Parseval's identity gives the sum. All
-N coefficients are looked at, so that it does not matter where else than at 0 they are large.
+with that period has Fourier coefficients in closed form, and Parseval's identity gives the sum.
 Repeating f only adds to it: an upper bound as it stands, and Chernoff's bound makes a lower one.
 Every term is proven in docs/composition.md.
 """
@@ -18,42 +17,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.fft import next_fast_len, rfft
 
-from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Tilted, U, log_mgf, tilt
 from shufflebounds.divergence.losses import Composition, LossLaw
+from shufflebounds.divergence.spectrum import Coefficients, coefficients
 from shufflebounds.enclosure import Enclosure
 
-MAX_POINTS = 2**21
+MAX_POINTS = 2**23
 
-# Logarithms: of the mass outside the window, and of coefficients that are only bounded.
-_LOG_OUTSIDE, _LOG_SKIPPED = -26.0, -45.0
+# The logarithm of the mass of W outside the window.
+_LOG_OUTSIDE = -26.0
 _CHERNOFF_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 25)
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """The law W of S modulo ``size`` lattice points, at one tilt θ and for ε about ``eps``.
+    """The law W of S at one tilt θ, for ε about ``eps``, through its Fourier ``coefficients``.
 
-    ``modes`` (M,) are the Fourier coefficients that are kept, of ``values`` (M,), off by at most
-    ``value_err`` (M,); ``weights`` (M,) are 2 where they stand for two. The moduli of all others
-    add up to at most ``skipped``. ``log_scale`` is ΣTK(θ), off by at most ``log_scale_err``.
-    ``tails`` bound W above and below.
+    ``log_scale`` is ΣTK(θ), off by at most ``log_scale_err``. ``tails`` bound W above and below.
     """
 
     composition: Composition
     theta: float
     eps: float
-    size: int
     log_scale: float
     log_scale_err: float
-    modes: NDArray[np.int64]
-    values: NDArray[np.complex128]
-    value_err: FloatArray
-    weights: FloatArray
-    skipped: float
+    coefficients: Coefficients
     tails: tuple[_Tail, _Tail]
 
     def delta(self, eps: float) -> Enclosure:
@@ -89,28 +78,29 @@ class TiltedSum:
         gain = math.exp(-theta * ahead)
         decay, faster = math.exp(-theta * step), math.exp(-(1.0 + theta) * step)
 
-        unit = 2.0 * math.pi / self.size
-        angle = unit * self.modes
+        w = self.coefficients
+        unit = 2.0 * math.pi / w.size
+        angle = unit * w.modes
         bent, wave = 2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)  # 1 − cos, sin
         one = -math.expm1(-theta * step) + decay * (bent + 1j * wave)
         two = -math.expm1(-(1.0 + theta) * step) + faster * (bent + 1j * wave)
         top = near + far * decay * ((1.0 - bent) - 1j * wave)
         size = gain * (near + far * decay) / (np.abs(one) * np.abs(two))
-        turn = unit * (self.modes * (start % self.size) % self.size)
+        turn = unit * (w.modes * (start % w.size) % w.size)
         coefficient = np.exp(-1j * turn) * (gain * top / (one * two))
-        terms = coefficient.real * self.values.real + coefficient.imag * self.values.imag
+        terms = coefficient.real * w.values.real + coefficient.imag * w.values.imag
 
         rounding = U * (256.0 + 16.0 * theta * step)
-        err = size * (self.value_err + rounding * np.abs(self.values))
+        err = size * (w.err + rounding * np.abs(w.values))
         largest = float(size[0])
-        error = float(np.sum(self.weights * err)) + self.skipped * largest
-        value = float(np.sum(self.weights * terms))
-        return value / self.size, error / self.size * (1.0 + 1e-9), largest * (1.0 + 1e-9)
+        error = float(np.sum(w.weights * err)) + w.skipped * largest
+        value = float(np.sum(w.weights * terms))
+        return value / w.size, error / w.size * (1.0 + 1e-9), largest * (1.0 + 1e-9)
 
     def _wrap(self, eps: float, largest: float) -> float:
         """Bound of E f^N(S − ε) − E f(S − ε) for f^N <= `largest`."""
         above, below = self.tails
-        period = self.size * self.composition.step * (1.0 - 4.0 * U)
+        period = self.coefficients.size * self.composition.step * (1.0 - 4.0 * U)
         left = max(below.reach + eps, 0.0)
         right = (period - left) * (1.0 - 4.0 * U)
         theta = self.theta
@@ -165,86 +155,16 @@ def tilted_sum(composition: Composition, theta: float, eps: float) -> TiltedSum 
     period = right + max(below.reach + eps, 0.0)
     if not period < MAX_POINTS * step:
         return None
-    size = next_fast_len(max(8, math.ceil(period / step * (1.0 + 1e-9)) + 1), real=True)
-
-    spectra = [_Spectrum.of(t, law, n, size) for t, law, n in tilts]
-    ceiling = sum(one.log_ceiling() for one in spectra)
-    kept = ceiling > _LOG_SKIPPED
-    kept[0] = True
-    weights = np.full(ceiling.size, 2.0)
-    weights[0] = 1.0
-    if size % 2 == 0:
-        weights[-1] = 1.0
-    skipped = float(weights[~kept] @ np.exp(ceiling[~kept])) * (1.0 + 1e-9)
-    values, err = _product([one.at(kept) for one in spectra], ceiling[kept])
+    found = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1, step)
     return TiltedSum(
         composition,
         theta,
         eps,
-        size,
         log_scale,
         log_scale_err,
-        np.flatnonzero(kept),
-        values,
-        err,
-        weights[kept],
-        skipped,
+        found,
         (above, below),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Spectrum:
-    """Fourier coefficients of a tilted law, each off by at most ``err``, and the power."""
-
-    times: int
-    phi: NDArray[np.complex128]
-    modulus: FloatArray
-    err: float
-
-    @staticmethod
-    def of(tilted: Tilted, law: LossLaw, times: int, size: int) -> _Spectrum:
-        weights = np.where(tilted.used, tilted.weights, 0.0)
-        phi = rfft(np.bincount(law.index % size, weights=weights, minlength=size))
-        total = float(weights.sum()) * (1.0 + 1e-9)
-        rounding = U * (8.0 * math.log2(size) + 16.0 + weights.size / size) * total
-        known = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0)) * (1.0 + 1e-9)
-        err = rounding + known + tilted.left_out + 2.0**-1000
-        return _Spectrum(times, phi, np.abs(phi), err)
-
-    def log_ceiling(self) -> FloatArray:
-        """Upper bounds of the logarithms of the moduli of the powers."""
-        return self.times * (np.log(self.modulus * (1.0 + 4.0 * U) + self.err) + 4.0 * U)
-
-    def at(self, where: NDArray[np.bool_]) -> _Spectrum:
-        return _Spectrum(self.times, self.phi[where], self.modulus[where], self.err)
-
-
-def _product(
-    spectra: Sequence[_Spectrum], ceiling: FloatArray
-) -> tuple[NDArray[np.complex128], FloatArray]:
-    """The product of the powers, shape (M,), and a bound of its error."""
-    log_size = turn = slip = 0.0
-    solid = np.ones(ceiling.size, dtype=bool)
-    for one in spectra:
-        known = one.modulus > 2.0 * one.err
-        modulus = np.where(known, one.modulus, 1.0)
-        angle = np.angle(one.phi)
-        log_modulus = np.log(modulus)
-        log_size = log_size + one.times * log_modulus
-        turn = turn + one.times * angle
-        relative = one.err / modulus + U * (8.0 + 4.0 * np.abs(log_modulus) + 8.0 * np.abs(angle))
-        slip = slip + one.times * relative
-        solid &= known
-    slip = slip + U * (64.0 + 4.0 * len(spectra) * (np.abs(turn) + np.abs(log_size)))
-    size = np.where(solid, np.exp(log_size), 0.0)
-    with np.errstate(over="ignore"):
-        err = size * np.expm1(slip)
-    # Where a coefficient may be all error, its power counts as 0.
-    worst = np.exp(np.minimum(ceiling, 1.0)) * (1.0 + 1e-9)
-    hopeless = ~solid | ~(err < worst)
-    values = np.where(hopeless, 0.0, size * np.exp(1j * turn))
-    return values, np.where(hopeless, worst, err)
 
 
 def _chernoff(
