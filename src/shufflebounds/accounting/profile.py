@@ -1,4 +1,4 @@
-"""The privacy profile as an object: δ at every ε, negative ones included, and the risk it tells of."""
+"""The privacy profile as an object: δ at every ε, negative ones included, and what it says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shufflebounds import validation
+from shufflebounds import amplification, validation
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.grid import grid, typical_loss
 from shufflebounds.accounting.roots import delta_at
@@ -74,9 +74,10 @@ class Profile:
         from_left = left + slope * math.expm1(rest)
         further = float(self.upper[i + 2]) if i + 2 <= last else right
         from_right = right + (right - further) * -math.expm1(rest - self.step) / whole
+        from_right -= 64.0 * U * (right + further)
         size = left + right + before + after + (self.step if i == 0 else 0.0)
-        low = max(from_left - 64.0 * U * size * (1.0 + whole / back), from_right * (1.0 - 64.0 * U))
-        high = min(high * (1.0 + 64.0 * U), here)
+        low = max(from_left - 64.0 * U * size * (1.0 + whole / back), from_right)
+        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here, here)
         return Enclosure(min(max(low, right, 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
@@ -136,8 +137,10 @@ class Profile:
         rise = np.append(first, slopes) * whole
         slack = 64.0 * U * (1.0 + whole / back) * (lower[:-1] + np.append(1.0, upper[:-2]))
         left = lower[:-1] - slack, lower[:-1] + rise - slack
-        fall = np.append(lower[1:-1] - upper[2:], 0.0)
-        right = (lower[1:] + fall) * (1.0 - 64.0 * U), lower[1:] * (1.0 - 64.0 * U)
+        further = np.append(upper[2:], lower[-1])
+        fall = math.exp(-self.step) * (lower[1:] - further)
+        slack = 64.0 * U * (lower[1:] + further)
+        right = lower[1:] + fall - slack, lower[1:] - slack
         return [left, right]
 
 
@@ -196,8 +199,6 @@ def advantage(decomposition: Decomposition, n: int, *, rounds: int = 1) -> Enclo
     """δ at ε = 0, the advantage of the best test over a guess (total variation)."""
     found = compose([(decomposition, n, rounds)])
     if rounds == 1:
-        from shufflebounds import amplification
-
         return amplification.delta(decomposition, 0.0, n)
     return found.delta(0.0)
 

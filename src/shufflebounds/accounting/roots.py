@@ -6,7 +6,7 @@ import math
 
 from shufflebounds.divergence.lattice import TiltedSum, tilted_sum
 from shufflebounds.divergence.losses import Composition
-from shufflebounds.divergence.tilting import tilt_at_eps
+from shufflebounds.divergence.tilting import tilt_at_delta, tilt_at_eps
 from shufflebounds.enclosure import Enclosure
 
 

@@ -118,5 +118,5 @@ class Composition:
             spared += times * math.log1p(-law.infinite)
             off = abs(math.fsum([*law.masses, law.infinite, -1.0])) + 2.0 * U
             size -= times * math.log1p(-off)  # at least |log M|
-        told = -math.expm1(spared)
+        told = abs(math.expm1(spared))
         return told * math.exp(-size) * (1.0 - 1e-12), told * math.exp(size) * (1.0 + 1e-12)
