@@ -91,7 +91,7 @@ class Composed:
         depth = max(1.0, -2.0 * math.log(delta))
 
         def enclose(density: float) -> Enclosure:
-            level = delta * min(0.05, 0.1 * goal * depth)
+            level = delta * min(0.05, 0.02 * goal * depth)
             above, below = self.compositions(density, level)
             upper = min(smallest_eps(above, delta), end)
             lower = max((largest_eps(law, delta) for law in below), default=0.0)

@@ -1,0 +1,46 @@
+"""How many rounds a budget affords."""
+
+import math
+
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.accounting.affordable import most_rounds
+from shufflebounds.accounting.composed import compose
+
+BLANKET = sb.KRR(10, 2.0).blanket()
+
+
+@pytest.mark.parametrize("eps", [0.06, 0.3, 2.0])
+def test_lower_rounds_do_and_one_more_than_upper_do_not(eps):
+    found = most_rounds(BLANKET, eps, 1e-6, 10**5)
+    assert 1 <= found.lower <= found.upper <= 1.01 * found.lower + 1
+    assert compose([(BLANKET, 10**5, int(found.lower))]).delta(eps).lower <= 1e-6
+    assert compose([(BLANKET, 10**5, int(found.upper) + 1)]).delta(eps).upper >= 1e-6
+
+
+def test_not_even_one_and_all():
+    once = sb.epsilon(BLANKET, 10**5, 1e-6)
+    assert most_rounds(BLANKET, 0.9 * once.lower, 1e-6, 10**5) == sb.Enclosure(0, 0)
+    assert most_rounds(BLANKET, 1.01 * once.upper, 1e-6, 10**5) == sb.Enclosure(1, 1)
+    assert most_rounds(BLANKET, 300.0, 1e-6, 10**9) == sb.Enclosure(10**6, math.inf)
+
+
+def test_local_reports_in_closed_form():
+    """A lone user, δ tiny: every report costs all of ε₀."""
+    found = most_rounds(sb.KRR(2, 1.0).blanket(), 7.5, 1e-12, 1)
+    assert found == sb.Enclosure(7, 7)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eps": -1.0}, "eps must be"),
+        ({"delta": 0.0}, "delta must be"),
+        ({"n": 0}, "n must be"),
+        ({"rtol": 1.0}, "rtol must be"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        most_rounds(BLANKET, **{"eps": 1.0, "delta": 1e-6, "n": 10} | arguments)
