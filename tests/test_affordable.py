@@ -1,4 +1,4 @@
-"""How many rounds a budget affords."""
+"""How many rounds a budget affords, and what many rounds take."""
 
 import math
 
@@ -30,6 +30,33 @@ def test_local_reports_in_closed_form():
     """A lone user, δ tiny: every report costs all of ε₀."""
     found = most_rounds(sb.KRR(2, 1.0).blanket(), 7.5, 1e-12, 1)
     assert found == sb.Enclosure(7, 7)
+
+
+def test_largest_eps0_of_many_rounds():
+    found = sb.largest_eps0(
+        lambda e: sb.KRR(10, e).blanket(), 0.5, 1e-6, 10**5, rounds=30, rtol=1e-2
+    )
+    assert found.relative_width <= 1e-2
+    deployed, too_much = (sb.KRR(10, e).blanket() for e in (found.lower, found.upper))
+    assert compose([(deployed, 10**5, 30)]).epsilon(1e-6).lower <= 0.5
+    assert compose([(too_much, 10**5, 30)]).epsilon(1e-6).upper >= 0.5
+
+
+def test_fewest_users_of_many_rounds():
+    found = sb.fewest_users(BLANKET, 0.5, 1e-6, rounds=30)
+    assert found.relative_width <= 0.01
+    assert compose([(BLANKET, int(found.upper), 30)]).epsilon(1e-6).lower <= 0.5
+    assert compose([(BLANKET, int(found.lower) - 1, 30)]).epsilon(1e-6).upper >= 0.5
+
+
+@pytest.mark.parametrize("rounds", [0, 1.5, True, 10**6 + 1])
+def test_bad_numbers_of_rounds(rounds):
+    for ask in (
+        lambda: sb.fewest_users(BLANKET, 0.5, 1e-6, rounds=rounds),
+        lambda: sb.largest_eps0(lambda e: BLANKET, 0.5, 1e-6, 100, rounds=rounds),
+    ):
+        with pytest.raises(ValueError, match="rounds must be an integer"):
+            ask()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from shufflebounds import validation
-from shufflebounds.accounting.composed import MAX_ROUNDS, compose
+from shufflebounds.accounting.composed import compose
 from shufflebounds.amplification import epsilon
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import Enclosure, PrecisionError
@@ -36,7 +36,7 @@ def most_rounds(
 
     lower = _last(lambda times: ends(times).upper <= eps)
     upper = _last(lambda times: ends(times).lower <= eps)
-    return Enclosure(lower, math.inf if upper == MAX_ROUNDS else upper)
+    return Enclosure(lower, math.inf if upper == validation.MAX_ROUNDS else upper)
 
 
 def _epsilon(
@@ -55,12 +55,12 @@ def _last(holds: Callable[[int], bool]) -> int:
     if not holds(1):
         return 0
     low, high = 1, 2
-    while high < MAX_ROUNDS and holds(high):
+    while high < validation.MAX_ROUNDS and holds(high):
         low, high = high, 4 * high
-    if high >= MAX_ROUNDS:
-        if holds(MAX_ROUNDS):
-            return MAX_ROUNDS
-        high = MAX_ROUNDS
+    if high >= validation.MAX_ROUNDS:
+        if holds(validation.MAX_ROUNDS):
+            return validation.MAX_ROUNDS
+        high = validation.MAX_ROUNDS
     while high - low > 1:
         middle = math.isqrt(low * high)
         middle = middle if low < middle < high else (low + high) // 2

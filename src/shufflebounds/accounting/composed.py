@@ -22,7 +22,6 @@ from shufflebounds.divergence.optimistic import optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
-MAX_ROUNDS = 10**6
 DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
 DEFAULT_DELTA_RTOL = 0.05
@@ -47,7 +46,7 @@ class Round:
     def __post_init__(self) -> None:
         require("decomposition", self.decomposition)
         validation.users(self.n)
-        validation.whole("rounds", self.times, minimum=1, maximum=MAX_ROUNDS)
+        validation.whole("rounds", self.times, minimum=1, maximum=validation.MAX_ROUNDS)
 
 
 @dataclass(frozen=True, eq=False)

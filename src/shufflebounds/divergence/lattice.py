@@ -52,12 +52,13 @@ class TiltedSum:
             return Enclosure(*told)
         scale = self.log_scale - self.theta * eps
         slip = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
-        slip += 8.0 * U * self.theta * (abs(eps) + abs(self.composition.shift))
+        slip += 16.0 * U * self.theta * (abs(eps) + abs(self.composition.shift))
         offset = eps - self.composition.shift
         # δ falls with ε: what rounding moved is moved on, to the safe side.
-        value, err, _ = self._mean(math.nextafter(offset, -math.inf))
+        margin = 4.0 * U * (abs(eps) + abs(self.composition.shift)) + 1e-300
+        value, err, _ = self._mean(offset - margin)
         upper = _exp_up(scale + slip, value + err) + told[1]
-        value, err, largest = self._mean(math.nextafter(offset, math.inf))
+        value, err, largest = self._mean(offset + margin)
         lower = _exp_down(scale - slip, value - err - self._wrap(eps, largest)) + told[0]
         upper *= 1.0 + 4.0 * U
         return Enclosure(min(lower * (1.0 - 4.0 * U), upper), upper)

@@ -184,4 +184,6 @@ def _joined(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
     index = [-behind.index[::-1] - 1, start, ahead.index]
     masses, index = np.concatenate(masses), np.concatenate(index)
     kept = masses > 0.0
+    if not kept.any():
+        return None
     return LossLaw(step, 0.5 * step, index[kept], masses[kept], right.limit)
