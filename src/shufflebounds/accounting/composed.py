@@ -94,6 +94,8 @@ class Composed:
             above, below = self.compositions(density, level)
             upper = min(smallest_eps(above, delta), end)
             lower = max((largest_eps(law, delta) for law in below), default=0.0)
+            if lower < 0.5 * upper:  # more rounds tell no less than one
+                lower = max(lower, *(_once(one, delta) for one in self.rounds))
             return Enclosure(min(lower, upper), upper)
 
         return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
@@ -245,3 +247,11 @@ def compose(rounds: Iterable[tuple[Decomposition, int, int]]) -> Composed:
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
     return Composed(tuple(Round(*one) for one in listed))
+
+
+def _once(one: Round, delta: float) -> float:
+    """A lower bound of ε of a single round."""
+    try:
+        return amplification.epsilon(one.decomposition, one.n, delta).lower
+    except PrecisionError as shortfall:
+        return shortfall.enclosure.lower
