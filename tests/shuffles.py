@@ -45,7 +45,12 @@ def pair_of(decomposition: Decomposition, n: int) -> Pair:
     for _ in range(n - 1):
         start = _sent(start, others)
     p, q = _sent(start, [*a, Fraction(0)]), _sent(start, [*b, Fraction(0)])
-    return [(p.get(key, Fraction(0)), q.get(key, Fraction(0))) for key in p.keys() | q.keys()]
+    # Floats sum to 1 up to rounding only, and these are to be probabilities.
+    p_sum, q_sum = sum(p.values()), sum(q.values())
+    return [
+        (p.get(key, Fraction(0)) / p_sum, q.get(key, Fraction(0)) / q_sum)
+        for key in p.keys() | q.keys()
+    ]
 
 
 def product(pairs: Sequence[Pair]) -> Pair:

@@ -176,6 +176,7 @@ def assert_trade_off(found, pair):
         for p, q in order:
             alpha, beta = alpha + p, beta - q
             corners[-1].append((float(alpha), float(beta)))
+        corners[-1].append((1.0, 0.0))  # masses are floats that sum to about 1
     for alpha in (0.0, 0.05, 0.3, 0.5, 0.9, 1.0):
         ends = found.false_negatives(alpha)
         values = [np.interp(alpha, *zip(*one, strict=True)) for one in corners]
