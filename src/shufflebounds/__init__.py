@@ -1,8 +1,11 @@
 """What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
 
 from shufflebounds._version import __version__
-from shufflebounds.accounting.amplification import delta, epsilon
+from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
+from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
@@ -54,13 +57,17 @@ __all__ = [
     "Subsampled",
     "Subset",
     "__version__",
+    "advantage",
     "best_lower_epsilon",
+    "compose",
     "delta",
     "epsilon",
     "fewest_users",
     "largest_eps0",
     "metric_variation_ratio",
+    "most_rounds",
     "parallel",
+    "profile",
     "standard_clone",
     "stronger_clone",
     "subsample",

@@ -18,6 +18,7 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 # Where the engine was tested: beyond, its own rounding takes over.
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
+MAX_ROUNDS = 10**6
 
 _SUM_TOLERANCE = 1e-12
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
+from shufflebounds.accounting import rounds as composed_rounds
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
 # Relative widths of D to try in turn until it can be told from δ.
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
+_LADDER_OF_MANY = (0.1, 0.01)
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
 
@@ -29,6 +31,7 @@ def largest_eps0(
     delta: float,
     n: int,
     *,
+    rounds: int = 1,
     rtol: float = 1e-3,
 ) -> Enclosure:
     """Enclosure of the largest ε₀ at which a decomposition makes `n` shuffled reports (ε, δ)-DP.
@@ -44,9 +47,11 @@ def largest_eps0(
         ``lambda eps0: KRR(k=10, eps0=eps0).blanket()``, or `standard_clone`.
     eps, delta
         The target, 0 < ε ≤ 300 (natural log) and 10⁻³⁰⁰ ≤ δ < 1. Local privacy needs no shuffling,
-        so that ε₀ = ε always meets it.
+        so that ε₀ = ε/`rounds` always meets it.
     n
         Number of users, 1 to 10¹⁵.
+    rounds
+        How many such rounds together must meet the target, 1 to 10⁶.
     rtol
         The relative width to aim at, 10⁻⁹ to 0.1. The answer is wider where the engine cannot tell
         D(ε) from δ that closely, as for a continuous randomizer in few cells.
@@ -65,16 +70,17 @@ def largest_eps0(
     """
     eps, delta = validation.eps0(eps, "eps"), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
+    rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     if not callable(mechanism):
         raise ValueError(
             "mechanism must be a function from eps0 to a decomposition, such as "
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
-    axis = _LocalPrivacy(validation.MAX_EPS0, eps * (1.0 - 0.5 * rtol), rtol)
+    axis = _LocalPrivacy(validation.MAX_EPS0, eps / rounds * (1.0 - 0.5 * rtol), rtol)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `_LocalPrivacy.scale`.
-    start = math.log(-2.0 * math.log(delta) / n) - 2.0 * math.log(eps)
-    above, lower = _narrow(lambda eps0: _probe(mechanism(eps0), eps, delta, n), axis, start)
+    start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
+    above, lower = _narrow(lambda eps0: _probe(mechanism(eps0), eps, delta, n, rounds), axis, start)
     if lower is None:
         raise ValueError(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
@@ -83,13 +89,15 @@ def largest_eps0(
     return Enclosure(lower, math.inf if above is None else above)
 
 
-def fewest_users(decomposition: Decomposition, eps: float, delta: float) -> Enclosure:
+def fewest_users(
+    decomposition: Decomposition, eps: float, delta: float, *, rounds: int = 1
+) -> Enclosure:
     """Enclosure of the smallest n at which a decomposition makes n shuffled reports (ε, δ)-DP.
 
     ``upper`` users are enough: there D(ε) was found to be at most δ in both directions, and D does
     not grow with n. ``lower`` − 1 users are not: there it was found to be above δ. Both ends are
     integers, and equal where the engine can tell neighbouring numbers of users apart (up to some
-    10⁸).
+    10⁸ in a single round, and a few hundred in more).
 
     Parameters
     ----------
@@ -97,6 +105,8 @@ def fewest_users(decomposition: Decomposition, eps: float, delta: float) -> Encl
         Of the randomizer.
     eps, delta
         The target, ε ≥ 0 (natural log) and 10⁻³⁰⁰ ≤ δ < 1.
+    rounds
+        How many such rounds together must meet the target, 1 to 10⁶.
 
     Returns
     -------
@@ -111,13 +121,15 @@ def fewest_users(decomposition: Decomposition, eps: float, delta: float) -> Encl
 
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
+    rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     require("decomposition", decomposition)
     axis = _Users(1, validation.MAX_USERS)
     values, masses = decomposition.gparv(0.0)
     with np.errstate(over="ignore"):
         variance = float(masses @ values**2)
-    start = _log(-2.0 * variance * math.log(delta)) - 2.0 * math.log(eps) if eps else math.inf
-    below, upper = _narrow(lambda n: _probe(decomposition, eps, delta, n), axis, start)
+    wanted = -2.0 * rounds * variance * math.log(delta)
+    start = _log(wanted) - 2.0 * math.log(eps) if eps else math.inf
+    below, upper = _narrow(lambda n: _probe(decomposition, eps, delta, n, rounds), axis, start)
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
 
 
@@ -133,10 +145,11 @@ class _Probe:
     doubt: float
 
 
-def _probe(decomposition: Decomposition, eps: float, delta: float, n: int) -> _Probe:
-    for rtol in _LADDER:
+def _probe(decomposition: Decomposition, eps: float, delta: float, n: int, rounds: int) -> _Probe:
+    for rtol in _LADDER_OF_MANY if rounds > 1 else _LADDER:
         try:
-            found, reached = amplification.delta(decomposition, eps, n, rtol=rtol), True
+            found = _delta(decomposition, eps, n, rounds, rtol)
+            reached = True
         except PrecisionError as error:
             found, reached = error.enclosure, False
         side = 1 if found.upper <= delta else -1 if found.lower > delta else 0
@@ -146,6 +159,12 @@ def _probe(decomposition: Decomposition, eps: float, delta: float, n: int) -> _P
     if math.isinf(low) or math.isinf(high):
         return _Probe(side, side * math.inf if side else 0.0, math.inf)
     return _Probe(side, 0.5 * (low + high), 0.5 * (high - low))
+
+
+def _delta(decomposition: Decomposition, eps: float, n: int, rounds: int, rtol: float) -> Enclosure:
+    if rounds == 1:
+        return amplification.delta(decomposition, eps, n, rtol=rtol)
+    return composed_rounds.delta(decomposition, eps, n, rounds=rounds, rtol=rtol)
 
 
 @dataclass(frozen=True)
