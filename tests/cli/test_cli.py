@@ -263,6 +263,7 @@ def test_json_has_these_keys():
         "eps0",
         "n",
         "delta",
+        "rounds",
         "upper_bound",
         "lower_bound",
         "clone",
@@ -274,6 +275,31 @@ def test_json_has_these_keys():
     assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
     assert list(found["lower_bound"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
+
+
+def test_rounds_are_composed():
+    """Binary randomized response of one user is its own composition in closed form."""
+    eps0, rounds, eps = 0.5, 10, 0.3
+    options = ("--mechanism", "krr", "--k", "2", "--eps0", repr(eps0), "--n", "1")
+    found = answer("delta", *options, "--eps", repr(eps), "--rounds", str(rounds))
+    p, q = math.exp(eps0) / (1.0 + math.exp(eps0)), 1.0 / (1.0 + math.exp(eps0))
+    truth = sum(
+        math.comb(rounds, k)
+        * max(
+            0.0, p**k * (1 - p) ** (rounds - k) - math.exp(eps) * (1 - p) ** k * p ** (rounds - k)
+        )
+        for k in range(rounds + 1)
+    )
+    assert holds(found["upper_bound"], truth)
+    assert holds(found["lower_bound"], truth)
+    assert found["rounds"] == rounds
+    (note,) = found["notes"]
+    assert "shuffled separately" in note
+    text = succeed("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2").stdout
+    assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, 2 rounds, delta = 1e-06")
+    twice = value(text, "upper bound")
+    once = value(succeed("epsilon", *AT_4, "--delta", "1e-6").stdout, "upper bound")
+    assert once < twice < 2 * once
 
 
 def test_infinity_is_null_in_json_and_explained_to_people():
@@ -662,6 +688,9 @@ MISTAKES = {
     "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
     "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),
     "bad delta for users": (["users", *options(n=None, eps="1", delta="0")], "got 0.0"),
+    "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
+    "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
+    "half a round": (["epsilon", *options(rounds="1.5")], "'1.5' is not a whole number"),
     "no part": (["epsilon", *options(k_joint="0")], "k_joint must be an integer >= 1, got 0"),
     "too many parts": (["epsilon", *options(k_joint="1e9")], "k_joint must be an integer <= 100"),
     "too large a joint": (

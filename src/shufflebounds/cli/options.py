@@ -36,7 +36,8 @@ def of_a_report(command: Callable) -> Callable:
         type=WHOLE,
         default=1,
         show_default=True,
-        help="How many independent reports at eps0/K a user sends together, linked to each other.",
+        help="How many independent reports at eps0/K a user sends together, linked to each other "
+        "(those of separate days are --rounds).",
         metavar="K",
     )
     sample = click.option(
@@ -86,6 +87,15 @@ rtol_option = click.option(
     type=float,
     help="Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what "
     "the cells of a continuous mechanism add.",
+)
+rounds_option = click.option(
+    "--rounds",
+    type=WHOLE,
+    default=1,
+    show_default=True,
+    help="How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
+    "days. (Reports that are sent together are --k-joint.)",
+    metavar="T",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, all digits."

@@ -13,6 +13,7 @@ import click
 from shufflebounds import validation
 from shufflebounds._version import __version__
 from shufflebounds.accounting import calibration
+from shufflebounds.accounting import rounds as composition
 from shufflebounds.bounds.base import Answer, Bound, Numerics, attempt, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
@@ -22,6 +23,7 @@ from shufflebounds.cli.options import (
     eps_option,
     json_option,
     of_a_report,
+    rounds_option,
     rtol_option,
     users_option,
 )
@@ -43,21 +45,29 @@ _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
 @eps0_option
 @users_option
 @delta_option
+@rounds_option
 @rtol_option
 @json_option
 def epsilon(
-    report: Report, eps0: float, n: int, delta: float, rtol: float | None, as_json: bool
+    report: Report,
+    eps0: float,
+    n: int,
+    delta: float,
+    rounds: int,
+    rtol: float | None,
+    as_json: bool,
 ) -> None:
     """Bounds on epsilon at a given delta.
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
     setting = Setting(n=n, eps0=eps0, delta=delta)
-    answers = _evaluated(report, "epsilon", setting, Numerics(rtol=rtol))
+    composed = partial(composition.epsilon, n=n, delta=delta, rounds=rounds, rtol=rtol)
+    answers = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "delta": delta},
-        title=f"{report.name(eps0)}, n = {n} users, delta = {delta!r}",
+        facts={**_facts(report), "eps0": eps0, "n": n, "delta": delta, "rounds": rounds},
+        title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, delta = {delta!r}",
         column="epsilon (natural log)",
         rows=_rows(
             answers,
@@ -65,7 +75,7 @@ def epsilon(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes(),
+        notes=report.notes() + _round_notes(rounds),
     )
 
 
@@ -74,21 +84,30 @@ def epsilon(
 @eps0_option
 @users_option
 @eps_option
+@rounds_option
 @rtol_option
 @json_option
 def delta(
-    report: Report, eps0: float, n: int, eps: float, rtol: float | None, as_json: bool
+    report: Report,
+    eps0: float,
+    n: int,
+    eps: float,
+    rounds: int,
+    rtol: float | None,
+    as_json: bool,
 ) -> None:
     """Bounds on delta at a given epsilon.
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
     setting = Setting(n=n, eps0=eps0, eps=eps)
-    answers = _evaluated(report, "delta", setting, Numerics(rtol=rtol))
+    composed = partial(composition.delta, eps=eps, n=n, rounds=rounds, rtol=rtol)
+    answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "eps": eps},
-        title=f"{report.name(eps0)}, n = {n} users, epsilon = {eps!r} (natural log)",
+        facts={**_facts(report), "eps0": eps0, "n": n, "eps": eps, "rounds": rounds},
+        title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, "
+        f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
         rows=_rows(
             answers,
@@ -96,7 +115,7 @@ def delta(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes(),
+        notes=report.notes() + _round_notes(rounds),
     )
 
 
@@ -175,6 +194,39 @@ def _rows(
         )
         for key, name in _ANSWERED.items()
     }
+
+
+def _answers(
+    report: Report,
+    quantity: str,
+    setting: Setting,
+    numerics: Numerics,
+    rounds: int,
+    composed: Callable[[Decomposition], Enclosure],
+) -> dict[str, Answer]:
+    """Of one round, or of several: there each pair of datasets is the same in all of them."""
+    if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
+        return _evaluated(report, quantity, setting, numerics)
+    eps0 = setting.require("eps0")
+    return {
+        key: largest(_of_candidates(BOUNDS[name], report, eps0, composed))
+        for key, name in _ANSWERED.items()
+    }
+
+
+def _often(rounds: int) -> str:
+    return "" if rounds == 1 else f", {rounds} rounds"
+
+
+def _round_notes(rounds: int) -> list[str]:
+    if rounds == 1:
+        return []
+    return [
+        f"The {rounds} rounds are shuffled separately, with fresh randomness. The upper bound "
+        "holds for all that is published together, whatever the others report and however their values "
+        "and the order of the two inputs are chosen from round to round; in each round a user "
+        "spends eps0. The lower bound is that of the same two datasets in every round."
+    ]
 
 
 def _evaluated(
