@@ -223,9 +223,9 @@ def _round_notes(rounds: int) -> list[str]:
         return []
     return [
         f"The {rounds} rounds are shuffled separately, with fresh randomness. The upper bound "
-        "holds for all that is published together, whatever the others report and however their values "
-        "and the order of the two inputs are chosen from round to round; in each round a user "
-        "spends eps0. The lower bound is that of the same two datasets in every round."
+        "holds for all that is published together, whatever the others report, and however the "
+        "values are chosen from round to round; in each round a user spends eps0. The lower bound "
+        "is that of the same two datasets in every round."
     ]
 
 
