@@ -282,12 +282,10 @@ def test_rounds_are_composed():
     eps0, rounds, eps = 0.5, 10, 0.3
     options = ("--mechanism", "krr", "--k", "2", "--eps0", repr(eps0), "--n", "1")
     found = answer("delta", *options, "--eps", repr(eps), "--rounds", str(rounds))
-    p, q = math.exp(eps0) / (1.0 + math.exp(eps0)), 1.0 / (1.0 + math.exp(eps0))
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
     truth = sum(
         math.comb(rounds, k)
-        * max(
-            0.0, p**k * (1 - p) ** (rounds - k) - math.exp(eps) * (1 - p) ** k * p ** (rounds - k)
-        )
+        * max(0.0, p**k * q ** (rounds - k) - math.exp(eps) * q**k * p ** (rounds - k))
         for k in range(rounds + 1)
     )
     assert holds(found["upper_bound"], truth)

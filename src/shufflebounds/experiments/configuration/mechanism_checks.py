@@ -8,6 +8,7 @@ from typing import Any
 
 from shufflebounds.experiments import plan
 from shufflebounds.experiments.configuration.models import PaperEntry
+from shufflebounds.experiments.configuration.sentences import shown
 from shufflebounds.experiments.configuration.unknown_names import unknown
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
