@@ -197,8 +197,8 @@ def test_narrower_enclosures_lie_within_wider_ones():
 
 def test_one_round_is_one_round():
     blanket = sb.KRR(10, 2.0).blanket()
-    assert rounds.epsilon(blanket, 10**4, 1e-6, 1) == sb.epsilon(blanket, 10**4, 1e-6)
-    assert rounds.delta(blanket, 0.1, 10**4, 1) == sb.delta(blanket, 0.1, 10**4)
+    assert rounds.epsilon(blanket, 10**4, 1e-6, rounds=1) == sb.epsilon(blanket, 10**4, 1e-6)
+    assert rounds.delta(blanket, 0.1, 10**4, rounds=1) == sb.delta(blanket, 0.1, 10**4)
     composed = compose([(blanket, 10**4, 1)]).epsilon(1e-6)
     once = sb.epsilon(blanket, 10**4, 1e-6)
     assert composed.lower <= once.upper
@@ -260,8 +260,8 @@ def test_same_inputs_tell_nothing():
 
 @pytest.mark.parametrize("mechanism", [sb.Laplace(1.0), sb.RAPPOR(2.0), sb.BLH(2.0)], ids=str)
 def test_mechanisms(mechanism):
-    upper = rounds.epsilon(mechanism.blanket(), 10**5, 1e-6, 30)
-    lower = rounds.epsilon(mechanism.dataset_pair(), 10**5, 1e-6, 30)
+    upper = rounds.epsilon(mechanism.blanket(), 10**5, 1e-6, rounds=30)
+    lower = rounds.epsilon(mechanism.dataset_pair(), 10**5, 1e-6, rounds=30)
     assert max(upper.relative_width, lower.relative_width) < 2e-3
     assert 0.0 < lower.lower <= upper.upper
 

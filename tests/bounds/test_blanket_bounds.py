@@ -51,7 +51,8 @@ class Reports(Protocol):
 def epsilon(name, *, blanket, eps0, n, delta):
     """What a bound of the registry says of ε."""
     ask = BOUNDS[name].prepare(Reports(eps0, blanket), "epsilon", Numerics())
-    return ask(Setting(n=n, delta=delta)).enclosure
+    [answer] = ask([Setting(n=n, delta=delta)])
+    return answer.enclosure
 
 
 def on_delta(module, blanket, eps, n):
@@ -534,7 +535,7 @@ class TestDelta:
         blanket = sb.KRR(k=4, eps0=2.0).blanket()
         ask = BOUNDS[name].prepare(Reports(2.0, blanket), "delta", Numerics())
         for eps, n in ((0.1, 10), (0.5, 1000), (1.5, 5000)):
-            found = ask(Setting(n=n, eps=eps)).enclosure
+            found = ask([Setting(n=n, eps=eps)])[0].enclosure
             truth = witness(name, krr_masses(4, 2.0), 2.0, eps, n)
             assert found.lower <= truth <= found.upper
             assert found.relative_width <= (1e-6 if truth > 1e-300 else 1.0)
@@ -641,7 +642,7 @@ class TestEpsilon:
         for setting, missing in ((Setting(n=10), "delta"), (Setting(delta=1e-6), "n")):
             ask = BOUNDS[name].prepare(Reports(1.0, blanket), "epsilon", Numerics())
             with pytest.raises(ValueError, match=f"^{missing} is missing$"):
-                ask(setting)
+                ask([setting])
         for change, message in (
             (dict(n=0), "n must be an integer >= 1, got 0"),
             (dict(n=10.0), r"n must be an integer >= 1, got 10\.0"),

@@ -33,7 +33,7 @@ def protocol(name, eps0=EPS0):
 
 def ask(name, quantity, eps0=EPS0, **setting):
     evaluate = BOUNDS[name].prepare(protocol(name, eps0), quantity, NUMERICS)
-    answer = evaluate(Setting(**setting))
+    [answer] = evaluate([Setting(**setting)])
     assert not answer.shortfall
     return answer.enclosure
 

@@ -515,8 +515,9 @@ def test_the_good_configuration_passes():
             ["mechanisms", "mix", "type"],
             None,
             (
-                "mechanisms.mix.type is empty; it must be one of blh, hadamard, krr, laplace, oue, "
-                "rappor, joint, parallel, subsample"
+                "mechanisms.mix.type is empty; it must be one of blh, collision, duchi, hadamard, "
+                "hadamard_blocks, krr, laplace, local_hash, metric_laplace, oue, piecewise, "
+                "privset, privunit, rappor, subset, joint, parallel, subsample"
             ),
         ),
         (

@@ -185,10 +185,8 @@ class Subsampled(Randomizer):
     rate: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.randomizer, Randomizer):
-            raise ValueError(
-                f"randomizer must be one, such as KRR(k=10, eps0=1.0), got {self.randomizer!r}"
-            )
+        # ⊥ shifts the GPARV, which may change which pair of inputs is the worst.
+        _checked([self.randomizer])
         validation.probability("rate", self.rate)
 
     @property
@@ -234,28 +232,20 @@ def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
             raise ValueError(
                 f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
             )
-        _require_composable(part)
+        # Compositions of parts that were looked at need no other look.
+        if isinstance(part, Composition):
+            continue
+        if not part.blanket().is_symmetric():
+            raise ValueError(
+                "parts must have blankets that are their own mirror images, for nobody knows the "
+                f"worst pair of other ones, got {part!r}"
+            )
+        if not part.composable and not _inputs_are_alike(part):
+            raise ValueError(
+                "parts must have inputs any two of which are alike, by a matrix() that shows it or "
+                f"an attribute composable = True that says so, got {part!r}"
+            )
     return parts
-
-
-def _require_composable(part: Randomizer) -> None:
-    """ValueError for a part that docs/engine.md, section 10, does not speak of."""
-    if isinstance(part, Subsampled):
-        # ⊥ is as likely for any input, so it is its randomizer that counts.
-        _require_composable(part.randomizer)
-        return
-    if isinstance(part, Joint | Parallel):
-        return  # of parts that were looked at
-    if not part.blanket().is_symmetric():
-        raise ValueError(
-            "parts must have blankets that are their own mirror images, for nobody knows the "
-            f"worst pair of other ones, got {part!r}"
-        )
-    if not part.composable and not _inputs_are_alike(part):
-        raise ValueError(
-            "parts must have inputs any two of which are alike, by a matrix() that shows it or "
-            f"an attribute composable = True that says so, got {part!r}"
-        )
 
 
 def _inputs_are_alike(part: Randomizer) -> bool:
