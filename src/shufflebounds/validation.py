@@ -80,7 +80,7 @@ def probability(name: str, value: object) -> float:
     return _within(name, value, holds, f"0 <= {name} <= 1")
 
 
-def fraction(value: Real) -> Fraction:
+def fraction(value: Real | float) -> Fraction:
     """A finite number, as it is."""
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
