@@ -101,9 +101,7 @@ def delta(
             if engine == "saddle"
             else [p.delta(one, goal) for p, one in zip(problems, within, strict=True)]
         )
-        each = [
-            p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)
-        ]
+        each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
         return all_or_raise(
             each,
             [delta_shortfall(*row, rtol) for row in zip(problems, losses, each, strict=True)],
