@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.masses import SMALLEST_MASS, FloatArray, read_masses
+from shufflebounds.masses import SMALLEST_MASS, read_masses
+from shufflebounds.masses import FloatArray as FloatArray
 from shufflebounds.merging import merge_arrays, mirror_gap
 from shufflebounds.uncertainty import compounded, entry_error
 
@@ -218,9 +220,11 @@ class Decomposition:
                 f"a joint of {len(self)} by {len(other)} components is too large; "
                 f"at most {LARGEST_JOINT} pairs are allowed"
             )
-        arrays = [_outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"]
+        a, b, c = (
+            _outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"
+        )
         rel_err = compounded(self.rel_err, other.rel_err, _U)
-        product = Decomposition(*arrays, rel_err).merge()
+        product = Decomposition(a, b, c, rel_err).merge()
         return replace(
             product,
             inner=_bound_product(self, other, "inner"),
@@ -235,7 +239,7 @@ def require(name: str, value: object) -> Decomposition:
     return value
 
 
-def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
+def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
     """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
 
     `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
@@ -249,7 +253,7 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
 
     def mixed(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
-        arrays = (
+        a, b, c = (
             np.concatenate(
                 [
                     _outer_product(name, np.array([weight]), getattr(part, name))
@@ -263,13 +267,13 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
         rel_err = compounded(
             max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
         )
-        return Decomposition(*arrays, rel_err).merge()
+        return Decomposition(a, b, c, rel_err).merge()
 
-    ends = {
-        end: mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
+    inner, outer = (
+        mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
         for end in ("inner", "outer")
-    }
-    return replace(mixed(None), **ends)
+    )
+    return replace(mixed(None), inner=inner, outer=outer)
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,7 +114,8 @@ class PrecisionError(ArithmeticError):
 
     def __init__(self, message: str, enclosure: Enclosure | Enclosures) -> None:
         super().__init__(message)
-        self.enclosure = enclosure
+        # Which of the two depends on what was asked for, and no type of an exception tells it.
+        self.enclosure: Any = enclosure
 
     def __reduce__(self) -> tuple[object, ...]:
         """By default an exception is rebuilt from its message alone, and a process pool hangs."""

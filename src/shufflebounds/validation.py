@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable
 from fractions import Fraction
 from numbers import Integral, Rational, Real
+from typing import Any
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
@@ -68,9 +69,10 @@ def rtol(value: object) -> float:
 
 def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵."""
-    if whole("n", value, minimum=1) > MAX_USERS:
+    count = whole("n", value, minimum=1)
+    if count > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
-    return int(value)
+    return count
 
 
 def probability(name: str, value: object) -> float:
@@ -80,7 +82,7 @@ def probability(name: str, value: object) -> float:
     return _within(name, value, holds, f"0 <= {name} <= 1")
 
 
-def fraction(value: Real) -> Fraction:
+def fraction(value: float | Rational) -> Fraction:
     """A finite number, as it is."""
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -97,7 +99,7 @@ def weights(values: Collection[object]) -> float:
 
 def pairs(name: str, values: object, what: str) -> list[tuple]:
     """A list of tuples of two."""
-    listed = list(values) if isinstance(values, Iterable) else [values]
+    listed: list[Any] = list(values) if isinstance(values, Iterable) else [values]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
         raise ValueError(f"{name} must be pairs {what}, got {values!r}")
     return listed
@@ -105,9 +107,9 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and value > maximum:
+    if maximum is not None and int(value) > maximum:
         raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
     return int(value)
 
@@ -128,7 +130,7 @@ def _number(value: object) -> float:
         return math.inf
 
 
-def _exact(name: str, value: Real) -> float:
+def _exact(name: str, value: Any) -> float:
     """A finite number as a float; ValueError where that would round it."""
     low, high = _between(value)
     if low < high:
@@ -136,7 +138,7 @@ def _exact(name: str, value: Real) -> float:
     return low
 
 
-def _between(value: Real) -> tuple[float, float]:
+def _between(value: Any) -> tuple[float, float]:
     if isinstance(value, Integral):
         value = int(value)  # NumPy's would be rounded before they are compared
     nearest = float(value)
@@ -147,7 +149,7 @@ def _between(value: Real) -> tuple[float, float]:
     return math.nextafter(nearest, -math.inf), nearest
 
 
-def _within(name: str, value: object, holds: bool, allowed: str) -> float:
+def _within(name: str, value: Any, holds: bool, allowed: str) -> float:
     if not holds or not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

@@ -36,8 +36,9 @@ _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
 
 
+# The numbers among the arguments of the second are those of the first.
 @overload
-def delta(
+def delta(  # type: ignore[overload-overlap]
     decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ..., engine: str = ...
 ) -> Enclosure: ...
 
@@ -95,30 +96,31 @@ def delta(
         losses, users = grid.paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [_Problem.of(decomposition, one, engine) for one in users]
         within = [min(one, LARGEST_EPS) for one in losses]
-        found = (
+        each = (
             grid.deltas(problems, within, goal)
             if engine == "saddle"
             else [p.delta(one, goal) for p, one in zip(problems, within, strict=True)]
         )
-        found = [p.limited(*pair) for p, *pair in zip(problems, losses, found, strict=True)]
+        each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
         return all_or_raise(
-            found,
-            [delta_shortfall(*row, rtol) for row in zip(problems, losses, found, strict=True)],
+            each,
+            [delta_shortfall(*row, rtol) for row in zip(problems, losses, each, strict=True)],
         )
     near, far = validation.eps_between(eps)
+    n = validation.users(n)
     if near < far:  # D falls in ε
         lower, upper = (
             delta(decomposition, end, n, rtol=rtol, engine=engine) for end in (far, near)
         )
         return Enclosure(lower.lower, upper.upper)
-    eps, n = near, validation.users(n)
     problem = _Problem.of(decomposition, n, engine)
-    found = problem.limited(eps, problem.delta(min(eps, LARGEST_EPS), goal))
-    return or_raise(found, delta_shortfall(problem, eps, found, rtol))
+    found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
+    return or_raise(found, delta_shortfall(problem, near, found, rtol))
 
 
+# The numbers among the arguments of the second are those of the first.
 @overload
-def epsilon(
+def epsilon(  # type: ignore[overload-overlap]
     decomposition: Decomposition,
     n: int,
     delta: float,
@@ -158,21 +160,21 @@ def epsilon(
     if grid.is_several(n) or grid.is_several(delta):
         users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [_Problem.of(decomposition, one, engine) for one in users]
-        found = _epsilons(problems, targets, goal)
+        each = _epsilons(problems, targets, goal)
         return all_or_raise(
-            found,
-            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, found, strict=True)],
+            each,
+            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
         )
     small, large = validation.delta_between(delta)
+    n = validation.users(n)
     if small < large:  # ε falls in δ
         lower, upper = (
             epsilon(decomposition, n, end, rtol=rtol, engine=engine) for end in (large, small)
         )
         return Enclosure(lower.lower, upper.upper)
-    n, delta = validation.users(n), small
     problem = _Problem.of(decomposition, n, engine)
-    found = _epsilon(problem, delta, goal)
-    return or_raise(found, epsilon_shortfall(problem, delta, found, rtol))
+    found = _epsilon(problem, small, goal)
+    return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
 
 
 def _epsilon(problem: _Problem, delta: float, goal: float) -> Enclosure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from shufflebounds.divergence.stacked import stacked
 from shufflebounds.enclosure import Enclosure
 
 Indices = NDArray[np.int64]
-T, S = TypeVar("T"), TypeVar("S")
+T = TypeVar("T")
+S = TypeVar("S")
 
 # Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
 _MOST_COMPONENTS = 512
@@ -35,7 +36,7 @@ _ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
 _SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
 
-def is_several(value: object) -> bool:
+def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
     """Whether an argument is an array or a sequence, rather than one number."""
     if isinstance(value, Sequence):
         return not isinstance(value, str | bytes)
@@ -55,10 +56,9 @@ def paired(
             f"only one of {one[0]} and {two[0]} may be an array, "
             f"got {len(one[1])} and {len(two[1])} values"
         )
-    lists = [_checked(*argument) for argument in (one, two)]
-    size = max(map(len, lists))
-    first, second = (values * (size // len(values)) for values in lists)
-    return first, second
+    first, second = _checked(*one), _checked(*two)
+    size = max(len(first), len(second))
+    return first * (size // len(first)), second * (size // len(second))
 
 
 def _checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
@@ -77,8 +77,13 @@ def _checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
 class Problem(Protocol):
     """What is to be evaluated at one n."""
 
-    directions: tuple[tuple[Decomposition, Decomposition], ...]
-    n: int
+    @property
+    def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
+        """What bounds it from below and from above, in each direction."""
+
+    @property
+    def n(self) -> int:
+        """The number of users."""
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
         """D(ε) of this point by itself."""

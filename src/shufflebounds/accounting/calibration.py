@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from shufflebounds.accounting import amplification
 from shufflebounds.accounting import rounds as composed_rounds
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import Enclosure, PrecisionError
+
+X = TypeVar("X", bound=float)
 
 # Relative widths of D to try in turn until it can be told from δ.
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
@@ -214,12 +217,33 @@ class _Users:
         return below - above <= 1
 
 
-_Axis = _LocalPrivacy | _Users
+class _Axis(Protocol[X]):
+    """Where to look for the point at which D falls to δ."""
+
+    @property
+    def least_private(self) -> X:
+        """The end where D is largest."""
+
+    @property
+    def most_private(self) -> X:
+        """The end where D is smallest."""
+
+    def scale(self, point: X, /) -> float:
+        """Privacy grows along it."""
+
+    def at(self, y: float) -> X:
+        """The point of the axis nearest to `y` on the scale."""
+
+    def near(self, y: float, /) -> float:
+        """How close to where D falls to δ it is worth while to look, on the scale."""
+
+    def is_done(self, above: X, below: X) -> bool:
+        """Whether two points are close enough."""
 
 
 def _narrow(
-    probe: Callable[[float], _Probe], axis: _Axis, guess: float
-) -> tuple[float | None, float | None]:
+    probe: Callable[[X], _Probe], axis: _Axis[X], guess: float
+) -> tuple[X | None, X | None]:
     """The closest points with D(ε) certainly above δ and certainly not, None where none was found.
 
     Privacy grows along the scale of the axis, and where D is small log(−log D) has a slope of about
@@ -227,7 +251,9 @@ def _narrow(
     a little beyond and a little before it then give the ends. Where the engine cannot tell the
     side of a point, others follow further and further out.
     """
-    above = below = last = None
+    above: X | None = None
+    below: X | None = None
+    last: tuple[float, _Probe] | None = None
     slope, reach, idle = 1.0, 0.0, 0
     x, tried = axis.at(guess), set()
     for _ in range(_MOST_PROBES):
@@ -250,9 +276,10 @@ def _narrow(
         if reach == 0.0:
             idle = idle + 1 if _width(axis, above, below) > 0.5 * before else 0
             guess = math.nan if idle > 2 else guess
-        x = _next(axis, above, below, guess, reach, tried)
-        if x is None:
+        following = _next(axis, above, below, guess, reach, tried)
+        if following is None:
             break
+        x = following
     if above is None and axis.least_private not in tried:
         # Where D hardly depends on the axis, no slope leads to its end.
         side = probe(axis.least_private).side
@@ -261,7 +288,7 @@ def _narrow(
     return above, below
 
 
-def _width(axis: _Axis, above: float | None, below: float | None) -> float:
+def _width(axis: _Axis[X], above: X | None, below: X | None) -> float:
     """Of a bracket on the scale."""
     return math.inf if above is None or below is None else axis.scale(below) - axis.scale(above)
 
@@ -277,13 +304,13 @@ def _slope(last: tuple[float, _Probe] | None, here: tuple[float, _Probe]) -> flo
 
 
 def _next(
-    axis: _Axis,
-    above: float | None,
-    below: float | None,
+    axis: _Axis[X],
+    above: X | None,
+    below: X | None,
     guess: float,
     reach: float,
-    tried: set[float],
-) -> float | None:
+    tried: set[X],
+) -> X | None:
     """Just beyond the guess, else just before it, else in the middle; None if nothing is left."""
     start = -math.inf if above is None else axis.scale(above)
     end = math.inf if below is None else axis.scale(below)

@@ -18,7 +18,7 @@ from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import Composition, lattice_step
+from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
 from shufflebounds.divergence.optimistic import optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
 from shufflebounds.enclosure import Enclosure, PrecisionError
@@ -165,7 +165,9 @@ class Composed:
         steps = self._steps(density)
         step = lattice_step(min(steps))
         rtol = max(_NODE_WIDTH / density**2, 1e-9)
-        above, forward, backward = [], [], []
+        above: list[tuple[LossLaw, int]] = []
+        forward: list[tuple[LossLaw, int]] = []
+        backward: list[tuple[LossLaw, int]] = []
         for one, wanted in zip(self.rounds, steps, strict=True):
             multiple = 2 ** math.floor(math.log2(wanted / step))
             nodes = grid(one.decomposition, one.n, multiple * step, rtol)

@@ -40,7 +40,7 @@ def undominated(candidates: Mapping[str, Decomposition]) -> dict[str, Decomposit
     kept = dict(candidates)
     names = [name for name, one in kept.items() if one.is_finite() and one.c.all()]
     planes = {name: _planes(kept[name]) for name in names}
-    sample = _sample([planes[name] for name in names]) if names else None
+    sample = _sample([planes[name] for name in names]) if names else np.zeros((0, 0))
     left = _MOST_TERMS
     for place in reversed(range(len(names))):
         small = names[place]
@@ -87,7 +87,7 @@ def _integers(decomposition: Decomposition, factor: Fraction) -> tuple[list[Trip
     c = [factor * mass / max(sum(c), 1) for mass in c]
     rows = [*zip(a, b, c, strict=True), (Fraction(0), Fraction(0), 1 - sum(c))]
     unit = math.lcm(*(x.denominator for row in rows for x in row))
-    return [tuple(int(x * unit) for x in row) for row in rows], unit
+    return [(int(x * unit), int(y * unit), int(z * unit)) for x, y, z in rows], unit
 
 
 def _arrays(decomposition: Decomposition) -> tuple[NDArray, NDArray, NDArray]:

@@ -7,14 +7,15 @@ from typing import overload
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting.amplification import Several
-from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.enclosure import Enclosure, Enclosures
 
 
+# The numbers among the arguments of the second are those of the first.
 @overload
-def epsilon(
+def epsilon(  # type: ignore[overload-overlap]
     decomposition: Decomposition,
     n: int,
     delta: float,
@@ -55,11 +56,12 @@ def epsilon(
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
-    return compose([(decomposition, n, rounds)]).epsilon(delta, rtol=rtol)
+    return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
 
 
+# The numbers among the arguments of the second are those of the first.
 @overload
-def delta(
+def delta(  # type: ignore[overload-overlap]
     decomposition: Decomposition,
     eps: float,
     n: int,
@@ -99,7 +101,11 @@ def delta(
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
-    return compose([(decomposition, n, rounds)]).delta(eps, rtol=rtol)
+    return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+
+
+def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) -> Composed:
+    return compose([(decomposition, validation.users(n), rounds)])
 
 
 def _require_default(engine: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from shufflebounds import validation
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 
@@ -13,7 +15,9 @@ DEFAULT_RTOL = 1e-4
 class Problem(Protocol):
     """What was evaluated, at one n."""
 
-    n: int
+    @property
+    def n(self) -> int:
+        """The number of users."""
 
     def is_finite(self) -> bool:
         """Whether the decomposition is the whole truth."""
@@ -34,7 +38,7 @@ def or_raise(found: Enclosure, shortfall: str | None) -> Enclosure:
 
 def all_or_raise(found: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
     """The same for several points, the first shortfall in words and all in numbers."""
-    ends = Enclosures([x.lower for x in found], [x.upper for x in found])
+    ends = Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
     missed = [shortfall for shortfall in shortfalls if shortfall is not None]
     if missed:
         raise PrecisionError(f"{missed[0]} (so at {len(missed)} of {len(found)} points)", ends)

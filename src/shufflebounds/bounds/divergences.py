@@ -84,7 +84,8 @@ def _answers(
     function = amplification.delta if quantity == "delta" else amplification.epsilon
 
     def alone(point: _Asked) -> Answer:
-        given = {"n": point.draws, "eps" if quantity == "delta" else "delta": point.at}
+        name = "eps" if quantity == "delta" else "delta"
+        given: dict[str, Any] = {"n": point.draws, name: point.at}
         return attempt(
             lambda: function(decomposition, **given, rtol=numerics.rtol, engine=numerics.engine)
         )

@@ -75,15 +75,15 @@ def variation_ratio(
     if clones > 1 + _SLACK:
         least = "(p beta/(p - 1))(1/q0 + 1/q1) <= 1" if published else _domain(q)
         raise ValueError(f"q must be such that {least}, got {q!r} with beta = {beta!r}")
-    q0, q1 = q0 * max(clones, 1), q1 * max(clones, 1)
+    q0, q1 = q0 * max(clones, Fraction(1)), q1 * max(clones, Fraction(1))
     sure = 1 - common / q0 - common / q1 if published else rest / max(q0, q1)
     components = [
         (common, rare, common / q0),
         (rare, common, common / q1),
         (rest, rest, sure),
     ]
-    arrays = np.array([c for c in components if c[0] > 0 or c[1] > 0], dtype=np.float64)
-    return Decomposition(*arrays.T, rel_err=_ROUNDED_ONCE)
+    a, b, c = np.array([x for x in components if x[0] > 0 or x[1] > 0], dtype=np.float64).T
+    return Decomposition(a, b, c, rel_err=_ROUNDED_ONCE)
 
 
 def _ratio(name: str, value: object) -> float:

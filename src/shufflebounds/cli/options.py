@@ -48,8 +48,9 @@ def of_a_report(command: Callable) -> Callable:
         help="Poisson subsampling: the probability that a report is sent at all.",
         metavar="R",
     )
+    added: list[Callable[[Callable], Callable]] = [choose, *tune, join, sample]
     # The last one added is the first one listed.
-    for add in reversed([choose, *tune, join, sample]):
+    for add in reversed(added):
         wrapped = add(wrapped)
     return wrapped
 

@@ -11,7 +11,8 @@ from shufflebounds.randomizers import registry
 
 def fields(mechanism: str) -> dict[str, dataclasses.Field]:
     """Parameters of a mechanism, by name."""
-    found = dataclasses.fields(registry.mechanism(mechanism))
+    # Mechanisms are dataclasses, which their base class is not.
+    found = dataclasses.fields(registry.mechanism(mechanism))  # type: ignore[arg-type]
     return {field.name: field for field in found if field.init and field.name != "eps0"}
 
 

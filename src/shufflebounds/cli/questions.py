@@ -268,12 +268,11 @@ def _largest_eps0_of_pair(
 ) -> Answer:
     """Of the coarsest report whose answer is as narrow as the finest one's has to be."""
     for candidate in report.coarse_to_fine():
-        search = partial(
-            calibration.largest_eps0,
-            lambda eps0, of=candidate: _pairs(bound, of, eps0)[pair].decomposition,
-            **target,
-            rtol=_EPS0_RTOL,
-        )
+
+        def decomposition(eps0: float, of: Report = candidate) -> Decomposition:
+            return _pairs(bound, of, eps0)[pair].decomposition
+
+        search = partial(calibration.largest_eps0, decomposition, **target, rtol=_EPS0_RTOL)
         answer = attempt(search)
         found = answer.enclosure
         if found.relative_width <= _EPS0_RTOL or found.lower == validation.MAX_EPS0:

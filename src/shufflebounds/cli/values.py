@@ -56,7 +56,8 @@ class Target(click.Path):
         self._suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(super().convert(value, param, ctx))
+        # A Path, as path_type says.
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
         if self._suffixes and path.suffix not in self._suffixes:
             self.fail(f"{str(path)!r} must end in {' or '.join(self._suffixes)}.", param, ctx)
         if not path.parent.is_dir():

@@ -63,10 +63,10 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     rel_err = Fraction(decomposition.rel_err) / (1 - Fraction(decomposition.rel_err))
     doubt = rel_err * sum(c)
     shift = n * rel_err
-    eps = Fraction(min(eps, _LARGEST_EPS))
+    loss = Fraction(min(eps, _LARGEST_EPS))
     most, least = _short(residual + doubt, 1), _short(max(Fraction(0), residual - doubt), 0)
-    ceiling = _divergence(a, b, c, most, _exp(eps - 2 * shift)[0], n) * _exp(shift)[1]
-    floor = _divergence(a, b, c, least, _exp(eps + 2 * shift)[1], n)
+    ceiling = _divergence(a, b, c, most, _exp(loss - 2 * shift)[0], n) * _exp(shift)[1]
+    floor = _divergence(a, b, c, least, _exp(loss + 2 * shift)[1], n)
     return Enclosure(_round(floor * _exp(-shift)[0], -math.inf), _round(ceiling, math.inf))
 
 

@@ -86,7 +86,7 @@ def atoms(decomposition: Decomposition, n: int) -> Atoms | None:
     err = 1.01 * (n + 3.0) * decomposition.rel_err
     err += U * (64.0 + 4.0 * len(decomposition) + 16.0 * size + ratios.size)
     sums = [
-        tuple(np.append(0.0, np.cumsum(weight * value)) for value in (gain, cost))
+        (np.append(0.0, np.cumsum(weight * gain)), np.append(0.0, np.cumsum(weight * cost)))
         for weight in (low, high)
     ]
     return Atoms(ratios[order], sums[0], sums[1], err) if err < 1e-6 else None

@@ -147,10 +147,9 @@ def tilted_sum(composition: Composition, theta: float, eps: float) -> TiltedSum 
         return None
     step = composition.step
     sigma = max(math.sqrt(math.fsum(n * t.variance for t, _, n in tilts)), step)
-    tails = tuple(_chernoff(tilts, theta, sigma, side) for side in (1.0, -1.0))
-    if None in tails:
+    above, below = (_chernoff(tilts, theta, sigma, side) for side in (1.0, -1.0))
+    if above is None or below is None:
         return None
-    above, below = tails
     decay = 4.0 - _LOG_OUTSIDE + math.log1p((1.0 + theta) * sigma)
     right = max(above.reach - eps, (decay + math.log(decay)) / theta)
     period = right + max(below.reach + eps, 0.0)

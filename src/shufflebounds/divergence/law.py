@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Law:
 
     values: FloatArray
     masses: FloatArray
-    exponent: int | NDArray[np.int32]
+    exponent: Any  # an int, or an NDArray[np.int32]
     value_err: FloatArray
     mass_err: float | FloatArray
     rest: float
@@ -69,7 +70,7 @@ def _law(decomposition: Decomposition, growth: float | FloatArray) -> Law:
     difference = (a - b) - growth * b
     gain = np.where(difference > 0.0, difference, 0.0) / c
     largest = gain.max(axis=-1, keepdims=several, initial=0.0)
-    exponent = np.frexp(largest)[1] if several else math.frexp(largest)[1]
+    exponent: Any = np.frexp(largest)[1] if several else math.frexp(largest)[1]
     rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
     data = 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -64,7 +64,7 @@ class LossLaw:
     @cached_property
     def law(self) -> Law:
         """The finite part as a law of total mass 1, for the functions of `law`."""
-        values = self.shift + self.index * self.step
+        values = np.asarray(self.shift + self.index * self.step, dtype=np.float64)
         masses = self.masses / self.total
         return Law(values, masses, 0, np.zeros_like(values), 2.1 * U, 0.0, 0.0)
 

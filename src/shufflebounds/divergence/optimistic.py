@@ -105,7 +105,7 @@ class _Polygon:
         return _Polygon(bounds[:size], heights, limit, vertices, step)
 
     def losses(self, index: NDArray[np.int64]) -> FloatArray:
-        return self.step * (index + 0.5)
+        return np.asarray(self.step * (index + 0.5), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +179,10 @@ def _joined(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
     # Less mass lowers the curve, so that all masses may be rounded down.
     down = 1.0 - 16.0 * U
     first = (q_first - q_err) * math.exp(ahead.start) * down
-    masses = [behind.told[::-1] * down, [(p_first - p_err) * down, first], ahead.masses]
-    start = [-left.vertices[0] - 1, right.vertices[0]]
-    index = [-behind.index[::-1] - 1, start, ahead.index]
-    masses, index = np.concatenate(masses), np.concatenate(index)
+    firsts = np.array([(p_first - p_err) * down, first])
+    masses = np.concatenate([behind.told[::-1] * down, firsts, ahead.masses])
+    start = np.array([-left.vertices[0] - 1, right.vertices[0]])
+    index = np.concatenate([-behind.index[::-1] - 1, start, ahead.index])
     kept = masses > 0.0
     if not kept.any():
         return None

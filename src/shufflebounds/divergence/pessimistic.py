@@ -29,7 +29,7 @@ def pessimistic(upper: FloatArray, step: float) -> LossLaw:
     chord = math.tanh(0.5 * step) + 2.0 * float(bound[1]) / (1.0 + math.exp(step))
     bound[0] = min(float(bound[0]), chord * (1.0 + 16.0 * U))
     raised = bound * (1.0 + _SLACK)
-    losses = step * np.arange(bound.size)
+    losses = np.asarray(step * np.arange(bound.size), dtype=np.float64)
     index = hull(np.expm1(losses), raised)
     losses, bound, infinite = losses[index], bound[index], float(raised[-1])
     masses = kinks(losses, raised[index])

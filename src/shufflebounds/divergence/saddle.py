@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,7 @@ def _excess(
 
 def excess(
     decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
-) -> tuple[float | FloatArray, float | FloatArray]:
+) -> tuple[Any, Any]:
     """`_excess` at e^ε − 1, a float or of shape (P, 1); the bounds have shape (P,) then."""
     a, b = decomposition.a[where], decomposition.b[where]
     value = (a - b) - growth * b
@@ -241,6 +242,7 @@ def log_mean_positive_part(
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue
+        assert needed is not None  # the cost is at most 1
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         log_low, log_high = with_factor(
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta

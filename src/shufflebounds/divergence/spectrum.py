@@ -56,7 +56,7 @@ def coefficients(tilts: Tilts, size: int, step: float) -> Coefficients:
                 return found
     size = next_fast_len(max(8, size), real=True)
     spectra = [_Spectrum.everywhere(t, law, times, size) for t, law, times in tilts]
-    ceiling = sum(one.log_ceiling() for one in spectra)
+    ceiling = np.asarray(sum(one.log_ceiling() for one in spectra))
     kept = ceiling > _LOG_SKIPPED
     kept[0] = True
     weights = np.full(ceiling.size, 2.0)
@@ -75,7 +75,7 @@ def _in_stretches(tilts: Tilts, size: int, step: float) -> Coefficients | None:
     the larger end by at most σ²H²/4.
     """
     width = 2.0 * math.pi * _STRIDE / (size * step)
-    ceiling = 0.0
+    ceiling = np.zeros(1)
     for tilted, law, times in tilts:
         coarse = _Spectrum.everywhere(tilted, law, times, size // _STRIDE)
         square = (coarse.modulus * (1.0 + 4.0 * U) + coarse.err) ** 2
@@ -93,7 +93,7 @@ def _in_stretches(tilts: Tilts, size: int, step: float) -> Coefficients | None:
     # The last one of all belongs to no stretch.
     modes = np.append(modes, size // 2)
     spectra = [_Spectrum.here(t, law, times, modes, size) for t, law, times in tilts]
-    values, err = _product(spectra, sum(one.log_ceiling() for one in spectra))
+    values, err = _product(spectra, np.asarray(sum(one.log_ceiling() for one in spectra)))
     weights = np.where((modes == 0) | (modes == size // 2), 1.0, 2.0)
     return Coefficients(size, modes, values, err, weights, skipped * (1.0 + 1e-9))
 
@@ -156,7 +156,7 @@ def _product(
     spectra: Sequence[_Spectrum], ceiling: FloatArray
 ) -> tuple[NDArray[np.complex128], FloatArray]:
     """The product of the powers, shape (M,), and a bound of its error."""
-    log_size = turn = slip = 0.0
+    log_size = turn = slip = np.zeros(ceiling.size)
     solid = np.ones(ceiling.size, dtype=bool)
     for one in spectra:
         known = one.modulus > 2.0 * one.err

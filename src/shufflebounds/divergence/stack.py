@@ -6,6 +6,7 @@ Arrays have shape (P,), P points, or (P, J), J components with c > 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +71,22 @@ class Stack:
         # Finer than round-off allows would only cost time.
         rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
         eta = np.sqrt(0.7 * rtol) / theta
-        known = (values, value_err, weights, weight_err, left_out, mean, variance)
-        return Stack(g, n, rtol, eta, theta, k, err, *known)
+        return Stack(
+            law=g,
+            n=n,
+            rtol=rtol,
+            eta=eta,
+            theta=theta,
+            log_mgf=k,
+            log_mgf_err=err,
+            values=values,
+            value_err=value_err,
+            weights=weights,
+            weight_err=weight_err,
+            left_out=left_out,
+            mean=mean,
+            variance=variance,
+        )
 
     def smooth(self) -> NDArray[np.bool_]:
         """Where round-off leaves something."""
@@ -90,7 +105,8 @@ class Stack:
     def columns(self) -> Tilted:
         """What `log_moments` needs, to broadcast against two sides."""
         theta, k, err = (x[:, None] for x in (self.theta, self.log_mgf, self.log_mgf_err))
-        return Tilted(theta, k, err, *(self.weights, self.weight_err), None, 0.0, 0.0, 0.0)
+        rest: dict[str, Any] = {"used": None, "left_out": 0.0, "mean": 0.0, "variance": 0.0}
+        return Tilted(theta, k, err, self.weights, self.weight_err, **rest)  # type: ignore[arg-type]
 
 
 def moments(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:

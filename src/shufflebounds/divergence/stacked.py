@@ -82,7 +82,8 @@ def _stacked(
             *(x.tolist() for x in (*apart, low, high, log_low, log_high, n)), strict=True
         )
     ]
-    return tuple(np.array(ends).T)
+    lower, upper = np.array(ends).T
+    return lower, upper
 
 
 def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -109,34 +110,32 @@ def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, Fl
 
 def _pass(stack: Stack) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, FloatArray]:
     """Which points could be dealt with; for these bounds of log E[S₊] and how much to shrink η."""
-    windows = _windows(stack) if stack.n.size else []
-    usable = np.array([window is not None for window in windows], dtype=bool)
-    stack, windows = stack.at(usable), list(itertools.compress(windows, usable))
-    plans = [
-        Plan.of(*row[:-1], row[-1])
-        for row in zip(
-            *(x.tolist() for x in (*moments(stack), stack.theta, stack.n)), windows, strict=True
-        )
-    ]
-    light = np.array([_light(*pair) for pair in zip(plans, windows, strict=True)], dtype=bool)
+    found = _windows(stack) if stack.n.size else []
+    usable = np.array([window is not None for window in found], dtype=np.bool_)
+    stack, windows = stack.at(usable), [window for window in found if window is not None]
+    columns = [x.tolist() for x in (*moments(stack), stack.theta, stack.n)]
+    plans = [Plan.of(*row) for row in zip(*columns, windows, strict=True)]
+    light = np.array([_light(*pair) for pair in zip(plans, windows, strict=True)], dtype=np.bool_)
     usable[usable] = light
     if not light.any():
         return usable, *np.empty((3, 0))
-    plans, windows = (list(itertools.compress(x, light)) for x in (plans, windows))
+    plans = list(itertools.compress(plans, light))
+    windows = list(itertools.compress(windows, light))
     stack = stack.at(light)
     together = np.cumsum([window.modes for window in windows]) // _MODES_TOGETHER
     parts = []
     for number in np.unique(together):
         rows = together == number
-        chosen = (list(itertools.compress(x, rows)) for x in (plans, windows))
-        parts.append(_series(stack.at(rows), *chosen))
-    return usable, *(np.concatenate(x) for x in zip(*parts, strict=True))
+        some = list(itertools.compress(plans, rows)), list(itertools.compress(windows, rows))
+        parts.append(_series(stack.at(rows), *some))
+    low, high, shrink = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return usable, low, high, shrink
 
 
 def _windows(stack: Stack) -> list[Window | None]:
     """A window for each point, None for those that have none or none that is easily found."""
-    columns = (stack.theta, stack.variance, stack.n, stack.eta, stack.rtol)
-    goals = [Goal.of(*row) for row in zip(*(x.tolist() for x in columns), strict=True)]
+    aims = (stack.theta, stack.variance, stack.n, stack.eta, stack.rtol)
+    goals = [Goal.of(*row) for row in zip(*(x.tolist() for x in aims), strict=True)]
     centre, log_tail = (
         np.array([getattr(goal, name) for goal in goals])[:, None, None]
         for name in ("centre", "log_tail")
@@ -176,7 +175,8 @@ def _series(
     """Bounds of log E[S₊] from the modes of each point, and by what factor η should shrink."""
     g = stack.law
     all_sums = stacked_sums(stack, plans, windows)
-    moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
+    # One uncertainty holds for all masses here.
+    moved = float(g.masses.sum()) * (1.0 + float(g.mass_err) + g.sum_err)
     lists = (stack.theta, stack.n, stack.log_mgf, stack.log_mgf_err, g.exponent, stack.rtol)
     rows = []
     for sums, window, theta, n, k, k_err, exponent, rtol in zip(
@@ -189,4 +189,5 @@ def _series(
         factor = with_factor(low, high, n * k, n * k_err, theta * window.eta)
         ends = unscaled(max(-math.inf, factor[0]), min(math.inf, factor[1]), exponent)
         rows.append((*ends, shrinking(smoothing, rtol * high)))
-    return tuple(np.array(rows).T)
+    lows, highs, shrinks = np.array(rows).T
+    return lows, highs, shrinks

@@ -74,10 +74,10 @@ def _needed(
         starts.append(first[:, :-1][kept])
         lengths.append(length[kept])
         owners.append(np.nonzero(kept)[0])
-    starts, lengths, owners = (np.concatenate(x) for x in (starts, lengths, owners))
-    order = np.argsort(owners, kind="stable")
-    modes = runs(starts[order].astype(np.float64), lengths[order])
-    return modes, np.repeat(owners[order], lengths[order]), skipped
+    begin, size, owner = (np.concatenate(x) for x in (starts, lengths, owners))
+    order = np.argsort(owner, kind="stable")
+    modes = runs(begin[order].astype(np.float64), size[order])
+    return modes, np.repeat(owner[order], size[order]), skipped
 
 
 def _square(stack: Stack, start: FloatArray, stride: FloatArray, t: FloatArray) -> FloatArray:

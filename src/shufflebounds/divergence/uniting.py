@@ -61,9 +61,11 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
             left = np.clip(np.searchsorted(vertices, v, side="right") - 1, 0, vertices.size - 2)
             width = vertices[left + 1] - vertices[left]
             shares = (vertices[left + 1] - v) / width, (v - vertices[left]) / width
-            total = sum(
-                np.bincount(left + side, weights=w * share, minlength=vertices.size)
-                for side, share in enumerate(shares)
+            total = np.asarray(
+                sum(
+                    np.bincount(left + side, weights=w * share, minlength=vertices.size)
+                    for side, share in enumerate(shares)
+                )
             )
         draws = np.full(vertices.size, nodes.draws[group[0]])
         log_total = top + np.log(total + 1e-290)  # more than products that underflow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -105,8 +105,8 @@ def figure(frame: pd.DataFrame, layout: Layout) -> Figure:
         for ax, panel, name in zip(axes[1], layout.panels[0], layout.ratio.curves, strict=True):
             _draw_ratio(ax, panel, _divided(curves, panel, name), layout)
     _arrange_axes(fig, axes, layout)
-    panels = [panel for row in layout.panels for panel in row] * (2 if layout.ratio else 1)
-    heading.write_above_panels(list(axes.flat), [(one.subject, one.setting) for one in panels])
+    drawn = [panel for row in layout.panels for panel in row] * (2 if layout.ratio else 1)
+    heading.write_above_panels(list(axes.flat), [(one.subject, one.setting) for one in drawn])
     heading.write_above_all(fig, layout.title, _handles(layout, curves), PAGE_HEIGHT)
     return fig
 
@@ -192,7 +192,7 @@ def _plot(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve]) -> None:
             )
 
 
-def _scale(ax: Axes, axis: str, *, logarithmic: bool) -> None:
+def _scale(ax: Axes, axis: Literal["x", "y"], *, logarithmic: bool) -> None:
     if logarithmic:
         getattr(ax, f"set_{axis}scale")("log", nonpositive="mask")
         getattr(ax, f"{axis}axis").set_minor_formatter(_MinorLabels())

@@ -8,6 +8,7 @@ from string import ascii_lowercase
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
@@ -29,7 +30,7 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
 
     A panel that is alone has no letter. The texts beside the panels must be there already.
     """
-    fig = axes[0].get_figure()
+    fig = _figure(axes[0])
     parts = [[text for text in texts if text] for texts in parts]
     if len(axes) > 1:
         parts = [
@@ -38,7 +39,7 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
         ]
     fig.draw_without_rendering()  # so that the panels are as wide as they are going to be
     width = min(ax.bbox.width for ax in axes)
-    size = axes[0].title.get_fontsize()
+    size = float(axes[0].title.get_fontsize())
     on_one_line = [", ".join(texts) for texts in parts]
     if all(_width(fig, text, size) <= width for text in on_one_line):
         titles = on_one_line
@@ -50,9 +51,11 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
 
 def write_beside(ax: Axes, label: str) -> None:
     """Label the y axis of a panel, in lines that are no longer than the panel is tall."""
-    fig = ax.get_figure()
-    size = ax.yaxis.label.get_fontsize()
-    height = 0.8 * fig.bbox.height / ax.get_gridspec().nrows
+    fig = _figure(ax)
+    size = float(ax.yaxis.label.get_fontsize())
+    grid = ax.get_gridspec()
+    assert grid is not None  # of `Figure.subplots`
+    height = 0.8 * fig.bbox.height / grid.nrows
     ax.set_ylabel(typeset(_fitted(fig, [label], height, size)[0]))
 
 
@@ -64,7 +67,8 @@ def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest:
     width = fig.bbox.width - 2.0 * _EDGE * fig.dpi
     above = fig.suptitle("", x=0.5, y=1.0, va="top")
     above.set_in_layout(False)
-    above.set_text(typeset(wrapped(title, width, lambda t: _width(fig, t, above.get_fontsize()))))
+    size = float(above.get_fontsize())
+    above.set_text(typeset(wrapped(title, width, lambda t: _width(fig, t, size))))
     title_height = above.get_window_extent().height / fig.dpi
     legend = _legend(fig, handles, width)
     legend_height = legend.get_window_extent().height / fig.dpi if legend else 0.0
@@ -76,7 +80,9 @@ def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest:
     above.set_y(1.0 - _EDGE / whole)
     if legend:
         legend.set_bbox_to_anchor((0.5, 1.0 - top / whole), fig.transFigure)
-    fig.get_layout_engine().set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
+    engine = fig.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
 
 
 def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | None:
@@ -88,7 +94,7 @@ def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | No
         if extent.width <= width:
             return legend
         excess = extent.width - width
-        size = legend.get_texts()[0].get_fontsize()
+        size = float(legend.get_texts()[0].get_fontsize())
         legend.remove()
     if not labels:
         return None
@@ -108,6 +114,12 @@ def _add_legend(
     )
     legend.set_in_layout(False)
     return legend
+
+
+def _figure(ax: Axes) -> Figure:
+    fig = ax.get_figure()
+    assert isinstance(fig, Figure)  # panels are in no figure within a figure
+    return fig
 
 
 def _fitted(fig: Figure, texts: Sequence[str], width: float, size: float) -> list[str]:

@@ -34,4 +34,5 @@ class BallsIntoBins(MultiMessage):
         """The bins of x₁⁰, those of x₁¹, and the others."""
         share = Fraction(self.special, self.bins)
         masses = np.array([[1, 0, share], [0, 1, share], [0, 0, 1 - 2 * share]], dtype=np.float64)
-        return Decomposition(*masses.T, CLOSED_FORM_ERR).merge()
+        a, b, c = masses.T
+        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()

@@ -40,4 +40,5 @@ class Dump(MultiMessage):
         own, other, dummy = 1 - flip, flip / (d - 1), Fraction(1, d)
         rest = (d - 2) * other
         masses = [(own, other, dummy), (other, own, dummy), (rest, rest, 1 - 2 * dummy)]
-        return Decomposition(*np.array(masses, dtype=np.float64).T, CLOSED_FORM_ERR).merge()
+        a, b, c = np.array(masses, dtype=np.float64).T
+        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -190,7 +191,7 @@ def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
     return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
 
 
-def from_channel(rows: NDArray[np.float64]) -> Decomposition:
+def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:
     """Merged decomposition of three rows of a probability matrix, shape (3, outputs): a, b, c."""
     a, b, c = rows
     return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR).merge()

@@ -251,7 +251,8 @@ def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
 def _inputs_are_alike(part: Randomizer) -> bool:
     """Whether the matrix R(x)(y) makes `blanket` of every two inputs, up to rounding."""
     try:
-        rows = np.asarray(part.matrix())
+        # Those that have none raise AttributeError.
+        rows = np.asarray(part.matrix())  # type: ignore[attr-defined]
     except (AttributeError, ValueError):
         return False
     if rows.size * len(rows) > _LARGEST_COMPARED:

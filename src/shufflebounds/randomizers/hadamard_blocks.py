@@ -55,17 +55,15 @@ class HadamardBlocks(MatchingRandomizer):
 
         Raises ValueError where d is None or there are more than 4096 columns.
         """
-        rows = math.ceil((self.domain_size or 2**53) / self.blocks)
+        size = self.domain_size or 2**53
+        rows = math.ceil(size / self.blocks)
         order = 2 ** rows.bit_length()
         if order * self.blocks > _MOST_COLUMNS:
             raise ValueError(
                 f"domain_size must leave at most {_MOST_COLUMNS} columns to enumerate, got "
                 f"{self.domain_size!r}"
             )
-        block, row = (
-            np.arange(self.domain_size) % self.blocks,
-            np.arange(self.domain_size) // self.blocks,
-        )
+        block, row = np.arange(size) % self.blocks, np.arange(size) // self.blocks
         columns = np.arange(order * self.blocks)
         plus = np.bitwise_count((row[:, np.newaxis] + 1) & (columns % order)) % 2 == 0
         matched = plus & (block[:, np.newaxis] == columns // order)

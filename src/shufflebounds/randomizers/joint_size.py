@@ -47,7 +47,8 @@ def check_joint(factors: Sequence[Decomposition]) -> None:
 
 def _pairs_at_most(factors: Sequence[Decomposition]) -> int:
     """The most pairs of a step, if ratios coincide only where equal factors change places."""
-    most, size, kinds = 0, 1, Counter()
+    most, size = 0, 1
+    kinds: Counter[tuple[int, bytes, bytes, bytes]] = Counter()
     for factor in factors:
         most = max(most, size * len(factor))
         kinds[len(factor), factor.a.tobytes(), factor.b.tobytes(), factor.c.tobytes()] += 1

@@ -38,4 +38,5 @@ class LocalHash(BitVectorRandomizer):
     @property
     def odds(self) -> float:
         """Every other value hashes to z with probability 1/l."""
+        assert self.hash_values is not None  # since __post_init__
         return float(self.hash_values - 1)

@@ -28,8 +28,12 @@ class MatchingRandomizer(Randomizer):
     `_misses` describes inputs that match together as rarely as possible.
     """
 
-    # Of the inputs that `dataset_pairs` compares: x₁⁰, x₁¹ and, if there is one, a third.
-    _inputs = 3
+    eps0: float
+
+    @property
+    def _inputs(self) -> int:
+        """How many `dataset_pairs` compares: x₁⁰, x₁¹ and, if there is one, a third."""
+        return 3
 
     @abstractmethod
     def _misses(self, inputs: int) -> Fraction:

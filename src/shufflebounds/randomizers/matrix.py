@@ -40,9 +40,10 @@ class MatrixRandomizer(Randomizer):
         object.__setattr__(self, "P", _checked(self.P))
 
     @cached_property
-    def eps0(self) -> float:
+    def eps0(self) -> float:  # type: ignore[override]  # mechanisms are frozen: read-only, too
         """The largest log P(x)(y)/P(x′)(y), rounded up (natural log); inf next to a zero."""
-        used = self.P[:, self.P.any(axis=0)]
+        matrix = self.matrix()
+        used = matrix[:, matrix.any(axis=0)]
         largest, least = used.max(axis=0), used.min(axis=0)
         if not least.all():
             return math.inf
@@ -53,7 +54,7 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _rel_err(self) -> float:
-        return max(abs(math.fsum([-1.0, *row])) for row in self.P.tolist()) + 2.0 * _U
+        return max(abs(math.fsum([-1.0, *row])) for row in self.matrix().tolist()) + 2.0 * _U
 
     def blanket(self) -> Decomposition:
         """That of every pair of inputs, if all pairs have the same; ValueError otherwise.
@@ -75,10 +76,11 @@ class MatrixRandomizer(Randomizer):
         for all pairs that differ from it in the order of outputs only, and for those that it
         exceeds at every ε and n (`domination`).
         """
-        sure = self.P.min(axis=0)
+        matrix = self.matrix()
+        sure = matrix.min(axis=0)
         distinct = _distinct(
-            (f"{x0} against {x1}", self.P[x0], self.P[x1], sure, self._rel_err)
-            for x0, x1 in itertools.combinations(range(len(self.P)), 2)
+            (f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err)
+            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
         )
         return undominated(distinct)
 
@@ -87,15 +89,16 @@ class MatrixRandomizer(Randomizer):
 
         Those that tell the inputs apart best come first.
         """
+        matrix = self.matrix()
         return _distinct(
-            (f"{x0} against {x1} among {x2}", self.P[x0], self.P[x1], self.P[x2], self._rel_err)
-            for x0, x1 in itertools.combinations(range(len(self.P)), 2)
-            for x2 in range(len(self.P))
+            (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
+            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
+            for x2 in range(len(matrix))
         )
 
     def matrix(self) -> NDArray[np.float64]:
         """``P``, read-only."""
-        return self.P
+        return np.asarray(self.P)
 
 
 def _checked(rows: ArrayLike) -> NDArray[np.float64]:

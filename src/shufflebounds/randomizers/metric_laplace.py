@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
@@ -74,6 +75,7 @@ class MetricLaplace(Randomizer):
         points = sorted({self.x0, self.x1, 0.5 if others is None else others})
         atoms = 0.5 * self._values(np.array([points[0], points[-1]]), others)
         inner, outer = [atoms], [atoms]
+        assert self.cells is not None  # since __post_init__
         for low, up in itertools.pairwise(points):
             width = (up - low) / self.cells
             half = self.eps0 * width / 2.0
@@ -84,11 +86,13 @@ class MetricLaplace(Randomizer):
             outer.append(shares * self._values(edges, others))
         # Points err by some roundings of numbers up to 1, their exponents by ε₀ times as much.
         rel_err = CLOSED_FORM_ERR + 2.0**-49 * self.eps0
-        return tuple(
-            Decomposition(*np.concatenate(parts, axis=1), rel_err) for parts in (inner, outer)
+        below, above = (
+            Decomposition(a, b, c, rel_err)
+            for a, b, c in (np.concatenate(parts, axis=1) for parts in (inner, outer))
         )
+        return below, above
 
-    def _values(self, y: FloatArray, others: float | None) -> FloatArray:
+    def _values(self, y: NDArray, others: float | None) -> FloatArray:
         """e^{−ε₀|y − x|} for x0, x1 and what all others are sure of, shape (3, points)."""
         off = [np.abs(y - x) for x in (self.x0, self.x1)]
         if others is None:

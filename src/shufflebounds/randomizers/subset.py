@@ -48,9 +48,10 @@ class Subset(MatchingRandomizer):
 
     def _misses(self, inputs: int) -> Fraction:
         """Of the C(d, k) sets."""
+        d, k = self.domain_size, self.subset_size
+        assert k is not None  # since __post_init__
         return math.prod(
-            Fraction(max(self.domain_size - self.subset_size - i, 0), self.domain_size - i)
-            for i in range(inputs)
+            (Fraction(max(d - k - i, 0), d - i) for i in range(inputs)), start=Fraction(1)
         )
 
     def matrix(self) -> NDArray[np.float64]:
@@ -59,6 +60,7 @@ class Subset(MatchingRandomizer):
         Raises ValueError where there are more than 20 000.
         """
         d, k = self.domain_size, self.subset_size
+        assert k is not None  # since __post_init__
         if d > _MOST_OUTPUTS or math.comb(d, k) > _MOST_OUTPUTS:
             raise ValueError(
                 "domain_size and subset_size must leave at most "
