@@ -11,6 +11,8 @@ with job.running(snakemake) as given:
     name = curve.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
     wanted = specification.read(given.params.specification)
     computed = curve.compute(name, wanted)
-    for sentence in curve.shortfalls(computed):
-        print(sentence, file=sys.stderr)
+    if missed := curve.shortfalls(computed):
+        print(*missed, sep="\n", file=sys.stderr)
+        told = f"{name}: {len(missed)} of {len(computed.points)} points are left empty"
+        print(f"{told}; {given.log[0]} says why", file=sys.__stderr__)
     curve.write(computed, given.output.csv)
