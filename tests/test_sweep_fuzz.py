@@ -19,8 +19,10 @@ from shufflebounds import Decomposition
 from shufflebounds.divergence import certified
 from shufflebounds.divergence import sweep as sweep_module
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.saddle import assembled, saddle
+from shufflebounds.divergence.series import ModeSums, mean_bounds
 from shufflebounds.divergence.sweep import sweep
+from shufflebounds.divergence.window import Window
 
 SEEDS = st.integers(0, 2**63 - 1)
 # Terms of a sum that a test can afford.
@@ -270,6 +272,18 @@ def test_wide_first_bounds_do_not_stop_the_smooth_engine(a, b, c, eps, n, rel_er
     one, two = saddle(decomposition, eps, n), sweep(decomposition, eps, n)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("place", range(4))
+def test_what_is_no_number_bounds_nothing(bad, place):
+    """max(0, NaN) is 0 in Python, and an upper end of 0 the worst that could come of it."""
+    window = Window(1.0, 1.0, 8, 0.0, 0.0, 0.0, 1e-9)
+    sums = ModeSums(*(bad if i == place else 1.0 for i in range(4)))
+    assert mean_bounds(sums, 1.0, window, 0.0)[:2] == (-math.inf, math.inf)
+    ends = [math.nan if i == place else 0.5 for i in range(4)]
+    assert assembled(ends[:2], ends[2:], (-math.inf, math.inf), 7) == (0.0, math.inf)
+    assert assembled((0.0, 0.0), (0.0, 0.5), (math.nan, math.nan), 7) == pytest.approx((0.0, 0.5))
 
 
 def test_nothing_is_attempted_where_what_is_left_is_hardly_known():
