@@ -70,7 +70,7 @@ def log_slack(nodes: Nodes, table: Moments, j: int, sign: FloatArray) -> FloatAr
     """
     slack = np.empty(nodes.size)
     shift = 1.0 + np.log(table.theta)
-    reach = sign * nodes.value + _margin(nodes)
+    reach = sign * nodes.value + margin(nodes)
     block = max(1, _BLOCK // table.theta.size)
     for start in range(0, nodes.size, block):
         part = slice(start, start + block)
@@ -216,7 +216,7 @@ def _log_tail(
     h = float(atoms.values[j])
     jump = h + float(atoms.value_err[j]) + 4.0 * U * abs(h)
     theta, shift = table.theta, 1.0 + np.log(table.theta)
-    reach = first.value + _margin(first)
+    reach = first.value + margin(first)
     tail = np.empty(first.size)
     block = max(1, _BLOCK // theta.size)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -234,7 +234,7 @@ def _log_tail(
     return np.where(first.draws >= 0.0, _up(tail), -np.inf)
 
 
-def _margin(nodes: Nodes) -> FloatArray:
+def margin(nodes: Nodes) -> FloatArray:
     """What may be missing in v, for bounds that grow with v; it covers their own roundings too."""
     return nodes.value_err * (1.0 + 8.0 * U) + 8.0 * U * np.abs(nodes.value)
 
@@ -262,7 +262,7 @@ def log_of_any(table: Moments, nodes: Nodes, atoms: Atoms, j: int) -> FloatArray
         # In logarithms, since what underflows here may be multiplied by as large a number.
         some = np.logaddexp.accumulate(np.log(most)[:, None] + x, axis=0)
         some += 0.01 + 4.0 * (some.shape[0] + 8.0) * U * np.abs(some)
-        reach = nodes.value + _margin(nodes)
+        reach = nodes.value + margin(nodes)
         bound = (nodes.draws - 1.0)[:, None] * table.upper[0, j] + np.multiply.outer(reach, theta)
         bound -= shift
         bound = np.where(np.isnan(bound), np.inf, bound)

@@ -87,6 +87,8 @@ def assembled(
     n: float,
 ) -> tuple[float, float]:
     """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
+    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+        return 0.0, math.inf
     low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
     high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
     lower, upper = apart[0] + low, apart[1] + high

@@ -183,6 +183,8 @@ def mean_bounds(
 
     `idle` is at most the tilted probability that all n draws are 0.
     """
+    if not all(map(math.isfinite, vars(sums).values())):  # what is no number bounds nothing
+        return -math.inf, math.inf, 0.0
     eta = window.eta
     # 1/P = h/2π; the step h is exact, π is not.
     unit = window.step / (2.0 * math.pi)
@@ -229,10 +231,11 @@ def mode_sums(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> Mode
     block = max(1, _BLOCK // g.values.size)
     for part in (t[start : start + block] for start in range(0, t.size, block)):
         terms = Terms.of(*characteristic(g, tilted, part), n, tilted.theta, eta, part)
-        value += float(np.sum(terms.value))
-        value_err += float(np.sum(terms.value_err))
-        density += float(np.sum(terms.density))
-        density_err += float(np.sum(terms.density_err))
+        with np.errstate(over="ignore", invalid="ignore"):
+            value += float(np.sum(terms.value))
+            value_err += float(np.sum(terms.value_err))
+            density += float(np.sum(terms.density))
+            density_err += float(np.sum(terms.density_err))
     return ModeSums(value, value_err, density, density_err)
 
 
@@ -257,9 +260,12 @@ class Terms:
         """From φ(t) − 1 and its error at frequencies t; n, θ and η may differ among them."""
         real, imag, err = _power(away, away_err, n, theta, eta, t)
         twice = np.where(t == 0.0, 1.0, 2.0)
-        weight = twice / (theta**2 + t**2)
-        rotated = real * (theta**2 - t**2) + 2.0 * theta * t * imag
-        return Terms(rotated * weight / (theta**2 + t**2), weight * err, twice * real, twice * err)
+        # Of modes that are all error, it may overflow; `mean_bounds` claims nothing then.
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = twice / (theta**2 + t**2)
+            rotated = real * (theta**2 - t**2) + 2.0 * theta * t * imag
+            value = rotated * weight / (theta**2 + t**2)
+            return Terms(value, weight * err, twice * real, twice * err)
 
 
 def _power(

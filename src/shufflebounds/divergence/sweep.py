@@ -50,6 +50,8 @@ _MOST_ATOMS, _FINEST_CELLS = 256, 1024
 _MANY_NODES, _CELLS = 2000, 300
 # Which ends of a branch are bounds.
 END_BOTH, END_LOWER, END_UPPER = "both", "lower", "upper"
+# No R_j may be known less well than this, relatively: their errors are taken to first order.
+_COARSE = 2e-3
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
 
@@ -93,6 +95,8 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         return nothing
     atoms = recentred(g)
     if not (atoms.size and atoms.values.max() > 0.0 and np.abs(atoms.values).max() * n < 1e150):
+        return nothing
+    if not atoms.left_err[:-1].max() <= _COARSE:
         return nothing
     table = moments(atoms, tilts(atoms, n))
     start = root(atoms, n)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.compress import spaced
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.nodes import Nodes
+from shufflebounds.divergence.nodes import Nodes, margin
 
 
 def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
@@ -22,8 +22,7 @@ def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
     E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
     matters.
     """
-    low = nodes.value - nodes.value_err - U * np.abs(nodes.value)
-    weight = nodes.log_weight - nodes.weight_err - U * np.abs(nodes.log_weight)
+    low, weight = nodes.value - margin(nodes), nodes.log_weight - _doubt(nodes)
     parts = []
     for group, picks in _groups(nodes, low, slack, cells):
         v, log_w = low[group], weight[group]
@@ -32,6 +31,7 @@ def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
         np.maximum.at(top, cell, log_w)
         with np.errstate(under="ignore"):
             w = np.exp(log_w - top[cell])
+            w[w < 1e-300] = 0.0  # what has lost its precision adds nothing to a lower bound
             total = np.bincount(cell, weights=w)
             centre = np.bincount(cell, weights=w * v) / total
             size = np.bincount(cell, weights=w * np.abs(v)) / total
@@ -47,8 +47,7 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
 
     Convexity again, the mean v being kept. `slack` is that of `united`.
     """
-    high = nodes.value + nodes.value_err + U * np.abs(nodes.value)
-    weight = nodes.log_weight + nodes.weight_err + U * np.abs(nodes.log_weight)
+    high, weight = nodes.value + margin(nodes), nodes.log_weight + _doubt(nodes)
     parts = []
     for group, picks in _groups(nodes, high, slack, cells):
         v, log_w = high[group], weight[group]
@@ -72,6 +71,11 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
         err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
         parts.append(Nodes(draws, vertices, 0.0 * draws, log_total, err))
     return _joined(parts)
+
+
+def _doubt(nodes: Nodes) -> FloatArray:
+    """What the logarithms of weights may be off by, the rounding of adding it included."""
+    return nodes.weight_err * (1.0 + 4.0 * U) + 4.0 * U * np.abs(nodes.log_weight)
 
 
 def _groups(

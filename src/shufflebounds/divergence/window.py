@@ -71,6 +71,8 @@ class Goal:
     ) -> Goal:
         sigma = math.sqrt(n * variance + eta**2 + 1.0 / theta**2)
         # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
+        # f itself is at most 1/(eθ), whatever a wide upper bound says.
+        size = min(size, 1.0 / (math.e * theta))
         allowed = 0.04 * rtol * max(size, 1.0 / (2.5 * theta**2 * sigma))
         return Goal(theta, eta, sigma, allowed, math.log(allowed * math.e * theta))
 
@@ -90,6 +92,8 @@ def fitted(goal: Goal, above: Chernoff, below: Chernoff) -> Window | None:
     step = _round_down(2.0 * math.pi / (right_end + left_end))
     period = 2.0 * math.pi / step
     right_end = (period * (1.0 - 4.0 * U) - left_end) * (1.0 - 4.0 * U)
+    if not theta * right_end > 1.0:  # nearly all of the window lies below 0
+        return None
     wrap = _wrap(theta, period, right_end, min(1.0, above.tail(right_end) + below.tail(left_end)))
 
     # E f loses less than the density does, whose share is η² of it.
