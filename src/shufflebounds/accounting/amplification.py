@@ -64,6 +64,12 @@ def delta(
 ) -> Enclosure | Enclosures:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
+    ``upper`` is a δ for shuffled reports if every other user's law is at least c and a, b are the
+    victim's laws: for two datasets in which the victim's input is replaced, x₁⁰ by x₁¹ or the
+    reverse, and reports that are independent given the inputs. A blanket, c = inf_x R(x), is valid
+    for all inputs of the others, but for one pair of the victim's: it covers the others if that
+    pair is the worst. ``lower`` is a bound of what is true where datasets attain the decomposition.
+
     Parameters
     ----------
     decomposition
@@ -72,8 +78,9 @@ def delta(
     eps
         ε ≥ 0, natural log. One that is no float, such as Fraction(1, 3), is not rounded.
     n
-        Number of users, 1 to 10¹⁵. Either `eps` or `n` may be a one-dimensional array or a
-        sequence; what is returned is `Enclosures` then, in the same order.
+        Number of users, 1 to 10¹⁵, without those who drop out or collude. Either `eps` or `n` may
+        be a one-dimensional array or a sequence; what is returned is `Enclosures` then, in the same
+        order.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
         account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.

@@ -26,8 +26,10 @@ def worst_epsilon(
     """Name and enclosure of the largest ε(δ) for n users among the candidates.
 
     What may be claimed where any of them may be the worst: at ``upper`` every candidate was found
-    to have D(ε) ≤ δ. One whose D is that small at the largest ε so far is not looked into further.
-    The arguments, and what is raised, are those of `epsilon`; ValueError for no candidates.
+    to have D(ε) ≤ δ. Which is the worst depends on `n` and `delta`: the one that is named need not
+    be at others, nor for several rounds. One whose D is that small at the largest ε so far is not
+    looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
+    no candidates.
     """
     worst, *others = _names(candidates)
     found = epsilon(candidates[worst], n, delta, rtol=rtol)

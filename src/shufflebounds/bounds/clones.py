@@ -40,6 +40,10 @@ def stronger_clone(eps0: float) -> Decomposition:
     randomizer that all users share. It is the blanket of 2-RR, so that no decomposition that knows
     ε₀ alone can be smaller.
 
+    Assumed: the victim's input is replaced by another, reports are independent given the inputs,
+    and n counts users who follow the protocol and do not collude. Users with randomizers of their
+    own, or reports that depend on those of known users, may exceed it, each of them ε₀-LDP or not.
+
     Raises ValueError unless 0 < ε₀ ≤ 300.
     """
     eps0 = validation.eps0(eps0)
@@ -135,8 +139,8 @@ STRONGER_CLONE = divergence_bound(
     "stronger_clone",
     Kind.UPPER,
     label="stronger clone",
-    source="docs/variation-ratio.md, for every randomizer that all users share; the pair is that "
-    "of Feldman, McMillan and Talwar, SODA 2023",
+    source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
+    "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
     module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(stronger_clone),

@@ -23,6 +23,9 @@ def metric_variation_ratio(
 ) -> Decomposition:
     """The pair of two inputs at `distance`, in a space where none is further off than `farthest`.
 
+    It covers all pairs of inputs at most that far apart, of which none has an input further off,
+    and says nothing of others. The model is that of `variation_ratio`.
+
     Parameters
     ----------
     distance

@@ -7,7 +7,9 @@ Wang et al., "Privacy Amplification via Shuffling: Unified, Simplified, and Tigh
 * β: the total variation distance of A and B is at most β,
 * q₀, q₁: A ≤ q₀W_i and B ≤ q₁W_i for every other user i.
 
-What is made of them here, and why it bounds every such protocol, is in docs/variation-ratio.md.
+The victim's input is replaced by another, those of the others stay; reports are independent given
+the inputs, and n counts users who follow the protocol and do not collude. What is made of the three
+numbers here, and why it bounds every such protocol, is in docs/variation-ratio.md.
 """
 
 from __future__ import annotations
@@ -49,9 +51,10 @@ def variation_ratio(
 
         a = (pα, α, w),    b = (α, pα, w),    c = (r₀, r₁, w/max(q₀, q₁)).
 
-    Users with these p, β and q are also users with larger ones, so that whoever computes them may,
-    and should, round them up. The arguments are taken as they are; a β or q that is outside the
-    domain by less than 10⁻¹² counts as rounded.
+    The bound is of the victim's inputs and of the others' inputs that p, β and q were computed for.
+    Users with these numbers are also users with larger ones, so that whoever computes them may, and
+    should, round them up. The arguments are taken as they are; a β or q that is outside the domain
+    by less than 10⁻¹² counts as rounded.
 
     Raises ValueError outside the domain.
     """

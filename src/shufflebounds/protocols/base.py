@@ -36,6 +36,9 @@ class Reduction(NamedTuple):
 class Protocol(ABC):
     """What users send, as decompositions and the number of draws from what others are sure of.
 
+    Neighbouring datasets differ by the replacement of one user's input. All that is sent is
+    independent given the inputs, and only the multiset of messages is seen.
+
     ``eps0`` is the local privacy parameter of all that one user sends (natural log), None where
     there is none.
     """
@@ -67,10 +70,12 @@ class Protocol(ABC):
 class MultiMessage(Protocol):
     """Protocols in which a user sends one message of its input, and ``blankets`` of no input.
 
-    The observer is told what the other users' inputs made them send, which can only help it. What
-    remains is the victim's message among the blanket messages of all n users, its own included,
-    which are independent and of one law c. So the components of (a, b, c) are those of messages,
-    c is all of that law, and 1 + n·blankets is the number of draws (docs/variation-ratio.md).
+    A user's messages are independent of each other, and n counts the victim and the others who
+    follow the protocol. The observer is told what the other users' inputs made them send, which can
+    only help it. What remains is the victim's message among the blanket messages of all n users,
+    its own included, which are independent and of one law c. So the components of (a, b, c) are
+    those of messages, c is all of that law, and 1 + n·blankets is the number of draws
+    (docs/variation-ratio.md).
     """
 
     blankets: int = field(default=1, kw_only=True)

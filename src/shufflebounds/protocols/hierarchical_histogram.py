@@ -14,8 +14,9 @@ from shufflebounds.randomizers.krr import KRR
 class HierarchicalHistogram(Protocol):
     """A user draws one of log₂ d levels and sends its node there by randomized response.
 
-    The levels have 2, 4, …, d nodes, each the half of one above it. Inputs in different halves
-    differ on all levels and are the worst (docs/engine.md, section 10). Raises ValueError unless
+    Levels are equally likely, and have 2, 4, …, d nodes, each the half of one above it. Inputs in
+    different halves differ on all levels and are the worst (docs/engine.md, section 10), so that
+    all pairs of inputs are covered. Raises ValueError unless
     0 < ε₀ ≤ 300 and ``domain_size``, d, is a power of 2, at least 2.
     """
 
