@@ -8,9 +8,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.accounting.composed import Composed
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import LossLaw
 
 
@@ -58,29 +61,41 @@ def to_dp_accounting(
     return whole
 
 
-def _split(law: LossLaw, interval: float) -> tuple[int, np.ndarray]:
+def _split(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Each atom split between its neighbours such that both its masses stay: a pair above."""
-    cell, rest = _cells(law, interval)
-    # p = p₁ + p₂ and p e^{−L} = p₁ e^{−L₁} + p₂ e^{−L₂}.
-    upper = np.clip(-np.expm1(-rest) / -math.expm1(-interval), 0.0, 1.0)
+    cell, rest = _cells(law, interval, up=True)
+    # p = p₁ + p₂ and p e^{−L} = p₁ e^{−L₁} + p₂ e^{−L₂}; more mass, and more above, is safe.
+    share = -np.expm1(-rest) / -math.expm1(-interval) * (1.0 + 16.0 * U)
+    upper = np.clip(share, 0.0, 1.0)
     first = int(cell.min())
     masses = np.zeros(int(cell.max()) - first + 2)
     np.add.at(masses, cell - first, law.masses * (1.0 - upper))
     np.add.at(masses, cell - first + 1, law.masses * upper)
-    return first, masses
+    return first, masses * (1.0 + (16.0 + 2.0 * cell.size) * U)
 
 
-def _floored(law: LossLaw, interval: float) -> tuple[int, np.ndarray]:
+def _floored(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Each loss rounded down: less P for the Q there is, a pair below."""
-    cell, _ = _cells(law, interval)
+    cell, _ = _cells(law, interval, up=False)
     first = int(cell.min())
-    return first, np.bincount(cell - first, weights=law.masses)
+    masses: FloatArray = np.bincount(cell - first, weights=law.masses)
+    return first, masses * (1.0 - 2.0 * cell.size * U)
 
 
-def _cells(law: LossLaw, interval: float) -> tuple[np.ndarray, np.ndarray]:
+def _cells(law: LossLaw, interval: float, *, up: bool) -> tuple[NDArray[np.int64], FloatArray]:
+    """The lattice point at or below each loss, and how far the loss lies above it.
+
+    Losses are moved to the safe side first, by more than the quotient and the remainder round.
+    """
     losses = law.law.values
-    cell = np.floor(losses / interval).astype(np.int64)
-    return cell, losses - cell * interval
+    slip = 16.0 * U * (np.abs(losses) + interval)
+    moved = losses + slip if up else losses - slip
+    cell = np.floor(moved / interval).astype(np.int64)
+    rest = moved - cell * interval
+    if not up:
+        return cell - (rest < 0.0), np.maximum(rest, 0.0)
+    over = rest > interval
+    return cell + over, np.maximum(np.where(over, rest - interval, rest), 0.0)
 
 
 def _module(name: str) -> ModuleType:

@@ -59,6 +59,10 @@ class Composed:
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclosure of the smallest ε at which all rounds together are (ε, δ)-DP.
 
+        Of two datasets that differ by the replacement of one user's input; n counts users who
+        follow the protocol and do not collude. The decomposition must bound the victim's inputs in
+        every round: docs/composition.md, section 1.
+
         Parameters
         ----------
         delta
