@@ -78,7 +78,7 @@ def _floored(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Each loss rounded down: less P for the Q there is, a pair below."""
     cell, _ = _cells(law, interval, up=False)
     first = int(cell.min())
-    masses: FloatArray = np.bincount(cell - first, weights=law.masses)
+    masses = np.bincount(cell - first, weights=law.masses).astype(np.float64)
     return first, masses * (1.0 - 2.0 * cell.size * U)
 
 
