@@ -20,15 +20,18 @@ test: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
 
-# Some 30 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
+# Some 300 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
-	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py
+	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py \
+	    tests/test_uncertain_entries.py tests/test_decomposition.py tests/test_inversion.py \
+	    tests/test_variation_ratio.py tests/test_domination.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
@@ -36,10 +39,12 @@ rulegraph: $(VENV)/.installed
 
 # The page of claims as the repository shows it, from a full reproduction.
 claims: reproduce
-	cp results/claims.md docs/claims.md
+	cp results/su2026/claims.md docs/claims.md
 
+# All but the page in each folder that says what goes there.
 clean:
-	rm -rf results figures .snakemake
+	find results figures -mindepth 1 ! -path results/README.md ! -path figures/README.md -delete
+	rm -rf .snakemake
 
 # Stamps: the environment is brought up to date when what it was made from changes.
 $(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip

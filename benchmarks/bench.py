@@ -23,7 +23,7 @@ import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
-from shufflebounds.files import written_whole
+from shufflebounds.experiments.files import written_whole
 
 COLUMNS = (
     "what",  # "growth" of the default engine with n, or a "rival" of it at the same n

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.drawing import METADATA, PAGE_WIDTH, THEME
-from shufflebounds.figures import PANEL_HEIGHT
-from shufflebounds.files import written_whole
+from shufflebounds.experiments.files import written_whole
+from shufflebounds.plotting.curves import PANEL_HEIGHT
+from shufflebounds.plotting.theme import METADATA, PAGE_WIDTH, THEME
 
 # Mechanism: color and marker.
 LOOKS = {

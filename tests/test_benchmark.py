@@ -20,6 +20,7 @@ import shufflebounds as sb
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import arrays
 import bench
 import conditional_binomial
 
@@ -161,3 +162,10 @@ def test_files_and_report(tiny, tmp_path):
     text = bench.report(tiny)
     assert text.index("over that at n") < text.index("Milliseconds")
     assert "nan" not in text.lower()
+
+
+def test_curves_by_array_and_by_loop_agree():
+    rows = arrays.measure(["10-RR", "clone"], (1.0,), [1000, 3000, 10_000], rounds=1)
+    assert [row.mechanism for row in rows] == ["10-RR", "clone"]
+    assert all(row.apart == 0 and row.widest <= 1e-4 for row in rows)
+    assert "10-RR" in arrays.report(rows, 3)

@@ -13,12 +13,19 @@ from hypothesis import given
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds import decomposition, joint_size
-from shufflebounds.baselines import blanket_bennett, blanket_hoeffding
-from shufflebounds.composition import Joint, Parallel, Subsampled, repeated
+from shufflebounds import decomposition
+from shufflebounds.bounds import blanket_bennett, blanket_hoeffding, blanket_loss
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.saddle import saddle
+from shufflebounds.randomizers import joint_size
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.composed import (
+    Joint,
+    Parallel,
+    Subsampled,
+    _inputs_are_alike,
+    repeated,
+)
 
 
 def matrix(randomizer):
@@ -350,7 +357,10 @@ def test_the_same_for_many_users(parts, n, eps):
 def test_the_same_for_the_baselines(baseline, parts, n, eps):
     """Of blankets, whose c is at most a and b: other c would count among the users to hide in."""
     blankets = [sb.Decomposition(p.a, p.b, np.minimum(p.c, np.minimum(p.a, p.b))) for p in parts]
-    found = [baseline.delta(pair, eps, n) for pair in at_distances(blankets)]
+    found = [
+        blanket_loss.delta_above(baseline.divergence, blanket_loss.specific(pair), eps, n)
+        for pair in at_distances(blankets)
+    ]
     assert all(less <= more * (1.0 + 1e-9) for less, more in itertools.pairwise(found))
 
 
@@ -406,6 +416,102 @@ def test_a_lopsided_part_may_be_worse_where_it_does_not_differ():
 def test_lopsided_parts_are_refused(compose):
     with pytest.raises(ValueError, match=r"^parts must have blankets that are their own mirror im"):
         compose(Lopsided())
+
+
+@dataclass(frozen=True)
+class Gossip(Randomizer):
+    """Reports that say little of 0 and 1, much of 2. Its blanket is that of 0 and 1 alone."""
+
+    eps0: float = math.log(16.0)
+
+    def matrix(self):
+        return np.array([[10.0, 9.0, 1.0], [9.0, 10.0, 1.0], [2.0, 2.0, 16.0]]) / 20.0
+
+    def blanket(self):
+        rows = self.matrix()
+        return sb.Decomposition(rows[0], rows[1], rows.min(axis=0), rel_err=1e-15)
+
+    def dataset_pairs(self):
+        return {"third": sb.Decomposition(*self.matrix(), rel_err=1e-15)}
+
+
+def test_a_third_value_that_is_shared_may_say_more():
+    """Why a blanket that is its own mirror image is not enough: exact values for three users."""
+    part, gossip = sb.KRR(2, 2.0).blanket(), Gossip()
+    assert gossip.blanket().is_symmetric()
+    third = gossip.matrix()[2]
+    shared = sb.Decomposition(third, third, gossip.matrix().min(axis=0), rel_err=1e-15)
+    below = exact(part.joint(shared), 0.5, 3).lower
+    assert below > 1.01 * exact(part.joint(gossip.blanket()), 0.5, 3).upper
+
+
+@pytest.mark.parametrize(
+    "compose",
+    [
+        lambda part: Joint([sb.KRR(3, 1.0), part]),
+        lambda part: Parallel([(0.5, sb.KRR(3, 1.0)), (0.5, part)]),
+        lambda part: repeated(part, 2),
+    ],
+)
+def test_parts_whose_inputs_differ_in_kind_are_refused(compose):
+    with pytest.raises(ValueError, match=r"^parts must have inputs any two of which are alike"):
+        compose(Gossip())
+
+
+@dataclass(frozen=True)
+class Homemade(Randomizer):
+    """3-ary randomized response by somebody who says nothing of its symmetry."""
+
+    eps0: float = 1.0
+
+    def matrix(self):
+        return sb.KRR(3, self.eps0).matrix()
+
+    def blanket(self):
+        return sb.KRR(3, self.eps0).blanket()
+
+    def dataset_pairs(self):
+        return sb.KRR(3, self.eps0).dataset_pairs()
+
+
+@dataclass(frozen=True)
+class Hidden(Randomizer):
+    """The same without a matrix."""
+
+    eps0: float = 1.0
+    blanket, dataset_pairs = Homemade.blanket, Homemade.dataset_pairs
+
+
+def test_a_matrix_may_show_that_inputs_are_alike():
+    assert_same(
+        repeated(Homemade(), 2).blanket(),
+        *(getattr(repeated(sb.KRR(3, 1.0), 2).blanket(), name) for name in "abc"),
+    )
+    with pytest.raises(ValueError, match=r"composable = True"):
+        repeated(Hidden(), 2)
+
+    class Sworn(Hidden):
+        composable = True
+
+    repeated(Sworn(), 2).blanket()
+
+
+@pytest.mark.parametrize("kind", [sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse])
+@pytest.mark.parametrize("size", [2, 3, 4, 6, 7])
+def test_mechanisms_over_a_domain_show_it(kind, size):
+    assert _inputs_are_alike(kind(1.5, size))
+    assert _inputs_are_alike(sb.KRR(size, 1.5))
+
+
+@pytest.mark.parametrize("z", [0.1, 0.25, 0.5])
+def test_a_value_between_says_less_of_laplace_reports(z):
+    """R(z)/c crosses R(0)/c once: its stop-loss transform over cells of the line lies below."""
+    eps0, y = 2.0, np.linspace(-12.0, 13.0, 500_001)
+    least = np.exp(-eps0 * np.maximum(np.abs(y), np.abs(1.0 - y)))
+    at_zero, at_z = (np.exp(-eps0 * np.abs(y - x)) for x in (0.0, z))
+    for level in np.linspace(1.0, math.exp(eps0), 40):
+        tails = [np.maximum(report - level * least, 0.0).sum() for report in (at_z, at_zero)]
+        assert tails[0] <= tails[1] * (1.0 + 1e-6) + 1e-6
 
 
 # Orders that theory demands, and two that it does not.

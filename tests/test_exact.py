@@ -193,6 +193,35 @@ def test_tiny_eps_keeps_its_digits():
         assert found.upper <= next_float(found.lower, 2)
 
 
+@pytest.mark.parametrize("n", [2, 25])
+@pytest.mark.parametrize("eps", [0.1, 0.4])
+def test_masses_of_very_different_size_for_many_users(n, eps):
+    """The residual then has nearly a thousand bits; sums over all histograms by mpmath."""
+    a, b, c = [0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [1e-250, 0.4, 1e-30]
+    found = exact(Decomposition(a, b, c), eps, n)
+    with mpmath.workdps(600):
+        masses = [mpmath.mpf(x) for x in c]
+        values = [
+            (mpmath.mpf(x) - mpmath.exp(eps) * mpmath.mpf(y)) / z
+            for x, y, z in zip(a, b, masses, strict=True)
+        ]
+        rest, total = 1 - sum(masses), mpmath.mpf(0)
+        for h in itertools.product(range(n + 1), repeat=3):
+            if sum(h) <= n:
+                ways = math.factorial(n)
+                for count in (*h, n - sum(h)):
+                    ways //= math.factorial(count)
+                weight = (
+                    ways
+                    * rest ** (n - sum(h))
+                    * mpmath.fprod(z**k for z, k in zip(masses, h, strict=True))
+                )
+                total += weight * max(0, mpmath.fdot(h, values))
+        truth = total / n
+        assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
+    assert found.upper <= next_float(found.lower, 2)
+
+
 def test_histogram_count():
     decomposition = Decomposition([0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.25, 0.25, 0.0])
     # Counts on the two components and elsewhere that sum to 4.

@@ -11,8 +11,8 @@ from scipy.linalg import hadamard
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
-from shufflebounds.randomizers import mechanism, mechanism_names
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR
+from shufflebounds.randomizers.registry import mechanism, mechanism_names
 
 UNARY = [sb.BLH, sb.RAPPOR, sb.OUE]
 OVER_DOMAINS = [*UNARY, sb.HadamardResponse]

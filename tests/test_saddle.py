@@ -356,3 +356,19 @@ def test_few_draws_that_matter_against_their_binomial_sum(mean, n):
     found = saddle(decomposition, eps, n, 1e-3)
     assert found.lower <= truth * (1 + mp.mpf("1e-12"))
     assert found.upper >= truth * (1 - mp.mpf("1e-12"))
+
+
+def test_a_power_that_is_all_error_counts_as_nothing(monkeypatch):
+    """A modulus above 1 by less than its error, so often multiplied that the bound overflows."""
+    from shufflebounds.divergence import series
+
+    off = 1e-3
+    monkeypatch.setattr(
+        series,
+        "characteristic",
+        lambda g, tilted, t: (np.full(t.shape, off + 0j), np.full(t.shape, off)),
+    )
+    g = law(KRR(k=10, eps0=4.0).blanket(), 1.0)
+    sums = mode_sums(g, tilt(g, 1.0), 400_000, 1e-6, np.array([0.0]))
+    # The truth is at most 1 in modulus.
+    assert abs(sums.density) + 1.0 <= sums.density_err <= 2.0

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-import config_check
+from shufflebounds.experiments.configuration import loading
+from shufflebounds.experiments.configuration.errors import ConfigError
+from shufflebounds.randomizers import registry
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -27,11 +30,13 @@ class Block(NamedTuple):
 BLOCKS = [Block(*match) for match in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.M | re.S)]
 (MECHANISM,) = (block.text for block in BLOCKS if "(Randomizer)" in block.text)
 
-# Finds the tutorial's mechanism as if its file were saved where the tutorial says.
+# Knows the tutorial's mechanism as if the registry had the line that the tutorial adds.
 COMMAND = """
 import sys
-from shufflebounds import randomizers
-randomizers.__path__.append(sys.argv[1])
+sys.path.append(sys.argv[1])
+from subset_selection import SubsetSelection
+from shufflebounds.randomizers import registry
+registry.register("subset_selection", SubsetSelection)
 from shufflebounds.cli import main
 main(sys.argv[2:], prog_name="shufflebounds")
 """
@@ -57,7 +62,7 @@ def words(text: str) -> list[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested():
-    assert {block.language for block in BLOCKS} == {"python", "text", "console", "yaml"}
+    assert {block.language for block in BLOCKS} == {"python", "text", "console", "yaml", "toml"}
     assert TEXT.count("```") == 2 * len(BLOCKS)
 
 
@@ -100,23 +105,33 @@ def test_the_commands_print_what_it_says(command, expected, tmp_path):
     assert_alike(done.stdout, expected)
 
 
-def test_the_lines_for_the_config_are_right(tmp_path, monkeypatch):
-    """Merged into config.yaml they pass its check, once the file is where it should be."""
-    from shufflebounds import randomizers
-
-    (tmp_path / "subset_selection.py").write_text(MECHANISM, encoding="utf-8")
-    monkeypatch.setattr(randomizers, "__path__", [*randomizers.__path__, str(tmp_path)])
+def test_the_lines_for_the_config_are_right(monkeypatch):
+    """Merged into the paper's file they pass its check, once the mechanism is registered."""
+    namespace = {"__name__": __name__}
+    exec(compile(MECHANISM, "docs/tutorial.md", "exec"), namespace)
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register("subset_selection", namespace["SubsetSelection"])
     (added,) = (block.text for block in BLOCKS if block.language == "yaml")
-    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8")
     for path, line in inserted(added):
         text = with_line(text, path, line)
-    config = yaml.safe_load(text)
-    config_check.check(config)
-    assert config["experiments"]["subset6"]["curves"] == config["experiments"]["krr10"]["curves"]
-    del sys.modules["shufflebounds.randomizers.subset_selection"]
-    monkeypatch.setattr(randomizers, "__path__", randomizers.__path__[:-1])
-    with pytest.raises(config_check.ConfigError, match="subset_selection"):
-        config_check.check(config)
+    paper = yaml.safe_load(text)
+    content = {"papers": ["su2026"], "su2026": paper}
+    loading.checked(content)
+    assert paper["experiments"]["subset6"]["curves"] == paper["experiments"]["krr10"]["curves"]
+    monkeypatch.setattr(registry, "_registered", {})
+    with pytest.raises(ConfigError, match="subset_selection"):
+        loading.checked(content)
+
+
+def test_the_entry_point_is_of_our_group():
+    (block,) = (block.text for block in BLOCKS if block.language == "toml")
+    points = tomllib.loads(block)["project"]["entry-points"]
+    assert points == {
+        registry.ENTRY_POINTS: {
+            "subset_selection": "my_package.subset_selection:SubsetSelection",
+        }
+    }
 
 
 def inserted(added: str) -> list[tuple[list[str], str]]:

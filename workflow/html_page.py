@@ -1,20 +1,24 @@
 """A Markdown page as one HTML file, which the report shows where it only offers Markdown and CSV.
 
-No Markdown but that of our own pages: headings, paragraphs, lists of one level and tables, and in
-their lines code, strong and emphasised text, links, ``<br>`` and ``$formulas$``. All else is text.
-Formulas become outlines: browsers know no TeX, and a report is read without a network.
+CommonMark with tables and ``$formulas$``, which become MathML: every browser sets it, without a
+network. Of raw HTML only ``<br>`` is markup, and of links only those to the web and within the
+page; all else is text.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
-from itertools import cycle
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import matplotlib.style
-from matplotlib.path import Path as Outline
-from matplotlib.textpath import TextPath
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from mdit_py_plugins.anchors import anchors_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 _TEMPLATE = """\
 <!DOCTYPE html>
@@ -34,7 +38,11 @@ th {{ border-bottom: 2px solid #888; }}
 td {{ border-bottom: 1px solid #ddd; }}
 tr:nth-child(even) td {{ background: #f6f6f6; }}
 a {{ color: #0059a8; }}
-svg {{ fill: currentColor; margin: 0.15em 0; overflow: visible; }}
+math {{
+  font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math;
+  font-size: 1.1em;
+}}
+td math {{ padding: 0.25em 0; }}
 </style>
 </head>
 <body>
@@ -43,107 +51,71 @@ svg {{ fill: currentColor; margin: 0.15em 0; overflow: visible; }}
 </html>
 """
 
-_INLINE = re.compile(
-    r"`(?P<code>[^`]+)`"
-    r"|\$(?P<formula>[^$]+)\$"
-    r"|\[(?P<text>[^\]]+)\]\((?P<url>(?:https?://|#)[^\s)]+)\)"
-    r"|\*\*(?P<strong>(?! )[^*]+(?<! ))\*\*"
-    r"|\*(?P<emphasis>(?! )[^*]+(?<! ))\*"
-    r"|(?P<line_break><br>)"
+_LINKS = ("https://", "http://", "#")
+
+# What formulas may be made of: nothing that links, runs or styles.
+_ELEMENTS = re.compile(
+    r"m(ath|enclose|frac|i|n|o|over|padded|phantom|root|row|space|sqrt|style|sub|subsup|sup|table|td"
+    r"|text|tr|under|underover)"
+)
+_ATTRIBUTES = re.compile(
+    r"accent|accentunder|columnalign|display|displaystyle|fence|form|largeop|linethickness|lspace"
+    r"|mathvariant|maxsize|minsize|movablelimits|rspace|scriptlevel|separator|stretchy|width"
 )
 
-_FORMULA_SIZE = 100  # units of an outline per em
-_STEPS = {
-    Outline.MOVETO: "M",
-    Outline.LINETO: "L",
-    Outline.CURVE3: "Q",
-    Outline.CURVE4: "C",
-    Outline.CLOSEPOLY: "Z",
-}
 
-
-@matplotlib.style.context(["default", {"mathtext.fontset": "stix"}])
 def page(markdown: str) -> str:
     """The HTML of a page, titled like its first heading. Equal pages give equal HTML.
 
-    Raises ValueError for a formula that Matplotlib cannot set.
+    Raises ValueError, naming it, for a formula that cannot be set.
     """
     # No line begins with a lone % sign.
-    blocks = re.split(r"\n{2,}", markdown.strip("\n").replace(" %", "\N{NO-BREAK SPACE}%"))
-    title = html.escape(blocks[0].lstrip("# "))
-    return _TEMPLATE.format(title=title, body="\n".join(map(_block, blocks)))
+    text = markdown.replace(" %", "\N{NO-BREAK SPACE}%")
+    parser = _parser()
+    tokens = parser.parse(text)
+    title = next((token.content for token in tokens if token.type == "inline"), "")
+    body = parser.renderer.render(tokens, parser.options, {})
+    return _TEMPLATE.format(title=html.escape(title), body=body.strip())
 
 
-def _block(block: str) -> str:
-    if heading := re.fullmatch(r"(#{1,6}) (.+)", block):
-        level, text = len(heading[1]), heading[2]
-        return f'<h{level} id="{html.escape(text)}">{_inline(text)}</h{level}>'
-    if block.startswith("|"):
-        return _table(block.splitlines())
-    if block.startswith("- "):
-        items = re.split(r"\n(?=- )", block)
-        return f"<ul>{''.join(f'<li>{_inline(item[2:])}</li>' for item in items)}</ul>"
-    return f"<p>{_inline(block)}</p>"
-
-
-def _table(lines: list[str]) -> str:
-    rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines]
-    header, _, *body = rows
-    return "\n".join(
-        ["<table>", _row("th", header), *(_row("td", row) for row in body), "</table>"]
+def _parser() -> MarkdownIt:
+    parser = (
+        MarkdownIt("commonmark", {"html": True}).enable("table").disable(["html_block", "image"])
     )
+    parser.use(anchors_plugin, max_level=6, slug_func=str)
+    parser.use(dollarmath_plugin, allow_labels=False, renderer=_formula)
+    parser.validateLink = lambda url: url.startswith(_LINKS)
+    parser.add_render_rule("html_inline", _tag)
+    parser.add_render_rule("link_open", _link)
+    return parser
 
 
-def _row(tag: str, cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{_inline(cell)}</{tag}>' for cell in cells)}</tr>"
+def _tag(_: RendererHTML, tokens: Sequence[Token], i: int, *__: Any) -> str:
+    return "<br>" if tokens[i].content == "<br>" else html.escape(tokens[i].content)
 
 
-def _inline(text: str) -> str:
-    parts, end = [], 0
-    for match in _INLINE.finditer(text):
-        parts += [html.escape(text[end : match.start()]), _marked(match)]
-        end = match.end()
-    return "".join([*parts, html.escape(text[end:])])
+def _link(renderer: RendererHTML, tokens: Sequence[Token], i: int, options: Any, env: Any) -> str:
+    if not str(tokens[i].attrGet("href")).startswith("#"):
+        # In a frame of the report a page elsewhere needs a window of its own.
+        tokens[i].attrSet("target", "_blank")
+        tokens[i].attrSet("rel", "noopener")
+    return renderer.renderToken(tokens, i, options, env)
 
 
-def _marked(match: re.Match[str]) -> str:
-    """One piece of marked text."""
-    content = match[match.lastgroup]
-    match match.lastgroup:
-        case "code":
-            return f"<code>{html.escape(content)}</code>"
-        case "formula":
-            return _formula(content)
-        case "url":
-            # In a frame of the report a page elsewhere needs a window of its own.
-            target = "" if content.startswith("#") else ' target="_blank" rel="noopener"'
-            return f'<a href="{html.escape(content)}"{target}>{_inline(match["text"])}</a>'
-        case "strong":
-            return f"<strong>{_inline(content)}</strong>"
-        case "emphasis":
-            return f"<em>{_inline(content)}</em>"
-        case _:
-            return "<br>"
-
-
-def _formula(tex: str) -> str:
+def _formula(tex: str, options: Mapping[str, Any]) -> str:
     # In lines of their own, as in most cells, fractions need not be small.
     legible = tex.replace(r"\frac", r"\dfrac")
-    outline = TextPath((0, 0), f"${legible}$", size=_FORMULA_SIZE)
-    box = outline.get_extents()
-    steps = (
-        _STEPS[code] + ("" if code == Outline.CLOSEPOLY else _coordinates(points))
-        for points, code in outline.iter_segments(simplify=False)
-    )
-    left, bottom, width, height = (round(number) for number in box.bounds)
-    return (
-        f'<svg role="img" aria-label="{html.escape(tex)}" '
-        f'viewBox="{left} {-bottom - height} {width} {height}" '
-        f'style="width:{width / _FORMULA_SIZE}em;height:{height / _FORMULA_SIZE}em;'
-        f'vertical-align:{bottom / _FORMULA_SIZE}em"><path d="{"".join(steps)}"/></svg>'
-    )
-
-
-def _coordinates(points: Iterable[float]) -> str:
-    """Of an outline, whose y goes up, in a picture, whose y goes down."""
-    return " ".join(str(round(number * sign)) for number, sign in zip(points, cycle((1, -1))))
+    display = "block" if options["display_mode"] else "inline"
+    try:
+        mathml = convert(legible, display=display)
+        elements = list(ET.fromstring(mathml).iter())
+    # The converter's own exceptions have no ancestor in common.
+    except Exception as error:
+        raise ValueError(f"the formula {tex!r} cannot be set: {type(error).__name__}") from None
+    for element in elements:
+        tag = element.tag.rpartition("}")[2]
+        if not (_ELEMENTS.fullmatch(tag) and all(map(_ATTRIBUTES.fullmatch, element.keys()))):
+            raise ValueError(f"the formula {tex!r} cannot be set: it holds more than mathematics")
+        if (element.text or "").startswith("\\"):
+            raise ValueError(f"the formula {tex!r} cannot be set: {element.text} is unknown")
+    return mathml

@@ -1,11 +1,11 @@
 """Which files of the library a job's result depends on.
 
 Snakemake sees changes in a job's script but not in what the script imports, so jobs list these
-files among their inputs. Dependencies come in two kinds:
-
-* a module depends on every module of the library that an import statement anywhere in it names;
-* ``shufflebounds.curves`` and ``specs`` pick mechanism, baseline and engine by name, so their
-  import statements say nothing of what one curve uses: `shufflebounds.curves.modules` says it.
+files among their inputs. A module depends on every module of the library that an import statement
+anywhere in it names. Some modules pick others by name, however: the registries, and what uses them.
+Their import statements say nothing of what one job uses, and are not followed; `of_curve` and
+`of_table` say it. The registries themselves are no inputs, or one more mechanism would rerun all:
+what they picked for a job, `definitions`, is one of its parameters.
 
 A package's ``__init__`` counts where it is imported by its own name, not on the way to a module
 inside: that of ``shufflebounds`` only repeats names that are defined elsewhere.
@@ -14,25 +14,127 @@ inside: that of ``shufflebounds`` only repeats names that are defined elsewhere.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
-from shufflebounds import curves, specs
+from shufflebounds.experiments.plan import Table
+from shufflebounds.experiments.specification import Specification
+from shufflebounds.randomizers.description import Description
+from shufflebounds.randomizers.registry import mechanism
 
 PACKAGE = "shufflebounds"
 SRC = Path(__file__).resolve().parents[1] / "src"
 
+# Modules that pick others by name.
+CHOOSERS = frozenset(
+    f"{PACKAGE}.{name}"
+    for name in (
+        "bounds.registry",
+        "divergence.engines",
+        "experiments.curve",
+        "experiments.plan",
+        "experiments.specification",
+        "papers.base",
+        "papers.registry",
+        "papers.su2026",
+        "protocols.single_message",
+        "randomizers.description",
+        "randomizers.registry",
+    )
+)
+# Of these, what only lists others by name.
+REGISTRIES = frozenset({f"{PACKAGE}.bounds.registry", f"{PACKAGE}.randomizers.registry"})
+# What every curve goes through.
+_CURVE = (
+    "_version",
+    "bounds.base",
+    "experiments.axis",
+    "experiments.curve",
+    "experiments.specification",
+    "experiments.storage",
+    "protocols.single_message",
+    "randomizers.description",
+    "setting",
+)
+# What every table goes through.
+_TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 
-def of_curve(spec: Mapping) -> list[Path]:
-    """Library files behind the curve of a spec, as `shufflebounds.curves.compute` takes it."""
-    return closure(curves.modules(spec))
+
+def of_curve(specification: Specification) -> list[Path]:
+    """Library files behind a curve."""
+    bound, reports = specification.bound, specification.reports
+    names = [*(f"{PACKAGE}.{name}" for name in _CURVE), bound.module]
+    if bound.knows_mechanism or reports.is_composed:
+        names += [
+            f"{PACKAGE}.randomizers.composed",
+            *_of_mechanisms([reports.mechanism]),
+        ]
+    if bound.is_divergence:
+        names.append(f"{PACKAGE}.divergence.{specification.numerics.engine}")
+    return closure(names)
+
+
+def of_table(table: Table) -> list[Path]:
+    """Library files behind a table."""
+    kind = table.kind
+    engine = [f"{PACKAGE}.divergence.{table.context.numerics.engine}"] * kind.uses_numerics
+    own = [*kind.modules, kind.compute.__module__, kind.page.__module__]
+    return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
+
+
+def of_claims(modules: Iterable[str]) -> list[Path]:
+    """Library files behind the verdicts on a paper's claims, given its own modules."""
+    return closure([*modules, f"{PACKAGE}.papers.claims_page", f"{PACKAGE}.experiments.curve"])
+
+
+def of_figures() -> list[Path]:
+    """Library files behind the figures of curves."""
+    return closure([f"{PACKAGE}.plotting.curves", f"{PACKAGE}.experiments.curve"])
+
+
+def of_drawn_table(table: Table) -> list[Path]:
+    """Library files behind the figure of a table."""
+    kind = table.kind
+    return closure([*_TABLE, *kind.draw_modules, kind.draw.__module__, f"{PACKAGE}.plotting.theme"])
+
+
+def of_pages() -> list[Path]:
+    """Library files behind the HTML of a page."""
+    return closure([f"{PACKAGE}.experiments.files"])
+
+
+def definitions(specification: Specification) -> str:
+    """What the registries picked for a curve: where its bound and its mechanisms are defined."""
+    picked = [f"{specification.bound.name} of {specification.bound.module}"]
+    if specification.bound.knows_mechanism or specification.reports.is_composed:
+        picked += _classes([specification.reports.mechanism])
+    return ", ".join(picked)
+
+
+def table_definitions(table: Table) -> str:
+    """What the registry picked for a table: where its mechanisms are defined."""
+    return ", ".join(_classes(table.mechanisms))
 
 
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
     return list(_closure(frozenset(names)))
+
+
+def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
+    """Modules of the mechanisms that occur; those of other packages have versions of their own."""
+    classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
+    modules = [found.__module__ for found in classes]
+    own = [module for module in modules if module.partition(".")[0] == PACKAGE]
+    return [f"{PACKAGE}.randomizers.description", *own]
+
+
+def _classes(descriptions: Iterable[Description]) -> list[str]:
+    """Where the classes of the mechanisms that occur are defined, sorted."""
+    classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
+    return sorted(f"{found.__module__}.{found.__qualname__}" for found in classes)
 
 
 @cache
@@ -43,12 +145,12 @@ def _closure(names: frozenset[str]) -> tuple[Path, ...]:
         if name not in found:
             found.add(name)
             waiting.extend(_imported(name))
-    return tuple(sorted(_file(name) for name in found))
+    return tuple(sorted(_file(name) for name in found - REGISTRIES))
 
 
 @cache
 def _imported(name: str) -> frozenset[str]:
-    if name in (curves.__name__, specs.__name__):
+    if name in CHOOSERS:
         return frozenset()
     file = _file(name)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]

@@ -1,38 +1,76 @@
 """What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
 
 from shufflebounds._version import __version__
-from shufflebounds.amplification import delta, epsilon
-from shufflebounds.clone import standard_clone
-from shufflebounds.composition import Joint, Parallel, Subsampled
+from shufflebounds.accounting.affordable import most_rounds
+from shufflebounds.accounting.calibration import fewest_users, largest_eps0
+from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.rounds import delta, epsilon
+from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.bounds.clones import standard_clone, stronger_clone
+from shufflebounds.bounds.metric import metric_variation_ratio
+from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.decomposition import Decomposition, parallel, subsample
-from shufflebounds.enclosure import Enclosure, PrecisionError
-from shufflebounds.planning import fewest_users, largest_eps0
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.blh import BLH
+from shufflebounds.randomizers.collision import Collision
+from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
+from shufflebounds.randomizers.duchi import Duchi
 from shufflebounds.randomizers.hadamard import HadamardResponse
+from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
+from shufflebounds.randomizers.local_hash import LocalHash
+from shufflebounds.randomizers.matrix import MatrixRandomizer
+from shufflebounds.randomizers.metric_laplace import MetricLaplace
 from shufflebounds.randomizers.oue import OUE
+from shufflebounds.randomizers.piecewise import Piecewise
+from shufflebounds.randomizers.privset import PrivSet
+from shufflebounds.randomizers.privunit import PrivUnit
 from shufflebounds.randomizers.rappor import RAPPOR
+from shufflebounds.randomizers.subset import Subset
 
 __all__ = [
     "BLH",
     "KRR",
     "OUE",
     "RAPPOR",
+    "Collision",
     "Decomposition",
+    "Duchi",
     "Enclosure",
+    "Enclosures",
+    "HadamardBlocks",
     "HadamardResponse",
     "Joint",
     "Laplace",
+    "LocalHash",
+    "MatrixRandomizer",
+    "MetricLaplace",
     "Parallel",
+    "Piecewise",
     "PrecisionError",
+    "PrivSet",
+    "PrivUnit",
+    "Randomizer",
     "Subsampled",
+    "Subset",
     "__version__",
+    "advantage",
+    "best_lower_epsilon",
+    "compose",
     "delta",
     "epsilon",
     "fewest_users",
     "largest_eps0",
+    "metric_variation_ratio",
+    "most_rounds",
     "parallel",
+    "profile",
     "standard_clone",
+    "stronger_clone",
     "subsample",
+    "variation_ratio",
+    "worst_epsilon",
 ]

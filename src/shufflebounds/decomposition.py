@@ -14,18 +14,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
-from shufflebounds.joint_size import LARGEST_JOINT, SMALLEST_MASS
+from shufflebounds.masses import SMALLEST_MASS, read_masses
+from shufflebounds.masses import FloatArray as FloatArray
 from shufflebounds.merging import merge_arrays, mirror_gap
+from shufflebounds.uncertainty import compounded, entry_error
 
-FloatArray = NDArray[np.float64]
+# Pairs of components that a step of a joint composition may have: up to 4 GB and a minute.
+LARGEST_JOINT = 25_000_000
 
 _U = 2.0**-53
+# Beyond, e^ε b overflows.
+_LARGEST_EPS = 700.0
 _SUM_TOLERANCE = 1e-9
 _EXCESS_TOLERANCE = 1e-12
 # A decomposition this close to its mirror image is taken for symmetric, at the price of counting
@@ -40,10 +45,11 @@ class Decomposition:
     Parameters
     ----------
     a, b, c
-        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1.
+        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1. Numbers
+        that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as much.
     rel_err
-        Every entry lies within this relative distance of the real number it stands for. 0 (the
-        default) says that the floats themselves are meant. Enclosures are widened by it.
+        The real number that an entry x stands for lies within ``rel_err`` x of it. 0 (the default)
+        says that the numbers themselves are meant. Enclosures are widened by it.
     inner, outer
         For a continuous randomizer that no finite list of components describes: decompositions
         whose divergence is never above (``inner``) or never below (``outer``) that of the
@@ -52,7 +58,8 @@ class Decomposition:
     Raises
     ------
     ValueError
-        For arrays that are no probability masses, naming the array.
+        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), and ends that
+        are no decompositions, naming the field.
 
     """
 
@@ -64,8 +71,11 @@ class Decomposition:
     outer: Decomposition | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        rounded = False
         for name in "abc":
-            object.__setattr__(self, name, _masses(name, getattr(self, name)))
+            masses, inexact = read_masses(name, getattr(self, name))
+            object.__setattr__(self, name, masses)
+            rounded = rounded or inexact
         if not self.a.shape == self.b.shape == self.c.shape:
             raise ValueError(
                 "a, b and c must have one entry per component, got "
@@ -77,11 +87,14 @@ class Decomposition:
         excess = math.fsum([-1.0, *self.c.tolist()])
         if excess > _EXCESS_TOLERANCE:
             raise ValueError(f"c must sum to at most 1, got {1.0 + excess!r}")
-        # A sum above 1 can only be rounding; own up to it as uncertainty of the entries.
-        rel_err = max(validation.finite("rel_err", self.rel_err), 2.0 * max(excess, 0.0))
-        if not 0.0 <= rel_err < 1e-3:
-            raise ValueError(f"rel_err must be a number in [0, 0.001), got {self.rel_err!r}")
-        object.__setattr__(self, "rel_err", rel_err)
+        object.__setattr__(self, "rel_err", entry_error(self.rel_err, rounded, excess))
+        for name in ("inner", "outer"):
+            if getattr(self, name) is not None:
+                require(name, getattr(self, name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies are constructed anew, since those of arrays could be written to."""
+        return type(self), (self.a, self.b, self.c, self.rel_err, self.inner, self.outer)
 
     def __len__(self) -> int:
         return self.a.size
@@ -108,13 +121,18 @@ class Decomposition:
 
         Definition 9 of the paper: (a − e^ε b)/c with probability c on components with c > 0, and 0
         with the residual probability. Both arrays have shape (J,) or, where there is a residual,
-        (J + 1,).
+        (J + 1,). Values beyond the range of floats are infinite. Raises ValueError for ε > 700.
         """
         eps = validation.eps(eps)
+        if eps > _LARGEST_EPS:
+            raise ValueError(
+                f"eps must be at most {_LARGEST_EPS:g} for values in floats, got {eps!r}"
+            )
         positive = self.c > 0.0
         a, b, c = self.a[positive], self.b[positive], self.c[positive]
         # a − e^ε b would cancel at small ε₀.
-        values = ((a - b) - math.expm1(eps) * b) / c
+        with np.errstate(over="ignore"):
+            values = ((a - b) - math.expm1(eps) * b) / c
         if self.residual == 0.0:
             return values, c
         return np.append(values, 0.0), np.append(c, self.residual)
@@ -160,9 +178,14 @@ class Decomposition:
         merged = self.merge()
         if not self.is_symmetric():
             return merged.bounds(), merged.swap().bounds()
-        # Twice, for the product of the two uncertainties.
+        # Twice, as a gap is told relatively to the larger of two entries.
         inner, outer = (
-            replace(end, rel_err=end.rel_err + 2.0 * self.asymmetry, inner=None, outer=None)
+            replace(
+                end,
+                rel_err=compounded(end.rel_err, 2.0 * self.asymmetry),
+                inner=None,
+                outer=None,
+            )
             for end in merged.bounds()
         )
         return ((inner, inner if merged.is_finite() else outer),)
@@ -180,7 +203,7 @@ class Decomposition:
         merged = merge_arrays(self.a, self.b, self.c)
         return Decomposition(
             *merged[:3],
-            (1.0 + self.rel_err) * (1.0 + merged[3]) - 1.0,
+            compounded(self.rel_err, merged[3]),
             self.inner and self.inner.merge(),
             self.outer and self.outer.merge(),
         )
@@ -197,9 +220,11 @@ class Decomposition:
                 f"a joint of {len(self)} by {len(other)} components is too large; "
                 f"at most {LARGEST_JOINT} pairs are allowed"
             )
-        arrays = [_outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"]
-        rel_err = (1.0 + self.rel_err) * (1.0 + other.rel_err) - 1.0 + 4.0 * _U
-        product = Decomposition(*arrays, rel_err).merge()
+        a, b, c = (
+            _outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"
+        )
+        rel_err = compounded(self.rel_err, other.rel_err, _U)
+        product = Decomposition(a, b, c, rel_err).merge()
         return replace(
             product,
             inner=_bound_product(self, other, "inner"),
@@ -214,7 +239,7 @@ def require(name: str, value: object) -> Decomposition:
     return value
 
 
-def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
+def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
     """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
 
     `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
@@ -222,13 +247,13 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
     """
     parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
-    parts = [(weight, require("part", part)) for weight, part in parts]
+    parts = [(float(weight), require("part", part)) for weight, part in parts]
     # Divided by their sum, lest Σc come out above 1 by more than a rounding.
-    parts = [(float(weight) / total, part) for weight, part in parts if weight > 0.0]
+    parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
 
     def mixed(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
-        arrays = (
+        a, b, c = (
             np.concatenate(
                 [
                     _outer_product(name, np.array([weight]), getattr(part, name))
@@ -237,41 +262,25 @@ def parallel(parts: Iterable[tuple[float, Decomposition]]) -> Decomposition:
             )
             for name in "abc"
         )
-        rel_err = max(part.rel_err for _, part in chosen) + 4.0 * _U + abs(total - 1.0)
-        return Decomposition(*arrays, rel_err).merge()
+        # Three roundings make a product and a weight, that of the total is the fourth, and a weight
+        # itself may have been rounded.
+        rel_err = compounded(
+            max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
+        )
+        return Decomposition(a, b, c, rel_err).merge()
 
-    ends = {
-        end: mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
+    inner, outer = (
+        mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
         for end in ("inner", "outer")
-    }
-    return replace(mixed(None), **ends)
+    )
+    return replace(mixed(None), inner=inner, outer=outer)
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
     """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
-    rate = validation.probability("rate", rate)
+    validation.probability("rate", rate)
     absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
-    return parallel([(rate, decomposition), (1.0 - rate, absent)])
-
-
-def _masses(name: str, values: ArrayLike) -> FloatArray:
-    """A read-only float64 copy of a mass array; ValueError where it is none."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, got {values!r}") from None
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"{name} must be a one-dimensional, non-empty array, got shape {array.shape}"
-        )
-    wrong = array[~(np.isfinite(array) & (array >= 0.0))]
-    if wrong.size:
-        raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
-    tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
-    if tiny.size:
-        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
-    array.flags.writeable = False
-    return array
+    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])
 
 
 def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:

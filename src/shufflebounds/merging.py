@@ -47,7 +47,8 @@ def merge_arrays(
         spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
     # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
     rounding = (6.0 + float(np.bincount(label).max())) * _U
-    return sums[0], sums[1], sums[2], spread + rounding
+    # NumPy's stubs have bincount count, whether there are weights or not.
+    return sums[0], sums[1], sums[2], spread + rounding  # type: ignore[return-value]
 
 
 def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
@@ -55,12 +56,19 @@ def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
 
     Infinite where a component has no counterpart.
     """
-    here, there = np.stack([a, b, c]), np.stack([b, a, c])
+    return component_gap(np.stack([a, b, c]), np.stack([b, a, c]))
+
+
+def component_gap(here: FloatArray, there: FloatArray) -> float:
+    """Largest relative difference between merged components (a, b, c), shape (3, J), of two lists.
+
+    Infinite where a component has no counterpart.
+    """
     label = ratio_labels(*np.concatenate([here, there], axis=1))
-    mine, mirrored = label[: a.size], label[a.size :]
-    if not np.array_equal(np.sort(mine), np.sort(mirrored)):
+    mine, others = label[: here.shape[1]], label[here.shape[1] :]
+    if not np.array_equal(np.sort(mine), np.sort(others)):
         return math.inf
-    here, there = here[:, np.argsort(mine)], there[:, np.argsort(mirrored)]
+    here, there = here[:, np.argsort(mine)], there[:, np.argsort(others)]
     largest = np.maximum(here, there)
     gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
     return float(gap.max())

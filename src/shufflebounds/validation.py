@@ -1,13 +1,16 @@
 """Checks of arguments at the border: one sentence with the name, the value and what is allowed.
 
-Everything behind the border may then assume finite floats and honest integers.
+Everything behind the border may then assume finite floats and honest integers. A number that is
+no float, such as Fraction(1, 3), is not rounded in silence: it is refused, or its neighbours told.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from numbers import Integral, Real
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any
 
 # e^ε₀ and its powers must stay far from the end of the double range.
 MAX_EPS0 = 300.0
@@ -16,6 +19,7 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 # Where the engine was tested: beyond, its own rounding takes over.
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
+MAX_ROUNDS = 10**6
 
 _SUM_TOLERANCE = 1e-12
 
@@ -24,22 +28,38 @@ def finite(name: str, value: object) -> float:
     """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
     if not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    return _exact(name, value)
 
 
 def eps0(value: object, name: str = "eps0") -> float:
     """A local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
-    return _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, f"0 < {name} <= {MAX_EPS0:g}")
+    allowed = f"0 < {name} <= {MAX_EPS0:g}"
+    _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, allowed)
+    return _exact(name, value)
 
 
 def eps(value: object) -> float:
-    """A privacy loss ε ≥ 0 (natural log)."""
-    return _within("eps", value, _number(value) >= 0.0, "eps >= 0")
+    """A privacy loss ε ≥ 0 (natural log) that is a float."""
+    eps_between(value)
+    return _exact("eps", value)
+
+
+def eps_between(value: object) -> tuple[float, float]:
+    """The floats next to a privacy loss ε ≥ 0 on either side, both the same if it is a float."""
+    _within("eps", value, _number(value) >= 0.0, "eps >= 0")
+    return _between(value)
 
 
 def delta(value: object) -> float:
-    """A target δ, 10⁻³⁰⁰ ≤ δ < 1."""
-    return _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    """A target δ, 10⁻³⁰⁰ ≤ δ < 1, that is a float."""
+    delta_between(value)
+    return _exact("delta", value)
+
+
+def delta_between(value: object) -> tuple[float, float]:
+    """The floats next to a target δ on either side, both the same if it is a float."""
+    _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    return _between(value)
 
 
 def rtol(value: object) -> float:
@@ -49,14 +69,24 @@ def rtol(value: object) -> float:
 
 def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵."""
-    if whole("n", value, minimum=1) > MAX_USERS:
+    count = whole("n", value, minimum=1)
+    if count > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
-    return int(value)
+    return count
 
 
 def probability(name: str, value: object) -> float:
-    """A probability, 0 and 1 included."""
-    return _within(name, value, 0.0 <= _number(value) <= 1.0, f"0 <= {name} <= 1")
+    """The float nearest to a probability, 0 and 1 included; 0 for 0 only."""
+    nearest = _number(value)
+    holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
+    return _within(name, value, holds, f"0 <= {name} <= 1")
+
+
+def fraction(value: float | Rational) -> Fraction:
+    """A finite number, as it is."""
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(*value.as_integer_ratio())
 
 
 def weights(values: Collection[object]) -> float:
@@ -69,7 +99,7 @@ def weights(values: Collection[object]) -> float:
 
 def pairs(name: str, values: object, what: str) -> list[tuple]:
     """A list of tuples of two."""
-    listed = list(values) if isinstance(values, Iterable) else [values]
+    listed: list[Any] = list(values) if isinstance(values, Iterable) else [values]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
         raise ValueError(f"{name} must be pairs {what}, got {values!r}")
     return listed
@@ -77,9 +107,9 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and value > maximum:
+    if maximum is not None and int(value) > maximum:
         raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
     return int(value)
 
@@ -100,7 +130,26 @@ def _number(value: object) -> float:
         return math.inf
 
 
-def _within(name: str, value: object, holds: bool, allowed: str) -> float:
+def _exact(name: str, value: Any) -> float:
+    """A finite number as a float; ValueError where that would round it."""
+    low, high = _between(value)
+    if low < high:
+        raise ValueError(f"{name} must be a number that a float holds exactly, got {value!r}")
+    return low
+
+
+def _between(value: Any) -> tuple[float, float]:
+    if isinstance(value, Integral):
+        value = int(value)  # NumPy's would be rounded before they are compared
+    nearest = float(value)
+    if nearest == value:
+        return nearest, nearest
+    if nearest < value:
+        return nearest, math.nextafter(nearest, math.inf)
+    return math.nextafter(nearest, -math.inf), nearest
+
+
+def _within(name: str, value: Any, holds: bool, allowed: str) -> float:
     if not holds or not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

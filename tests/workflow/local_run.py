@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from test_pipeline import Checkout
+from test_pipeline import CONFIG, Checkout
 
-FIGURE = "figures/fig.pdf"
+FIGURE = "figures/su2026/fig.pdf"
 
 
 def make_checkout(path: Path) -> Checkout:
     checkout = Checkout.make(path)
-    checkout.edit("config.yaml", "experiments: [krr10, blh]", "experiments: [krr10]")
+    checkout.edit(CONFIG, "experiments: [krr10, blh]", "experiments: [krr10]")
     return checkout
 
 
 def results(checkout: Checkout) -> dict[str, bytes]:
     """The content of every curve and figure, by path."""
-    files = [*checkout.path.glob("results/curves/**/*.csv"), *checkout.path.glob("figures/*")]
+    files = [*checkout.path.glob("results/*/curves/**/*.csv"), *checkout.path.glob("figures/*/*")]
     return {path.relative_to(checkout.path).as_posix(): path.read_bytes() for path in files}

@@ -3,22 +3,29 @@
 import shutil
 from pathlib import Path
 
-from test_pipeline import Checkout
+from test_pipeline import CONFIG, Checkout
 
-MORE = """
-distributions:
-  fig8: {caption: A distribution., title: L, mechanism: krr10, eps0: 1.0, eps: 0.1}
-hierarchy: {mechanisms: [krr10], eps0: [0.5], n: [100]}
+FIGURE = """
+  fig8: {title: L, caption: A distribution., table: fig8}
+"""
+TABLES = """
+tables:
+  fig8: {kind: amplification_variable, mechanism: krr10, eps0: 1.0, eps: 0.1}
+  hierarchy: {kind: hierarchy, mechanisms: [krr10], eps0: [0.5], n: [100], delta: 1.0e-6}
 """
 
 
 def make_checkout(path: Path) -> Checkout:
     checkout = Checkout.make(path)
-    config = path / "config.yaml"
+    checkout.edit("config.yaml", "[su2026, other]", "[su2026]")
     # Five curves do.
-    few = config.read_text(encoding="utf-8").replace("[bennett, clone, upper", "[clone, upper")
-    few = few.replace("curves: [clone, upper, lower, joint2]", "curves: [clone, upper, joint2]")
-    config.write_text(few + MORE, encoding="utf-8")
+    checkout.edit(
+        CONFIG, "curves: [bennett, clone, upper, lower, joint2]", "curves: [clone, upper, joint2]"
+    )
+    file = path / CONFIG
+    text = file.read_text(encoding="utf-8").replace("[bennett, clone, upper]", "[clone, upper]")
+    text = text.replace("\nfigures:\n", f"\nfigures:{FIGURE}")
+    file.write_text(text + TABLES, encoding="utf-8")
     return checkout
 
 
@@ -30,10 +37,9 @@ def copy(checkout: Checkout, path: Path, *left_out: str) -> Checkout:
 
 def results(checkout: Checkout) -> dict[str, bytes]:
     """The content of every result but logs and run times, by path."""
-    folders = ("results/curves", "results/distributions", "results/tables", "figures")
     return {
         path.relative_to(checkout.path).as_posix(): path.read_bytes()
-        for folder in folders
+        for folder in ("results", "figures")
         for path in (checkout.path / folder).rglob("[!.]*")
-        if path.is_file()
+        if path.is_file() and not {"logs", "benchmarks"} & set(path.parts)
     }

@@ -2,14 +2,19 @@
 
 import os
 import re
+import shutil
 import stat
+import subprocess
 import tomllib
 import xml.etree.ElementTree as ET
 
+import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from test_pipeline import ROOT, Checkout
+
+from shufflebounds.experiments import curve, storage
 
 # Enough of conda for a dry run.
 CONDA = """\
@@ -108,10 +113,29 @@ def drawn() -> set[tuple[str, str]]:
 def test_the_picture_of_the_workflow_is_current(tmp_path):
     """If this fails: make rulegraph."""
     checkout = Checkout.make(tmp_path / "checkout")
-    (checkout.path / "config.yaml").write_text(text("config.yaml"), encoding="utf-8")
+    shutil.copy(ROOT / "config.yaml", checkout.path)
+    shutil.copytree(ROOT / "config", checkout.path / "config", dirs_exist_ok=True)
     run = checkout.snakemake("--rulegraph", "dot")
     assert run.returncode == 0, run.stderr
     labels = dict(re.findall(r'(\d+)\[label = "(\w+)"', run.stdout))
     edges = re.findall(r"(\d+) -> (\d+)", run.stdout)
     assert {(labels[source], labels[target]) for source, target in edges} == drawn()
     assert len(labels) == len({name for edge in drawn() for name in edge})
+
+
+def test_cleaning_leaves_the_pages_of_the_folders(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for folder in ("results", "figures"):
+        (tmp_path / folder / "su2026" / "logs").mkdir(parents=True)
+        (tmp_path / folder / "su2026" / "logs" / "README.md").touch()
+        shutil.copy(ROOT / folder / "README.md", tmp_path / folder)
+    (tmp_path / ".snakemake").mkdir()
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert left == {"Makefile", "figures", "figures/README.md", "results", "results/README.md"}
+
+
+@pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+def test_every_column_of_a_curve_is_explained(quantity):
+    explained = set(re.findall(r"`(\w+)`", text("results/README.md")))
+    assert {*curve.columns(quantity), storage.CHECKSUM} <= explained

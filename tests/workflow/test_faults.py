@@ -14,8 +14,12 @@ from pathlib import Path
 
 import pytest
 from small_run import copy, make_checkout, results
+from test_pipeline import CONFIG
 
-UPPER = "results/curves/krr10/low/upper.csv"
+from shufflebounds.experiments import curve
+
+UPPER = "results/su2026/curves/krr10/low/upper.csv"
+FIGURE = "figures/su2026/fig.png"
 SECONDS = 300.0  # after which something hangs, however busy the machine
 
 pytestmark = pytest.mark.skipif(
@@ -108,14 +112,13 @@ def kill_often(undisturbed, folder, seed):
         unlock(checkout, first=kills == 1)
         # Whatever is there is whole.
         assert results(checkout).items() <= wanted.items()
-    # Of a distribution only its figure is asked for, and that may be there already.
-    complete(checkout, "all", "results/distributions/fig8.csv")
+    complete(checkout)
     assert results(checkout) == wanted
 
 
 def seconds(checkout):
     """Run times of the jobs."""
-    for path in checkout.path.glob("results/benchmarks/**/*.tsv"):
+    for path in checkout.path.glob("results/*/benchmarks/**/*.tsv"):
         yield float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
 
 
@@ -139,7 +142,7 @@ def unlock(checkout, first):
 def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
     wanted = results(undisturbed)
     curves = sorted(path for path in wanted if "curves" in path)
-    remove(checkout, [*curves[:3], "figures/fig.png"])
+    remove(checkout, [*curves[:3], FIGURE])
     run = start(checkout, "--cores", "1")
     try:
         os.kill(wait_for_job(checkout, run), signal.SIGKILL)
@@ -162,7 +165,8 @@ def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
 
 
 def test_a_second_run_is_told_of_the_first_and_does_it_no_harm(undisturbed, checkout):
-    remove(checkout, [UPPER])
+    # Enough to do for the second to come while the first is at it.
+    remove(checkout, results(undisturbed))
     first = start(checkout, "--cores", "1")
     try:
         assert wait_for_job(checkout, first)
@@ -198,10 +202,10 @@ def remount(path, options):
 def test_a_full_disk_is_told_and_costs_no_finished_curve(undisturbed, checkout):
     """Room for some of the figure's curves: a file takes a page of 4 kB, however short it is."""
     wanted = results(undisturbed)
-    remove(checkout, ["figures/fig.png"])
+    remove(checkout, [FIGURE])
     disk = checkout.path / "results"
     with mounted(disk, "-t", "tmpfs", "-o", "size=24k", "none"):
-        run = checkout.snakemake("--cores", "1", "figures/fig.png")
+        run = checkout.snakemake("--cores", "1", FIGURE)
         assert run.returncode == 1
         assert "No space left on device" in run.stderr
         assert "Traceback" not in run.stdout + run.stderr
@@ -212,17 +216,17 @@ def test_a_full_disk_is_told_and_costs_no_finished_curve(undisturbed, checkout):
 
         times = {path: (checkout.path / path).stat().st_mtime_ns for path in finished}
         remount(disk, "size=10m")
-        complete(checkout, "figures/fig.png")
+        complete(checkout, FIGURE)
         assert {path: (checkout.path / path).stat().st_mtime_ns for path in finished} == times
         after = results(checkout)
         assert len(after) > len(finished)
         assert after.items() <= wanted.items()
-        assert "figures/fig.png" in after
+        assert FIGURE in after
 
 
 def test_a_full_disk_is_told_by_the_job_itself(checkout):
     """Where even its log takes no word."""
-    disk = checkout.path / "results/curves/krr10"
+    disk = checkout.path / "results/su2026/curves/krr10"
     with mounted(disk, "-t", "tmpfs", "-o", "size=4k", "none"):
         (disk / "full").write_bytes(bytes(4096))
         run = checkout.snakemake("--cores", "1", UPPER)
@@ -247,7 +251,7 @@ def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout
 def test_a_file_where_a_folder_should_be_stops_a_run_before_its_first_job(tmp_path):
     checkout = make_checkout(tmp_path / "checkout")
     (checkout.path / "figures").write_text("", encoding="utf-8")
-    run = checkout.snakemake("--cores", "1", "figures/fig.png")
+    run = checkout.snakemake("--cores", "1", FIGURE)
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == "figures cannot be written to, so nothing was run"
     assert "Traceback" not in run.stdout + run.stderr
@@ -257,16 +261,20 @@ def test_a_file_where_a_folder_should_be_stops_a_run_before_its_first_job(tmp_pa
 
 
 def test_a_curve_out_of_reach_says_so_on_the_screen(checkout):
-    checkout.edit("config.yaml", "blh: {type: blh}", "blh: {type: laplace, cells: 12}")
+    checkout.edit(CONFIG, "blh: {type: blh}", "blh: {type: laplace, cells: 12}")
     checkout.edit("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-9")
-    path = "results/curves/blh/low/upper.csv"
+    path = "results/su2026/curves/blh/low/upper.csv"
     run = checkout.snakemake("--cores", "1", path)
-    assert run.returncode == 1
-    log = (checkout.path / "results/logs/curves/blh/low/upper.log").read_text(encoding="utf-8")
-    sentence, note = log.splitlines()
-    assert "is known only to lie in" in sentence
-    assert "rtol = 1e-09 was asked for" in sentence
-    assert note == "in curve blh/low/upper at n = 100"
-    assert sentence in run.stderr
-    assert note in run.stderr
-    assert not (checkout.path / path).exists()
+    assert run.returncode == 0
+    log = "results/su2026/logs/curves/blh/low/upper.log"
+    sentences = (checkout.path / log).read_text("utf-8").splitlines()
+    assert len(sentences) == 3
+    for n, sentence in zip((100, 316, 1000), sentences, strict=True):
+        assert sentence.startswith(f"blh/low/upper at n = {n} is left empty: epsilon at delta")
+        assert "is known only to lie in" in sentence
+        assert sentence.endswith(
+            "rtol = 1e-09 was asked for; more cells or a larger rtol would help"
+        )
+    assert f"blh/low/upper: 3 of 3 points are left empty; {log} says why" in run.stderr
+    table = curve.read(checkout.path / path)
+    assert table[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)

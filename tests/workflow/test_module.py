@@ -6,9 +6,10 @@ import re
 import pytest
 import yaml
 from test_pipeline import Checkout
-from whole_run import CURVES, FIGURES, OUTPUTS, config, made, write_config
+from whole_run import CURVES, FIGURES, LATEX, OUTPUTS, config, made, write_config
 
 PREFIX = "bounds"
+TABLES = "results/su2026/tables"
 
 SNAKEFILE = f"""\
 configfile: "config.yaml"
@@ -30,7 +31,7 @@ rule summary:
     default_target: True
     input:
         rules.sb_all.input,
-        claims="{PREFIX}/results/claims.csv",
+        claims="{PREFIX}/results/su2026/claims.csv",
     output:
         "summary.txt",
     shell:
@@ -80,7 +81,7 @@ def test_everything_lands_below_the_prefix(importer):
 
 
 def test_results_are_those_of_a_run_of_its_own(importer, whole):
-    for output in CURVES | FIGURES | {"results/tables/hierarchy.csv", "results/tables/table1.html"}:
+    for output in CURVES | FIGURES | LATEX | {f"{TABLES}/hierarchy.csv", f"{TABLES}/table1.html"}:
         assert (importer.path / PREFIX / output).read_bytes() == (whole.path / output).read_bytes()
 
 
@@ -91,30 +92,35 @@ def test_a_second_run_does_nothing(importer):
 
 
 def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
-    module = importer.path / "vendor/shufflebounds/src/shufflebounds/distribution.py"
+    module = (
+        importer.path
+        / "vendor/shufflebounds/src/shufflebounds/papers/su2026/amplification_variable.py"
+    )
     kept = module.read_bytes()
     module.write_bytes(kept + b"# edited\n")
     try:
         pending = importer.pending()
     finally:
         module.write_bytes(kept)
-    law = ("results/distributions/cdf.csv", "figures/cdf.pdf", "figures/cdf.png")
+    law = {f"{TABLES}/law.{kind}" for kind in ("csv", "md", "tex", "html")}
+    law |= {f"figures/su2026/cdf.{kind}" for kind in ("pdf", "png")}
     assert pending == {*(f"{PREFIX}/{path}" for path in law), "summary.txt"}
 
 
 def test_a_caption_is_no_reason_to_rerun(importer, settings):
-    settings["shufflebounds"]["figures"]["fig"]["caption"] = "Another."
+    settings["shufflebounds"]["su2026"]["figures"]["fig"]["caption"] = "Another."
     write_config(importer.path / "config.yaml", settings)
     assert importer.pending() == set()
 
 
 def test_a_mistake_is_told_in_one_sentence(importer, settings):
-    settings["shufflebounds"]["delta"] = 2.0
+    settings["shufflebounds"]["su2026"]["setting"] = {"delta": 2.0}
     write_config(importer.path / "config.yaml", settings)
     run = importer.snakemake("--dry-run")
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == (
-        "config.yaml: delta is 2.0; it must be a number >= 1e-300 and < 1"
+        "the configuration of the module, su2026: setting.delta is 2.0; "
+        "it must be a number >= 1e-300 and < 1, or {over_n: c} for δ = c/n with c > 0"
     )
     assert "Traceback" not in run.stderr
 
@@ -128,12 +134,13 @@ def test_the_importers_report_shows_it_with_captions(importer):
     assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES
     assert all(path.startswith(f"{PREFIX}/") for path in results)
     assert all(result["caption"] for result in results.values())
-    assert "A law." in results[f"{PREFIX}/figures/cdf.png"]["caption"]
+    assert "A law." in results[f"{PREFIX}/figures/su2026/cdf.png"]["caption"]
 
 
 def test_two_of_it_have_prefixes_of_their_own(tmp_path):
-    importer = Checkout(tmp_path / "importer")
-    write_importer(importer, {"first": config(), "second": {**config(), "delta": 1.0e-5}})
+    importer, second = Checkout(tmp_path / "importer"), config()
+    second["su2026"]["setting"] = {"delta": 1.0e-5}
+    write_importer(importer, {"first": config(), "second": second})
     modules = (
         f'module {name}:\n    snakefile: "vendor/shufflebounds/Snakefile"\n'
         f'    config: config["{name}"]\n    prefix: "{name}"\n'

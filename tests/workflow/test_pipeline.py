@@ -13,14 +13,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TINY = ROOT / "tests" / "workflow" / "tiny"
 PARTS = ("Snakefile", "environment.yml", "profiles", "src", "workflow")
+CONFIG = "config/su2026.yaml"
 
-KRR = {f"results/curves/krr10/low/{curve}.csv" for curve in ("upper", "lower", "joint2")}
-BLH = {"results/curves/blh/low/upper.csv"}
-CLONES = {f"results/curves/{experiment}/low/clone.csv" for experiment in ("krr10", "blh")}
-BENNETT = {f"results/curves/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
-FIGURES = {"figures/fig.pdf", "figures/fig.png"}
-EVERYTHING = KRR | BLH | CLONES | BENNETT | FIGURES
+CURVES = "results/su2026/curves"
+KRR = {f"{CURVES}/krr10/low/{curve}.csv" for curve in ("upper", "lower", "joint2")}
+BLH = {f"{CURVES}/blh/low/upper.csv"}
+CLONES = {f"{CURVES}/{experiment}/low/clone.csv" for experiment in ("krr10", "blh")}
+BENNETT = {f"{CURVES}/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
+KRR_BENNETT = {f"{CURVES}/krr10/low/bennett.csv"}
+FIGURES = {"figures/su2026/fig.pdf", "figures/su2026/fig.png"}
+PAPER = KRR | BLH | CLONES | BENNETT | FIGURES
+OTHER = {"results/other/curves/krr3/any/upper.csv"}
+EVERYTHING = PAPER | OTHER
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Checkout:
         for part in PARTS:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, path / part)
-        shutil.copy(ROOT / "tests" / "tiny_config.yaml", path / "config.yaml")
+        shutil.copytree(TINY, path, dirs_exist_ok=True)
         return Checkout(path)
 
     def snakemake(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -56,6 +62,12 @@ class Checkout:
         header, *rows = (line.split("\t") for line in done.stdout.splitlines())
         table = [dict(zip(header, row, strict=True)) for row in rows]
         return {row["output_file"] for row in table if row["plan"] == "update pending"}
+
+    def jobs(self, *arguments: str) -> list[str]:
+        """What Snakemake says of each job that it would run, sorted."""
+        done = self.snakemake("--dry-run", *arguments)
+        assert done.returncode == 0, done.stderr
+        return sorted(re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, re.MULTILINE))
 
     def edit(self, name: str, old: str, new: str) -> None:
         file = self.path / name
@@ -82,7 +94,7 @@ def checkout(finished):
     """The finished checkout; what a test edits is put back afterwards."""
     kept = {
         path: path.read_bytes()
-        for part in (*PARTS, "config.yaml")
+        for part in (*PARTS, "config.yaml", "config")
         for path in (finished.path / part, *(finished.path / part).rglob("*"))
         if path.is_file() and path.suffix != ".pyc"
     }
@@ -96,6 +108,10 @@ def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(checkout):
     """Snakemake's limit on starts per second would do so ever more often as a run goes on."""
     run = checkout.snakemake("--cores", "1", "--forceall", "--verbose")
     assert run.returncode == 0, run.stderr
+    # What a person reads of it, not of what --verbose adds.
+    told = re.findall(r"^Job \d+: (.*\n    .*)$", run.stderr, re.MULTILINE)
+    assert "figure fig (su2026)\n    Forced execution" in told
+    assert "Select jobs" not in run.stderr
     ended = run.stderr.count("Finished jobid:")
     assert ended > len(EVERYTHING) / 2
     assert run.stderr.count("Ready jobs:") <= ended + 1
@@ -104,16 +120,17 @@ def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(checkout):
 def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):
     for output in EVERYTHING:
         assert (finished.path / output).stat().st_size > 0
-    assert (finished.path / "figures/fig.pdf").read_bytes().startswith(b"%PDF")
-    assert (finished.path / "figures/fig.png").read_bytes().startswith(b"\x89PNG")
+    assert (finished.path / "figures/su2026/fig.pdf").read_bytes().startswith(b"%PDF")
+    assert (finished.path / "figures/su2026/fig.png").read_bytes().startswith(b"\x89PNG")
     for folder, suffix in (("logs", ".log"), ("benchmarks", ".tsv")):
-        files = {path.name for path in (finished.path / "results" / folder).rglob(f"*{suffix}")}
+        below = finished.path / "results" / "su2026" / folder
+        files = {path.name for path in below.rglob(f"*{suffix}")}
         assert {f"upper{suffix}", f"fig{suffix}"} <= files
 
 
 def test_curves_are_tidy_and_in_order(finished):
-    frame = pd.concat([pd.read_csv(finished.path / path) for path in EVERYTHING - FIGURES])
-    assert len(frame) == 3 * len(EVERYTHING - FIGURES)
+    frame = pd.concat([pd.read_csv(finished.path / path) for path in PAPER - FIGURES])
+    assert len(frame) == 3 * len(PAPER - FIGURES)
     assert set(frame["n"]) == {100, 316, 1000}
     assert set(frame["delta"]) == {1e-6}
     assert set(frame["eps0"]) == {0.5}
@@ -139,7 +156,7 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
     figures = {path: (finished.path / path).read_bytes() for path in FIGURES}
     for path in FIGURES:
         (finished.path / path).unlink()
-    run = finished.snakemake("--cores", "2", "figures/fig.pdf")
+    run = finished.snakemake("--cores", "2", "figures/su2026/fig.pdf")
     assert run.returncode == 0, run.stderr
     assert {path: (finished.path / path).read_bytes() for path in FIGURES} == figures
 
@@ -147,46 +164,117 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("delta: 1.0e-6", "delta: 1.0e-5", EVERYTHING),
-        ("rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT),
+        ("delta: 1.0e-6", "delta: 1.0e-5", PAPER),
         (
             "{type: krr, k: 10}",
             "{type: krr, k: 9}",
-            {path for path in EVERYTHING if "krr10" in path} | FIGURES,
+            {path for path in PAPER if "krr10" in path} | FIGURES,
         ),
         ("label: clone", "label: the clone", FIGURES),
+        ("title: Two of them", "title: Both", FIGURES),
+        ("style:\n", "style:\n  transform: expm1\n", FIGURES),
         ("caption: Two mechanisms.", "caption: Both mechanisms.", set()),
+        ('title: "A small paper"', 'title: "A paper"', set()),
     ],
-    ids=["delta", "tolerance", "mechanism", "style", "caption"],
+    ids=["delta", "mechanism", "style", "title", "transform", "caption", "paper"],
 )
 def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, old, new, expected):
-    checkout.edit("config.yaml", old, new)
+    checkout.edit(CONFIG, old, new)
+    assert checkout.pending() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"),
+    [
+        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT),
+        ("config/other.yaml", "delta: 1.0e-5", "delta: 1.0e-4", OTHER),
+        ("config/other.yaml", "eps0: [0.5, 2.0]", "eps0: [0.5, 2.5]", OTHER),
+    ],
+    ids=["tolerance", "other setting", "other axis"],
+)
+def test_an_edit_elsewhere_leaves_a_paper_alone(checkout, name, old, new, expected):
+    checkout.edit(name, old, new)
     assert checkout.pending() == expected
 
 
 def test_a_new_mechanism_runs_alone(checkout):
     mechanism, experiment = "blh: {type: blh}", "blh: {mechanism: blh, "
-    checkout.edit("config.yaml", mechanism, f"krr3: {{type: krr, k: 3}}\n  {mechanism}")
+    checkout.edit(CONFIG, mechanism, f"krr3: {{type: krr, k: 3}}\n  {mechanism}")
     new = "new: {mechanism: krr3, regimes: [large], curves: [upper]}"
-    checkout.edit("config.yaml", experiment, f"{new}\n  {experiment}")
-    assert checkout.pending() == {"results/curves/new/large/upper.csv"}
+    checkout.edit(CONFIG, experiment, f"{new}\n  {experiment}")
+    assert checkout.pending() == {f"{CURVES}/new/large/upper.csv"}
+
+
+def test_a_paper_that_is_left_out_is_left_alone(checkout):
+    checkout.edit("config.yaml", "[su2026, other]", "[other]")
+    assert checkout.pending() == set()
+
+
+def test_a_restyled_figure_is_told_with_its_reason(checkout):
+    checkout.edit(CONFIG, "label: clone", "label: the clone")
+    run = checkout.snakemake("--dry-run")
+    told = run.stdout + run.stderr
+    assert re.findall(r"^Job \d+: (.*(?:\n    .*)?)$", told, re.MULTILINE) == [
+        "figure fig (su2026)\n    Params have changed since last execution",
+        "everything of every paper",
+    ]
+    assert len(told) < 1500
+
+
+def test_targets_are_everything_a_paper_or_a_file(checkout):
+    """The names of papers are targets, too."""
+    curves = [
+        f"curve {curve} of {experiment}, low (su2026)"
+        for experiment, names in {
+            "blh": ["bennett", "clone", "upper"],
+            "krr10": ["bennett", "clone", "joint2", "lower", "upper"],
+        }.items()
+        for curve in names
+    ]
+    figure, other = "figure fig (su2026)", "curve upper of krr3, any (other)"
+    assert checkout.jobs("--forceall", "su2026") == sorted(
+        [*curves, figure, "everything of su2026"]
+    )
+    drawn = [line for line in curves if "joint2" not in line and "lower" not in line]
+    assert checkout.jobs("--forceall", "other", "figures/su2026/fig.png") == sorted(
+        [*drawn, figure, other, "everything of other"]
+    )
+
+
+def test_a_paper_called_like_a_rule_is_refused(checkout):
+    checkout.edit("config.yaml", "[su2026, other]", "[su2026, figure]")
+    run = checkout.snakemake("--dry-run")
+    assert run.returncode != 0
+    told = run.stderr.splitlines()[-1]
+    assert told.startswith("config.yaml: papers[1] is 'figure', which names something else; ")
+    rules = {
+        name
+        for path in (checkout.path / "workflow" / "rules").glob("*.smk")
+        for name in re.findall(r"^rule (\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert rules <= set(re.findall(r"\w+", told.partition("none of ")[2]))
 
 
 def test_a_touched_module_reruns_nothing(checkout):
     """As after switching branches and back: what counts is the content."""
-    (checkout.path / "src" / "shufflebounds" / "curves.py").touch()
+    (checkout.path / "src" / "shufflebounds" / "experiments" / "curve.py").touch()
     assert checkout.pending() == set()
 
 
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("divergence/saddle.py", (EVERYTHING - BENNETT)),
-        ("randomizers/krr.py", KRR | {"results/curves/krr10/low/bennett.csv"} | FIGURES),
-        ("baselines/blanket_bennett.py", BENNETT | FIGURES),
-        ("baselines/closed_forms.py", set()),
-        ("clone.py", CLONES | FIGURES),
-        ("figures.py", FIGURES),
+        ("divergence/saddle.py", EVERYTHING - BENNETT),
+        ("randomizers/krr.py", KRR | KRR_BENNETT | FIGURES | OTHER),
+        ("bounds/blanket_bennett.py", BENNETT | FIGURES),
+        ("bounds/closed_forms.py", set()),
+        ("bounds/clones.py", CLONES | FIGURES),
+        ("plotting/curves.py", FIGURES),
+        # What it picks is a parameter of the jobs.
+        ("bounds/registry.py", set()),
+        ("randomizers/registry.py", set()),
+        # What these decide, the parameters of the jobs say.
+        ("experiments/plan.py", set()),
     ],
 )
 def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expected):
@@ -201,53 +289,48 @@ def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expecte
         (
             "eps0: 0.5",
             "eps0: -1",
-            "config.yaml: regimes.low.eps0 is -1; it must be a number > 0 and <= 300",
+            "config/su2026.yaml: regimes.low.eps0 is -1; it must be a number > 0 and <= 300",
         ),
         (
             "delta: 1.0e-6",
             "delta: 1e-6",
-            "config.yaml: delta is '1e-6'; it must be a number >= 1e-300 and < 1 "
-            "(YAML reads this as text: write 1.0e-06)",
+            "config/su2026.yaml: setting.delta is '1e-6'; it must be a number >= 1e-300 and < 1, "
+            "or {over_n: c} for δ = c/n with c > 0 (YAML reads this as text: write 1.0e-06)",
         ),
         (
             "type: krr, k: 10",
             "type: krr, k: 1",
-            "config.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
+            "config/su2026.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
         ),
     ],
 )
 def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
-    checkout.edit("config.yaml", old, new)
+    checkout.edit(CONFIG, old, new)
     before = {path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")}
     run = checkout.snakemake("--cores", "2")
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == sentence
     assert "Traceback" not in run.stdout + run.stderr
-    assert "rule curve" not in run.stdout + run.stderr
+    assert "Job" not in run.stdout + run.stderr
     assert before == {
         path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")
     }
 
 
 def test_what_an_entry_left_behind_can_be_listed(checkout):
-    checkout.edit("config.yaml", "clone, upper, lower, joint2]", "clone, upper, lower]")
+    checkout.edit(CONFIG, "clone, upper, lower, joint2]", "clone, upper, lower]")
     command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", README)
     run = checkout.snakemake(command[1])
     assert run.returncode == 0, run.stderr
     left = {line for line in run.stdout.splitlines() if re.search(command[2], line)}
     name = "curves/krr10/low/joint2"
-    assert left == {f"results/{name}.csv", f"results/logs/{name}.log"}
+    assert left == {f"results/su2026/{name}.csv", f"results/su2026/logs/{name}.log"}
 
 
-def test_a_failing_curve_says_why_in_its_log_and_on_the_screen(checkout):
-    checkout.edit("config.yaml", "krr10: {type: krr, k: 10}", "krr10: {type: laplace, cells: 3}")
-    run = checkout.snakemake("--cores", "2", "results/curves/krr10/low/joint2.csv")
-    assert run.returncode != 0
-    log = (checkout.path / "results/logs/curves/krr10/low/joint2.log").read_text(encoding="utf-8")
-    *_, error, note = log.splitlines()
-    assert "Traceback" not in log
-    assert error.startswith("epsilon at delta = 1e-06, n = 100 is known only to lie in [")
-    assert error.endswith("more cells or a larger rtol would help")
-    assert note == "in curve krr10/low/joint2 at n = 100"
-    assert error in run.stderr
-    assert note in run.stderr
+def test_points_that_miss_their_width_are_left_out_of_the_figure(checkout):
+    """Of a curve of few cells none is narrow enough; the others are drawn."""
+    checkout.edit(CONFIG, "blh: {type: blh}", "blh: {type: laplace, cells: 3}")
+    run = checkout.snakemake("--cores", "2", "figures/su2026/fig.png")
+    assert run.returncode == 0, run.stderr
+    assert "blh/low/upper: 3 of 3 points are left empty" in run.stderr
+    assert (checkout.path / "figures/su2026/fig.png").stat().st_size > 0

@@ -1,40 +1,59 @@
 """The library files a job lists as inputs: all that it runs, and no other mechanism's."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sources
-from shufflebounds import curves, specs
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.experiments import axis, curve, specification
+from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.plan import Table
+from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.papers import table_files
+from shufflebounds.papers.base import Context
+from shufflebounds.papers.registry import research
+from shufflebounds.randomizers import description
+from shufflebounds.setting import Setting
 
-LIBRARY = Path(curves.__file__).resolve().parent
+LIBRARY = Path(curve.__file__).resolve().parents[1]
+NAME = Name("experiment", "regime", "curve")
+KRR = {"type": "krr", "k": 4}
+MECHANISMS = [KRR, {"type": "rappor"}, {"type": "laplace"}]
+# These list others by name; what they picked is a parameter of the job.
+REGISTRIES = {"bounds/registry.py", "randomizers/registry.py"}
+DESCRIPTIONS = {"randomizers/description.py"}
 
-MECHANISMS = [{"type": "krr", "k": 4}, {"type": "rappor"}, {"type": "laplace"}]
 
-
-def spec(bound: str, mechanism: dict, engine: str = "saddle", **changes) -> dict:
-    return {
-        "experiment": "experiment",
-        "regime": "regime",
-        "curve": "curve",
-        "mechanism": mechanism,
-        "eps0": 1.0,
-        "bound": bound,
-        "delta": 1e-3,
-        "n": [3, 40],
-        "rtol": 1e-2,
-        "engine": engine,
+def wanted(
+    bound: str, mechanism: dict = KRR, engine: str = "saddle", n=(3, 40), **changes
+) -> Specification:
+    return replace(
+        Specification(
+            bound=BOUNDS[bound],
+            reports=Reports(description.parse(mechanism), changes.pop("k_joint", 1)),
+            setting=Setting(eps0=1.0, delta=1e-3),
+            axis=axis.parse({"n": list(n)}),
+            numerics=Numerics(engine, 1e-2),
+        ),
         **changes,
-    }
+    )
 
 
-def listed(wanted: dict) -> set[str]:
-    return {str(path.relative_to(LIBRARY)) for path in sources.of_curve(wanted)}
+def relative(paths) -> set[str]:
+    return {Path(path).relative_to(LIBRARY).as_posix() for path in paths}
+
+
+def listed(one: Specification) -> set[str]:
+    return relative(sources.of_curve(one))
 
 
 def files_run(action) -> set[str]:
-    """Files of the library with a function that `action` called."""
+    """Files of the library with a function that `action` calls, once everything is imported."""
+    action()
     called = set()
     previous = sys.getprofile()
     sys.setprofile(lambda frame, event, _: event == "call" and called.add(frame.f_code.co_filename))
@@ -42,59 +61,156 @@ def files_run(action) -> set[str]:
         action()
     finally:
         sys.setprofile(previous)
-    paths = (Path(name) for name in called)
-    return {str(path.relative_to(LIBRARY)) for path in paths if path.is_relative_to(LIBRARY)}
+    return relative(path for path in called if Path(path).is_relative_to(LIBRARY))
+
+
+def run_by_job(one: Specification, path: Path) -> set[str]:
+    """Files that a curve's job runs, which reads what it is told and writes what it finds."""
+    text = one.text()
+    return files_run(lambda: curve.write(curve.compute(NAME, specification.read(text)), path))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", specs.BOUNDS)
-def test_whatever_a_curve_runs_is_listed(bound, mechanism):
-    wanted = spec(bound, mechanism)
-    run = files_run(lambda: curves.compute(wanted))
-    assert "curves.py" in run
-    assert run <= listed(wanted)
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
+    one = wanted(bound, mechanism)
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "experiments/curve.py" in run
+    assert run <= listed(one) | REGISTRIES
 
 
-def test_whatever_a_joint_runs_is_listed():
-    wanted = spec("lower", MECHANISMS[0], k_joint=2)
-    assert files_run(lambda: curves.compute(wanted)) <= listed(wanted)
+@pytest.mark.parametrize(
+    ("mechanism", "changes"),
+    [
+        (KRR, {"k_joint": 2}),
+        (KRR, {"k_joint": 3, "distance": 2}),
+        ({"type": "subsample", "mechanism": KRR, "rate": 0.5}, {}),
+        (
+            {
+                "type": "parallel",
+                "parts": [{"mechanism": one, "weight": 0.5} for one in MECHANISMS[:2]],
+            },
+            {},
+        ),
+    ],
+    ids=["joint", "distance", "subsample", "parallel"],
+)
+def test_whatever_a_composition_runs_is_listed(mechanism, changes, tmp_path):
+    one = wanted("upper", mechanism, **changes)
+    assert run_by_job(one, tmp_path / "curve.csv") <= listed(one) | REGISTRIES
+
+
+def test_whatever_a_curve_of_delta_runs_is_listed(tmp_path):
+    one = replace(
+        wanted("upper"),
+        setting=Setting(n=40, eps0=1.0),
+        axis=axis.parse({"eps": [0.1, 0.2]}),
+        quantity="delta",
+    )
+    assert run_by_job(one, tmp_path / "curve.csv") <= listed(one) | REGISTRIES
 
 
 @pytest.mark.parametrize("engine", ["fft", "exact"])
-def test_whatever_an_engine_runs_is_listed(engine):
-    wanted = spec("upper", MECHANISMS[0], engine, n=[3])
-    assert files_run(lambda: curves.compute(wanted)) <= listed(wanted)
+def test_whatever_an_engine_runs_is_listed(engine, tmp_path):
+    one = wanted("upper", KRR, engine, n=[3])
+    assert run_by_job(one, tmp_path / "curve.csv") <= listed(one) | REGISTRIES
+
+
+TABLES = {
+    "gparv": {"eps0": [1.0], "eps": 0.1, "k": 4},
+    "finite_domains": {"eps0": [1.0], "k": 4, "domain_size": 4},
+    "large_domains": {"eps0": [1.0]},
+    "hierarchy": {"mechanisms": ["krr"], "eps0": [1.0], "n": [40], "delta": 1e-3},
+    "amplification_variable": {"mechanism": "krr", "eps0": 1.0, "eps": 0.1},
+}
+
+
+def table(kind: str) -> Table:
+    chosen = research("su2026").tables[kind]
+    context = Context({"krr": description.parse(KRR)}, Numerics("saddle", 1e-2))
+    return Table("table", chosen, chosen.parameters.model_validate(TABLES[kind]), context)
+
+
+def test_every_kind_of_table_is_tried():
+    assert TABLES.keys() == research("su2026").tables.keys()
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_whatever_a_table_runs_is_listed(kind, tmp_path):
+    one = table(kind)
+
+    def job():
+        frame = one.kind.compute(one.parameters, one.context)
+        page = one.kind.page(frame)
+        table_files.write(frame, "digest", tmp_path / "table.csv")
+        return page.markdown(), page.latex()
+
+    assert files_run(job) <= relative(sources.of_table(one)) | REGISTRIES
+
+
+def test_whatever_the_figure_of_a_table_runs_is_listed():
+    one = table("amplification_variable")
+    frame = one.kind.compute(one.parameters, one.context)
+    run = files_run(lambda: one.kind.draw(frame, "title"))
+    assert "plotting/step_function.py" in run
+    assert run <= relative(sources.of_drawn_table(one))
 
 
 def test_a_curve_depends_on_its_own_mechanism_alone():
-    krr = listed(spec("upper", {"type": "krr", "k": 4}))
-    assert {path for path in krr if path.startswith("randomizers")} == {
-        "randomizers/__init__.py",
-        "randomizers/base.py",
-        "randomizers/krr.py",
+    krr = listed(wanted("upper"))
+    mechanisms = {path for path in krr if path.startswith("randomizers/")} - DESCRIPTIONS
+    assert mechanisms == {
+        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr")
     }
-    assert not any(path.startswith("baselines") for path in krr)
-    assert "figures.py" not in krr
+    bounds = {path for path in krr if path.startswith("bounds/")}
+    assert bounds == {f"bounds/{name}.py" for name in ("base", "divergences", "optimal")}
+    assert not any(path.startswith(("plotting", "papers", "cli")) for path in krr)
     assert "__init__.py" not in krr
 
 
 def test_the_clone_depends_on_no_mechanism():
-    clone = listed(spec("clone", {"type": "krr", "k": 4}))
-    assert not any(path.startswith(("randomizers", "baselines")) for path in clone)
-    assert {"clone.py", "divergence/saddle.py", "divergence/exact.py"} <= clone
+    clone = listed(wanted("clone"))
+    assert {path for path in clone if path.startswith("randomizers/")} == DESCRIPTIONS
+    assert {"bounds/clones.py", "divergence/saddle.py", "divergence/exact.py"} <= clone
 
 
-def test_a_baseline_depends_on_its_own_formula_and_no_engine():
-    hoeffding = listed(spec("blanket_hoeffding", {"type": "krr", "k": 4}))
-    assert {"baselines/__init__.py", "baselines/blanket_hoeffding.py"} <= hoeffding
-    assert "baselines/blanket_bennett.py" not in hoeffding
-    assert not any(path.startswith("divergence") for path in hoeffding)
+def test_a_formula_depends_on_no_other_and_on_no_engine():
+    hoeffding = listed(wanted("blanket_hoeffding"))
+    assert {"bounds/formulas.py", "bounds/blanket_hoeffding.py"} <= hoeffding
+    assert "bounds/blanket_bennett.py" not in hoeffding
+    engines = {path for path in hoeffding if path.startswith("divergence/")}
+    assert engines <= {"divergence/engines.py"}
 
 
-CURVE_FIGURE = ["shufflebounds.figures", "shufflebounds.curves"]
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_what_picks_by_name_is_listed(bound):
+    choosers = {"divergence/engines.py", "experiments/specification.py"}
+    assert choosers | DESCRIPTIONS <= listed(wanted(bound))
+    assert not REGISTRIES & listed(wanted(bound))
+
+
+def test_what_a_registry_picked_is_told_in_its_place():
+    mix = {"type": "parallel", "parts": [{"mechanism": KRR, "weight": 1.0}]}
+    assert sources.definitions(wanted("upper", mix)) == (
+        "upper of shufflebounds.bounds.optimal, shufflebounds.randomizers.krr.KRR"
+    )
+    assert sources.definitions(wanted("clone")) == "clone of shufflebounds.bounds.clones"
 
 
 def test_a_figure_depends_on_the_drawing_and_not_on_the_arithmetic():
-    figure = {str(path.relative_to(LIBRARY)) for path in sources.closure(CURVE_FIGURE)}
-    assert {"figures.py", "curves.py"} <= figure
-    assert not any(path.startswith(("divergence", "randomizers", "baselines")) for path in figure)
+    figure = relative(sources.of_figures())
+    assert {"plotting/curves.py", "experiments/curve.py"} <= figure
+    assert not any(path.startswith(("divergence", "randomizers", "bounds/cl")) for path in figure)
+
+
+def test_claims_depend_on_the_modules_that_judge_them():
+    claims = relative(sources.of_claims(research("su2026").claim_modules))
+    assert {
+        "papers/claims.py",
+        "papers/claims_page.py",
+        "papers/judging.py",
+        "papers/su2026/claims.py",
+        "papers/su2026/measures.py",
+        "experiments/curve.py",
+    } <= claims
+    assert not any(path.startswith("divergence") for path in claims)

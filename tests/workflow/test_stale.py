@@ -6,16 +6,19 @@ import shutil
 
 import pytest
 from small_run import copy, results
+from test_pipeline import CONFIG
 
-UPPER = "results/curves/krr10/low/upper.csv"
-CLONE = "results/curves/krr10/low/clone.csv"
-JOINT = "results/curves/krr10/low/joint2.csv"
-DISTRIBUTION = "results/distributions/fig8.csv"
-DRAWN = {"figures/fig8.pdf", "figures/fig8.png"}
-CLAIMS = "results/claims.csv"
+UPPER = "results/su2026/curves/krr10/low/upper.csv"
+CLONE = "results/su2026/curves/krr10/low/clone.csv"
+JOINT = "results/su2026/curves/krr10/low/joint2.csv"
+LAW = "results/su2026/tables/fig8.csv"
+FIGURE = "figures/su2026/fig.pdf"
+DRAWN = {"figures/su2026/fig8.pdf", "figures/su2026/fig8.png"}
+LOGS = "results/su2026/logs"
+CLAIMS = "results/su2026/claims.csv"
 
 UNKNOWN = ", and Snakemake has no record of how it was made; "
-RUN = "to have what config.yaml asks for, run "
+RUN = "to have what the configuration asks for, run "
 REMEDY = re.compile(rf"{RUN}snakemake (.+)$", re.M)
 
 
@@ -63,7 +66,7 @@ def test_right_results_pass_without_records(copied):
     "arguments",
     [
         ("--dry-run",),
-        ("--cores", "2", "figures/fig.pdf"),
+        ("--cores", "2", FIGURE),
         ("--cores", "2", "--touch"),
         ("--report", "report.html"),
     ],
@@ -71,9 +74,9 @@ def test_right_results_pass_without_records(copied):
 )
 def test_results_of_another_configuration_stop_every_run(copied, arguments):
     """Where Snakemake alone would say that there is nothing to be done."""
-    copied.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    copied.edit(CONFIG, "setting: {delta: 1.0e-6}", "setting: {delta: 1.0e-5}")
     assert re.fullmatch(
-        r"results/curves/\w+/low/\w+\.csv has delta = 1e-06 where 1e-05 is wanted "
+        r"results/su2026/curves/\w+/low/\w+\.csv has delta = 1e-06 in row 1 where 1e-05 is wanted "
         rf"\(4 more files are not what is wanted either\){UNKNOWN}{RUN}"
         r"snakemake --cores all --forceall",
         refused(copied, *arguments),
@@ -81,21 +84,22 @@ def test_results_of_another_configuration_stop_every_run(copied, arguments):
 
 
 def test_the_recommended_command_makes_everything_anew(copied):
-    copied.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    copied.edit(CONFIG, "setting: {delta: 1.0e-6}", "setting: {delta: 1.0e-5}")
     old = results(copied)
     follow(refused(copied), copied)
     new = results(copied)
     assert new.keys() == old.keys()
-    assert {path for path in new if new[path] == old[path]} == {DISTRIBUTION, *DRAWN}
+    same = {path for path in new if new[path] == old[path]}
+    assert same == DRAWN | {path for path in new if "/tables/" in path}
     assert all(b",1e-05," in new[path] for path in new if "curves" in path)
     assert "Nothing to be done" in copied.snakemake("--cores", "2").stderr
 
 
 def test_a_single_stale_file_is_named_and_made_anew_alone(copied):
-    copied.edit("config.yaml", "k_joint: 2", "k_joint: 3")
+    copied.edit(CONFIG, "k_joint: 2", "k_joint: 3")
     before = results(copied)
     # Who does not need it is not kept waiting.
-    assert "Nothing to be done" in copied.snakemake("--cores", "2", "figures/fig.pdf").stderr
+    assert "Nothing to be done" in copied.snakemake("--cores", "2", FIGURE).stderr
     sentence = refused(copied)
     assert sentence == (
         f"{JOINT} has k_joint = 2 where 3 is wanted{UNKNOWN}{RUN}"
@@ -106,10 +110,12 @@ def test_a_single_stale_file_is_named_and_made_anew_alone(copied):
     assert {name for name in after if after[name] != before[name]} == {JOINT}
 
 
-def test_a_stale_distribution_is_named(copied):
-    copied.edit("config.yaml", "eps: 0.1}", "eps: 0.2}")
+def test_a_stale_table_is_named(copied):
+    copied.edit(CONFIG, "eps: 0.1}", "eps: 0.2}")
     sentence = refused(copied, *sorted(DRAWN))
-    assert sentence.startswith(f"{DISTRIBUTION} has eps = 0.1 where 0.2 is wanted{UNKNOWN}")
+    assert sentence.startswith(f"{LAW} has digest = ")
+    assert UNKNOWN in sentence
+    assert f"--forcerun {LAW}" in sentence
 
 
 def test_a_damaged_file_without_record_is_named(copied):
@@ -127,7 +133,8 @@ def truncate(path):
 def edit(path):
     """Another last digit of one ε."""
     text = path.read_text(encoding="utf-8")
-    epsilon = text.splitlines()[-1].split(",")[13]
+    header, *_, last = (line.split(",") for line in text.splitlines())
+    epsilon = last[header.index("epsilon_upper")]
     assert 0.0 < float(epsilon) < 0.5
     other = f"{epsilon[:-1]}{(int(epsilon[-1]) + 1) % 10}"
     path.write_text(text.replace(epsilon, other), encoding="utf-8")
@@ -135,13 +142,13 @@ def edit(path):
 
 def test_a_damaged_curve_is_named_and_not_drawn(recorded):
     truncate(recorded.path / UPPER)
-    (recorded.path / "figures/fig.pdf").unlink()
-    run = recorded.snakemake("--cores", "2", "figures/fig.pdf")
+    (recorded.path / FIGURE).unlink()
+    run = recorded.snakemake("--cores", "2", FIGURE)
     assert run.returncode != 0
     assert "Error in rule figure" in run.stderr
-    sentence = complaint(recorded, "results/logs/figures/fig.log", run)
+    sentence = complaint(recorded, f"{LOGS}/figures/fig.log", run)
     assert sentence.startswith(f"{UPPER} has changed since it was written")
-    assert not (recorded.path / "figures/fig.pdf").exists()
+    assert not (recorded.path / FIGURE).exists()
 
 
 def complaint(checkout, log, run):
@@ -153,43 +160,44 @@ def complaint(checkout, log, run):
 
 def test_an_edit_by_hand_reaches_neither_figure_nor_claims(recorded):
     """An editor gives the file a new time, so that Snakemake draws the figure again by itself."""
-    with (recorded.path / "config.yaml").open("a", encoding="utf-8") as file:
+    with (recorded.path / CONFIG).open("a", encoding="utf-8") as file:
         file.write("claims: {improvement: [fig]}\n")
     before = results(recorded)
     edit(recorded.path / UPPER)
     run = recorded.snakemake("--cores", "2", "--keep-going")
     assert run.returncode != 0
-    for log in ("results/logs/figures/fig.log", "results/logs/claims.log"):
+    for log in (f"{LOGS}/figures/fig.log", f"{LOGS}/claims.log"):
         assert complaint(recorded, log, run) == (
             f"{UPPER} has changed since it was written: its checksum does not fit; "
             f"{RUN}snakemake --cores all --forcerun {UPPER}"
         )
-    assert not (recorded.path / "figures/fig.pdf").exists()
+    assert not (recorded.path / FIGURE).exists()
     assert not (recorded.path / CLAIMS).exists()
-    follow(complaint(recorded, "results/logs/claims.log", run), recorded)
-    assert results(recorded) == before
-    assert (recorded.path / CLAIMS).exists()
+    follow(complaint(recorded, f"{LOGS}/claims.log", run), recorded)
+    after = results(recorded)
+    assert CLAIMS in after
+    assert {path: text for path, text in after.items() if "claims" not in path} == before
 
 
 def test_a_whole_file_in_the_place_of_another_is_not_drawn(recorded):
     shutil.copy(recorded.path / CLONE, recorded.path / UPPER)
-    run = recorded.snakemake("--cores", "2", "figures/fig.pdf")
-    sentence = complaint(recorded, "results/logs/figures/fig.log", run)
+    run = recorded.snakemake("--cores", "2", FIGURE)
+    sentence = complaint(recorded, f"{LOGS}/figures/fig.log", run)
     assert sentence.startswith(f"{UPPER} has curve = clone where upper is wanted; ")
-    assert not (recorded.path / "figures/fig.pdf").exists()
+    assert not (recorded.path / FIGURE).exists()
 
 
-def test_a_changed_distribution_is_not_drawn(recorded):
-    truncate(recorded.path / DISTRIBUTION)
-    (recorded.path / "figures/fig8.png").unlink()
-    run = recorded.snakemake("--cores", "2", "figures/fig8.png")
-    sentence = complaint(recorded, "results/logs/figures/fig8.log", run)
-    assert sentence.startswith(f"{DISTRIBUTION} has changed since it was written")
-    assert not (recorded.path / "figures/fig8.png").exists()
+def test_a_changed_table_is_not_drawn(recorded):
+    truncate(recorded.path / LAW)
+    (recorded.path / "figures/su2026/fig8.png").unlink()
+    run = recorded.snakemake("--cores", "2", "figures/su2026/fig8.png")
+    sentence = complaint(recorded, f"{LOGS}/figures/fig8.log", run)
+    assert sentence.startswith(f"{LAW} has changed since it was written")
+    assert not (recorded.path / "figures/su2026/fig8.png").exists()
 
 
 def test_with_records_an_edit_of_the_matrix_just_runs(recorded):
-    recorded.edit("config.yaml", "delta: 1.0e-6", "delta: 1.0e-5")
+    recorded.edit(CONFIG, "setting: {delta: 1.0e-6}", "setting: {delta: 1.0e-5}")
     run = recorded.snakemake("--cores", "2", CLONE)
     assert run.returncode == 0, run.stderr
     assert b",1e-05," in (recorded.path / CLONE).read_bytes()

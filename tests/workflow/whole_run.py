@@ -4,50 +4,61 @@ import copy
 from pathlib import Path
 
 import yaml
-from test_pipeline import ROOT, Checkout
+from test_pipeline import TINY, Checkout
 
 # Text, whatever the languages of the report's making could take it for.
 CAPTION = r"Two *curves* of `10-RR`_ & {{ 7 * 7 }} |x| .. \frac, n < 10 000, 50 %."
 
-CURVES = {f"results/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
-FIGURES = {f"figures/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
-TABLES = ("table1", "table2", "table3", "hierarchy")
+CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
+FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
+TABLES = {
+    "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
+    "table2": {"kind": "finite_domains", "eps0": [0.5, 2.0], "k": 10, "domain_size": 10},
+    "table3": {"kind": "large_domains", "eps0": [0.5, 2.0]},
+    "hierarchy": {
+        "kind": "hierarchy",
+        "mechanisms": ["krr10"],
+        "eps0": [1.0],
+        "n": [100],
+        "delta": 1.0e-6,
+    },
+    "law": {"kind": "amplification_variable", "mechanism": "krr10", "eps0": 1.0, "eps": 0.1},
+}
 PAGES = {
-    f"results/{name}.{kind}"
+    f"results/su2026/{name}.{kind}"
     for name in (*(f"tables/{table}" for table in TABLES), "claims")
     for kind in ("csv", "html", "md")
 }
-OUTPUTS = CURVES | FIGURES | PAGES | {"results/distributions/cdf.csv"}
+LATEX = {f"results/su2026/tables/{table}.tex" for table in TABLES}
+OUTPUTS = CURVES | FIGURES | PAGES | LATEX
+
+TITLES = {"fig": "Two curves", "cdf": "The law of 10-RR"}
+PAPER_TITLE = "Somebody: A *small* paper"
 
 
 def config() -> dict:
-    tiny = yaml.safe_load((ROOT / "tests" / "tiny_config.yaml").read_text(encoding="utf-8"))
-    whole = copy.deepcopy(tiny)
+    """The whole configuration, as an importing workflow gives it: the paper under its name."""
+    root = yaml.safe_load((TINY / "config.yaml").read_text(encoding="utf-8"))
+    paper = yaml.safe_load((TINY / "config" / "su2026.yaml").read_text(encoding="utf-8"))
+    whole = copy.deepcopy(paper)
+    whole["title"] = PAPER_TITLE
     whole["experiments"] = {
         "krr10": {"mechanism": "krr10", "regimes": ["low"], "curves": ["clone", "upper"]}
     }
     whole["figures"] = {
         "fig": {
+            "title": TITLES["fig"],
             "caption": CAPTION,
             "experiments": ["krr10"],
             "regimes": ["low"],
             "curves": ["clone", "upper"],
-        }
+        },
+        "cdf": {"title": TITLES["cdf"], "caption": "A law.", "table": "law"},
     }
     whole["style"]["experiments"] = {"krr10": "10-RR"}
-    whole["distributions"] = {
-        "cdf": {
-            "caption": "A law.",
-            "title": "10-RR",
-            "mechanism": "krr10",
-            "eps0": 1.0,
-            "eps": 0.1,
-        }
-    }
-    whole["tables"] = {"eps0": [0.5, 2.0], "eps": 0.05, "k": 10, "domain_size": 10}
-    whole["hierarchy"] = {"mechanisms": ["krr10"], "eps0": [1.0], "n": [100]}
+    whole["tables"] = TABLES
     whole["claims"] = {"outperforms": ["fig"]}
-    return whole
+    return {**root, "papers": ["su2026"], "su2026": whole}
 
 
 def write_config(path: Path, content: dict) -> None:
@@ -57,12 +68,17 @@ def write_config(path: Path, content: dict) -> None:
 
 def make_checkout(path: Path) -> Checkout:
     checkout = Checkout.make(path)
-    write_config(path / "config.yaml", config())
+    root = config()
+    write_config(path / "config" / "su2026.yaml", root.pop("su2026"))
+    write_config(path / "config.yaml", root)
     return checkout
 
 
 def made(folder: Path) -> set[str]:
     """Every result below a folder, by path."""
     files = (path for part in ("results", "figures") for path in (folder / part).rglob("*"))
-    names = {path.relative_to(folder).as_posix() for path in files if path.is_file()}
-    return {name for name in names if not name.startswith(("results/logs/", "results/benchmarks/"))}
+    return {
+        path.relative_to(folder).as_posix()
+        for path in files
+        if path.is_file() and not {"logs", "benchmarks"} & set(path.parts)
+    }

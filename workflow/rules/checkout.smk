@@ -1,4 +1,4 @@
-"""Where this checkout is, and whether its config.yaml may be loaded."""
+"""Where this checkout is, and what it is configured by."""
 
 import sys
 from pathlib import Path
@@ -12,28 +12,25 @@ if not (ROOT / "src").is_dir():
 # The library of this checkout, whatever else is installed.
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
-import config_check
-import config_files
+import papers_files
+from shufflebounds.experiments.configuration import yaml_files
+from shufflebounds.experiments.configuration.errors import ConfigError
+
+# A module's configuration comes whole from the workflow that imports it.
+IS_MODULE = Path(workflow.basedir) != ROOT
 
 
-def stop_at_mistakes(check, subject):
-    """Run a check of the configuration; jobs, which read this again, need it no more."""
-    if workflow.is_main_process:
-        try:
-            check(subject)
-        except config_check.ConfigError as mistake:
-            # The sentence alone: Snakemake would add places in this file to an exception.
-            sys.exit(str(mistake))
+def or_exit(function, *arguments):
+    """What a function returns; the run ends with the sentence of a mistake in the configuration."""
+    try:
+        return function(*arguments)
+    except ConfigError as mistake:
+        # The sentence alone: Snakemake would add places in this file to an exception.
+        sys.exit(str(mistake))
 
 
-# What the configuration was read from: later files, and options, are merged into the first one.
-CONFIG_SOURCE = " with ".join(
-    ["config.yaml", *(Path(name).name for name in workflow.overwrite_configfiles)]
-    + (["--config"] if workflow.config_settings.config else [])
-)
-
-# A module's configuration comes from the workflow that imports it.
-if Path(workflow.basedir) == ROOT:
+# Before Snakemake reads them: what YAML hides, and what would run.
+if not IS_MODULE and workflow.is_main_process:
     for name in ("config.yaml", *workflow.overwrite_configfiles):
         if Path(name).is_file():
-            stop_at_mistakes(config_files.check, Path(name))
+            or_exit(yaml_files.check, Path(name))

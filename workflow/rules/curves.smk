@@ -1,11 +1,11 @@
 rule curve:
-    """Compute one bound of one experiment in one regime over the whole grid of n."""
+    """Compute one bound of one experiment in one regime along its whole axis."""
     input:
         sources=curve_sources,
     output:
         csv=CURVE,
     log:
-        "results/logs/curves/{experiment}/{regime}/{curve}.log",
+        "results/{paper}/logs/curves/{experiment}/{regime}/{curve}.log",
     benchmark:
         CURVE_BENCHMARK
     conda:
@@ -15,28 +15,9 @@ rule curve:
         mem_mb=1000,
         runtime=30,
     params:
-        spec=curve_spec,
+        specification=lambda wildcards: specification(wildcards).text(),
+        definitions=lambda wildcards: sources.definitions(specification(wildcards)),
+    message:
+        "curve {wildcards.curve} of {wildcards.experiment}, {wildcards.regime} ({wildcards.paper})"
     script:
         "../scripts/curve.py"
-
-
-rule distribution:
-    """Compute the distribution of one privacy amplification random variable."""
-    input:
-        sources=distribution_sources,
-    output:
-        csv=DISTRIBUTION,
-    log:
-        "results/logs/distributions/{distribution}.log",
-    benchmark:
-        "results/benchmarks/distributions/{distribution}.tsv"
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        spec=distribution_spec,
-    script:
-        "../scripts/distribution.py"

@@ -1,25 +1,16 @@
 rule figure:
-    """Draw one figure of the paper from its curves."""
+    """Draw one figure of a paper from its curves."""
     input:
-        sources=library("figures", "curves"),
+        sources=relative(sources.of_figures()),
         curves=figure_curves,
     output:
-        pdf=report(
-            "figures/{figure}.pdf",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}", "format": "print (PDF)"},
-        ),
-        png=report(
-            "figures/{figure}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{figure}", "format": "PNG"},
-        ),
+        figure_files(),
     log:
-        "results/logs/figures/{figure}.log",
+        "results/{paper}/logs/figures/{figure}.log",
     benchmark:
-        "results/benchmarks/figures/{figure}.tsv"
+        "results/{paper}/benchmarks/figures/{figure}.tsv"
+    wildcard_constraints:
+        figure=in_any_paper(lambda paper: paper.layouts),
     conda:
         ENVIRONMENT
     threads: 1
@@ -27,34 +18,26 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        panels=figure_panels,
-        specs=figure_specs,
+        digest=lambda wildcards: layout(wildcards).digest,
+    message:
+        "figure {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/figure.py"
 
 
-rule distribution_figure:
-    """Draw the distribution of one privacy amplification random variable."""
+rule table_figure:
+    """Draw one figure of a paper from a table."""
     input:
-        sources=library("distribution_figure"),
-        csv=DISTRIBUTION,
+        sources=drawn_table_sources,
+        csv=drawn_file,
     output:
-        pdf=report(
-            "figures/{distribution}.pdf",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{distribution}", "format": "print (PDF)"},
-        ),
-        png=report(
-            "figures/{distribution}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels={"figure": "{distribution}", "format": "PNG"},
-        ),
+        figure_files(),
     log:
-        "results/logs/figures/{distribution}.log",
+        "results/{paper}/logs/figures/{figure}.log",
     benchmark:
-        "results/benchmarks/figures/{distribution}.tsv"
+        "results/{paper}/benchmarks/figures/{figure}.tsv"
+    wildcard_constraints:
+        figure=in_any_paper(lambda paper: paper.drawn_tables),
     conda:
         ENVIRONMENT
     threads: 1
@@ -62,7 +45,8 @@ rule distribution_figure:
         mem_mb=1000,
         runtime=10,
     params:
-        title=lambda wildcards: config["distributions"][wildcards.distribution]["title"],
-        spec=distribution_spec,
+        title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
+    message:
+        "figure {wildcards.figure} ({wildcards.paper})"
     script:
-        "../scripts/distribution_figure.py"
+        "../scripts/table_figure.py"

@@ -1,23 +1,20 @@
-"""Judge the claims of the paper by the curves and their run times."""
+"""Judge the claims of a paper by its curves and their run times."""
 
-import sys
-from pathlib import Path
+import job
 
-sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-root = Path(snakemake.scriptdir).resolve().parents[1]
-sys.path[:0] = [str(root / "src"), str(root / "workflow")]
+with job.running(snakemake) as given:
+    import readings
+    import timings
+    from shufflebounds.experiments.configuration import loading
+    from shufflebounds.experiments.files import write_text
+    from shufflebounds.papers import claims, claims_page, table_files
+    from shufflebounds.papers.registry import research
 
-import pandas as pd
-
-import failures
-import stale
-import timings
-from shufflebounds import claims, curves
-
-found, shown_by = snakemake.output, snakemake.params.shown_by
-wanted = zip(snakemake.input.curves, snakemake.params.specs, strict=True)
-with failures.told(found):
-    frames = [stale.read(curves, path, spec) for path, spec in wanted]
-    shown = {name: pd.concat([frames[i] for i in places]) for name, places in shown_by.items()}
-    seconds = timings.seconds(frames, snakemake.input.benchmarks)
-    claims.write(shown, seconds, found.csv, found.page)
+    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    frames = readings.curves(paper, paper.claimed_curves, given.input.curves)
+    evidence = readings.evidence(paper, frames)
+    seconds = timings.seconds(frames.values(), given.input.benchmarks)
+    own = research(paper.name)
+    judged = claims.check(own.load_claims(), evidence, seconds)
+    table_files.write(judged, given.params.digest, given.output.csv)
+    write_text(claims_page.text(own.introduction(), judged, evidence), given.output.page)

@@ -1,14 +1,18 @@
 """Compute one curve and write it as a table."""
 
 import sys
-from pathlib import Path
 
-sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-root = Path(snakemake.scriptdir).resolve().parents[1]
-sys.path[:0] = [str(root / "src"), str(root / "workflow")]
+import job
 
-import failures
-from shufflebounds import curves
+with job.running(snakemake) as given:
+    from shufflebounds.experiments import curve, specification
 
-with failures.told(snakemake.output):
-    curves.write(curves.compute(snakemake.params.spec), snakemake.output.csv)
+    wildcards = given.wildcards
+    name = curve.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
+    wanted = specification.read(given.params.specification)
+    computed = curve.compute(name, wanted)
+    if missed := curve.shortfalls(computed):
+        print(*missed, sep="\n", file=sys.stderr)
+        told = f"{name}: {len(missed)} of {len(computed.points)} points are left empty"
+        print(f"{told}; {given.log[0]} says why", file=sys.__stderr__)
+    curve.write(computed, given.output.csv)

@@ -1,17 +1,12 @@
 """Make HTML of one Markdown page."""
 
-import sys
-from pathlib import Path
+import job
 
-sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-root = Path(snakemake.scriptdir).resolve().parents[1]
-sys.path[:0] = [str(root / "src"), str(root / "workflow")]
+with job.running(snakemake) as given:
+    from pathlib import Path
 
-import failures
-import html_page
-from shufflebounds.files import written_whole
+    import html_page
+    from shufflebounds.experiments.files import write_text
 
-with failures.told(snakemake.output):
-    text = html_page.page(Path(snakemake.input.page).read_text(encoding="utf-8"))
-    with written_whole(Path(snakemake.output.html)) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+    text = html_page.page(Path(given.input.page).read_text(encoding="utf-8"))
+    write_text(text, given.output.html)

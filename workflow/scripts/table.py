@@ -1,15 +1,16 @@
-"""Regenerate one table of the paper."""
+"""Compute one table of a paper, and write it as CSV, Markdown and LaTeX."""
 
-import sys
-from pathlib import Path
+import job
 
-sys.stderr = open(snakemake.log[0], "w", encoding="utf-8")
-root = Path(snakemake.scriptdir).resolve().parents[1]
-sys.path[:0] = [str(root / "src"), str(root / "workflow")]
+with job.running(snakemake) as given:
+    from shufflebounds.experiments.configuration import loading
+    from shufflebounds.experiments.files import write_text
+    from shufflebounds.papers import table_files
 
-import failures
-from shufflebounds import tables
-
-make = tables.TABLES[snakemake.wildcards.table]
-with failures.told(snakemake.output):
-    tables.write(make(**snakemake.params.spec), snakemake.output.csv, snakemake.output.page)
+    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    table = paper.tables[given.wildcards.table]
+    frame = table.kind.compute(table.parameters, table.context)
+    page = table.kind.page(frame)
+    table_files.write(frame, table.digest, given.output.csv)
+    write_text(page.markdown(), given.output.page)
+    write_text(page.latex(), given.output.latex)

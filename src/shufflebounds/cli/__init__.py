@@ -10,9 +10,9 @@ from __future__ import annotations
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.cli.curve_files import curve
-from shufflebounds.cli.listing import mechanisms
-from shufflebounds.cli.mistakes import Group
+from shufflebounds.cli.curves import curve
+from shufflebounds.cli.errors import Group
+from shufflebounds.cli.listing import bounds, mechanisms
 from shufflebounds.cli.questions import delta, eps0, epsilon, users
 
 __all__ = ["main"]
@@ -27,10 +27,10 @@ def main() -> None:
     what. These commands bound the (epsilon, delta) that results, from above and from below.
 
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
-    a mistake; 3 where the precision asked for was out of reach (answers are still printed, tables
-    are not).
+    a mistake; 3 where the precision asked for was out of reach (answers are still printed, and
+    points of a table that miss it are left empty).
     """
 
 
-for command in (epsilon, delta, eps0, users, curve, mechanisms):
+for command in (epsilon, delta, eps0, users, curve, mechanisms, bounds):
     main.add_command(command)

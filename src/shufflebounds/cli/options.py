@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from shufflebounds import randomizers
-from shufflebounds.cli.parameters import fields, flag, kind, takers
+from shufflebounds.cli.parameters import fields, flag, kind, mechanisms_by_parameter
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import WHOLE, Name
+from shufflebounds.randomizers import registry
 
 
 def of_a_report(command: Callable) -> Callable:
     """Options that say what a user sends; the command receives them as ``report``."""
-    parameters = takers()
+    parameters = mechanisms_by_parameter()
 
     @functools.wraps(command)
     def wrapped(mechanism: str, k_joint: int, rate: float, **options: Any) -> None:
@@ -26,7 +26,7 @@ def of_a_report(command: Callable) -> Callable:
 
     choose = click.option(
         "--mechanism",
-        type=Name(randomizers.mechanism_names()),
+        type=Name(registry.mechanism_names()),
         required=True,
         help="The local randomizer; `shufflebounds mechanisms` lists them.",
     )
@@ -36,7 +36,8 @@ def of_a_report(command: Callable) -> Callable:
         type=WHOLE,
         default=1,
         show_default=True,
-        help="How many independent reports at eps0/K a user sends together.",
+        help="How many independent reports at eps0/K a user sends together, linked to each other "
+        "(those of separate days are --rounds).",
         metavar="K",
     )
     sample = click.option(
@@ -47,19 +48,20 @@ def of_a_report(command: Callable) -> Callable:
         help="Poisson subsampling: the probability that a report is sent at all.",
         metavar="R",
     )
+    added: list[Callable[[Callable], Callable]] = [choose, *tune, join, sample]
     # The last one added is the first one listed.
-    for add in reversed([choose, *tune, join, sample]):
+    for add in reversed(added):
         wrapped = add(wrapped)
     return wrapped
 
 
 def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callable]:
     type_ = kind(mechanisms[0], name)
-    told = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
+    meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
     return click.option(
         flag(name),
         type=WHOLE if type_ is int else type_,
-        help=f"{', '.join(mechanisms)}: {told}.",
+        help=f"{', '.join(mechanisms)}: {meaning}.",
     )
 
 
@@ -86,6 +88,15 @@ rtol_option = click.option(
     type=float,
     help="Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what "
     "the cells of a continuous mechanism add.",
+)
+rounds_option = click.option(
+    "--rounds",
+    type=WHOLE,
+    default=1,
+    show_default=True,
+    help="How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
+    "days. (Reports that are sent together are --k-joint.)",
+    metavar="T",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, all digits."

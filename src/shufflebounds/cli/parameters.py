@@ -6,18 +6,19 @@ import dataclasses
 import types
 import typing
 
-from shufflebounds import randomizers
+from shufflebounds.randomizers import registry
 
 
 def fields(mechanism: str) -> dict[str, dataclasses.Field]:
     """Parameters of a mechanism, by name."""
-    found = dataclasses.fields(randomizers.mechanism(mechanism))
+    # Mechanisms are dataclasses, which their base class is not.
+    found = dataclasses.fields(registry.mechanism(mechanism))  # type: ignore[arg-type]
     return {field.name: field for field in found if field.init and field.name != "eps0"}
 
 
 def kind(mechanism: str, parameter: str) -> type:
     """The type of a parameter, leaving None aside."""
-    hint = typing.get_type_hints(randomizers.mechanism(mechanism))[parameter]
+    hint = typing.get_type_hints(registry.mechanism(mechanism))[parameter]
     return next(kind for kind in typing.get_args(hint) or (hint,) if kind is not types.NoneType)
 
 
@@ -30,10 +31,10 @@ def flag(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def takers() -> dict[str, list[str]]:
+def mechanisms_by_parameter() -> dict[str, list[str]]:
     """Every parameter of some mechanism, and the mechanisms that have it."""
     found: dict[str, list[str]] = {}
-    for mechanism in randomizers.mechanism_names():
+    for mechanism in registry.mechanism_names():
         for parameter in fields(mechanism):
             found.setdefault(parameter, []).append(mechanism)
     return found

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shufflebounds import randomizers, specs, validation
+from shufflebounds import validation
 from shufflebounds.cli.parameters import fields, flag, is_required
-from shufflebounds.clone import standard_clone
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.experiments.specification import Reports
+from shufflebounds.protocols.base import Protocol
+from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import Description, Mechanism, SubsampleOf
 
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0
@@ -21,7 +23,8 @@ _COARSE_CELLS = (8, 16, 32)
 class Report:
     """``k_joint`` independent reports of a mechanism that share ε₀ equally.
 
-    Each of them is sent with probability ``rate`` only (Poisson subsampling).
+    Each of them is sent with probability ``rate`` only (Poisson subsampling). Raises ValueError for
+    a parameter that the mechanism does not have, or one that it needs and does not get.
     """
 
     mechanism: str
@@ -30,47 +33,28 @@ class Report:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=specs.MAX_JOINT)
         validation.probability("rate", self.rate)
         own = fields(self.mechanism)
         for name in self.parameters:
             if name not in own:
                 has = f"has only {', '.join(map(flag, own))}" if own else "has none"
-                raise ValueError(f"{flag(name)} is no parameter of {self.mechanism}, which {has}")
+                raise ValueError(
+                    f"{flag(name)} is not a parameter of {self.mechanism}, which {has}"
+                )
         for name, field in own.items():
             if is_required(field) and name not in self.parameters:
                 raise ValueError(f"{self.mechanism} needs {flag(name)}")
+        self.reports  # noqa: B018 - checks k_joint
 
-    def description(self) -> dict[str, Any]:
-        """One of the reports, as `building` and `curves` take it."""
-        plain = {"type": self.mechanism, **self.parameters}
-        if self.rate == 1.0:
-            return plain
-        return {"type": "subsample", "mechanism": plain, "rate": self.rate}
+    @property
+    def reports(self) -> Reports:
+        """All that a user sends."""
+        one: Description = Mechanism(self.mechanism, tuple(self.parameters.items()))
+        return Reports(one if self.rate == 1.0 else SubsampleOf(one, self.rate), self.k_joint)
 
-    def spec(self, eps0: float) -> dict[str, Any]:
-        """The entries about it of a specification of a curve; see `specs`."""
-        return {"mechanism": self.description(), "k_joint": self.k_joint, "eps0": eps0}
-
-    def randomizer(self, eps0: float) -> Randomizer:
-        """Of all that a user sends."""
-        return specs.randomizer_of(self.spec(eps0))
-
-    def upper(self, eps0: float) -> Decomposition:
-        """That of the worst pair of inputs."""
-        return self.randomizer(eps0).blanket()
-
-    def lower(self, eps0: float) -> dict[str, Decomposition]:
-        """A lower bound apiece, by what all others hold."""
-        return self.randomizer(eps0).dataset_pairs()
-
-    def clone(self, eps0: float) -> Decomposition:
-        """That of any report at the ε₀ of all that is sent."""
-        return standard_clone(specs.budget(self.spec(eps0)))
-
-    def others(self) -> list[str]:
-        """The names in `lower`; equal parts have those of one."""
-        return list(replace(self, k_joint=1).lower(_SOME_EPS0))
+    def protocol(self, eps0: float) -> Protocol:
+        """Of all that a user sends, at ε₀ of the whole (natural log)."""
+        return self.reports.protocol(eps0)
 
     def coarse_to_fine(self) -> Iterator[Report]:
         """The report itself; before it, if it is continuous, the same in few cells.
@@ -88,9 +72,18 @@ class Report:
         if eps0 is not None:
             shown["eps0"] = validation.eps0(eps0) / self.k_joint
         listed = ", ".join(f"{name}={value}" for name, value in shown.items())
-        one = randomizers.mechanism(self.mechanism).__name__ + (f"({listed})" if listed else "")
+        one = registry.mechanism(self.mechanism).__name__ + (f"({listed})" if listed else "")
         several = "" if self.k_joint == 1 else f"{self.k_joint} x "
         return several + one + ("" if self.rate == 1.0 else f" at rate {self.rate!r}")
+
+    def facts(self) -> dict[str, Any]:
+        """What answers in JSON say of it."""
+        return {
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "k_joint": self.k_joint,
+            "rate": self.rate,
+        }
 
     def notes(self) -> list[str]:
         """What the bounds rest on, a sentence or a few each."""
@@ -112,4 +105,4 @@ class Report:
         return [*notes, caveat] if caveat else notes
 
     def _mechanism(self, eps0: float) -> Randomizer:
-        return randomizers.mechanism(self.mechanism)(eps0=eps0, **self.parameters)
+        return Mechanism(self.mechanism, tuple(self.parameters.items())).randomizer(eps0)

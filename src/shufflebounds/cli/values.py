@@ -56,7 +56,8 @@ class Target(click.Path):
         self._suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(super().convert(value, param, ctx))
+        # A Path, as path_type says.
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
         if self._suffixes and path.suffix not in self._suffixes:
             self.fail(f"{str(path)!r} must end in {' or '.join(self._suffixes)}.", param, ctx)
         if not path.parent.is_dir():
@@ -64,4 +65,24 @@ class Target(click.Path):
         return path
 
 
+class Number(click.ParamType):
+    """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, int | float):
+            return value
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        if not number.is_finite() or number.adjusted() > 30:
+            self.fail(f"{value!r} is not a finite number of reasonable size.", param, ctx)
+        return int(number) if number == int(number) else float(number)
+
+
 WHOLE = Whole()
+NUMBER = Number()

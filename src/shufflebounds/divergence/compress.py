@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, U
+from shufflebounds.uncertainty import compounded
 
 
 def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
@@ -27,11 +29,11 @@ def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
     # Values moved by their uncertainty, the safe way each time.
     above = np.maximum.accumulate(np.nextafter(law.values[order] + err, np.inf))
     below = np.nextafter(law.values[order] - err, -np.inf)
-    picks = _spaced(above, weights, cells)
+    picks = spaced(above, weights, cells)
     return _united(law, below, masses, picks), _spread(law, above, masses, picks)
 
 
-def _spaced(values: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
+def spaced(values: FloatArray, weights: FloatArray, cells: int) -> NDArray[np.int64]:
     """Indices into the sorted `values`, both ends included, for cells of equal cost.
 
     A cell of width h costs its mass times h²; that is least for a density of vertices that goes
@@ -44,7 +46,7 @@ def _spaced(values: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
     return np.unique(np.concatenate([[0], picks, [values.size - 1]]))
 
 
-def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: FloatArray) -> Law:
+def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
     vertices = np.unique(values[picks])
     if vertices.size == 1:
         return _rebuilt(law, vertices, np.array([masses.sum()]), np.zeros(1), values.size)
@@ -57,17 +59,19 @@ def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: FloatArray)
     for side, part in enumerate(parts):
         gone = (shares[side] > 0.0) & (part < 1e-300) & (vertices[left + side] > 0.0)
         part[gone] = 1e-300
-    total = sum(
-        np.bincount(left + side, weights=part, minlength=vertices.size)
-        for side, part in enumerate(parts)
+    total: FloatArray = np.asarray(
+        sum(
+            np.bincount(left + side, weights=part, minlength=vertices.size)
+            for side, part in enumerate(parts)
+        )
     )
     kept = total > 0.0
     return _rebuilt(law, vertices[kept], total[kept], np.zeros(int(kept.sum())), values.size)
 
 
-def _united(law: Law, values: FloatArray, masses: FloatArray, picks: FloatArray) -> Law:
+def _united(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
     cell = np.searchsorted(picks, np.arange(values.size), side="right") - 1
-    total = np.bincount(cell, weights=masses)
+    total: FloatArray = np.asarray(np.bincount(cell, weights=masses), dtype=np.float64)
     mean = np.bincount(cell, weights=masses * values) / total
     size = np.bincount(cell, weights=masses * np.abs(values)) / total
     # Masses that are known only nearly move the mean of a cell, the more the wider it is.
@@ -80,5 +84,9 @@ def _rebuilt(
     law: Law, values: FloatArray, masses: FloatArray, value_err: FloatArray, terms: int
 ) -> Law:
     """A law with other values; a sum of `terms` products and shares makes each of its masses."""
-    mass_err = (1.0 + law.mass_err) * (1.0 + (terms + 8.0) * U) - 1.0
+    # One that holds for all masses: laws with one for each are not compressed.
+    mass_err = compounded(
+        law.mass_err,  # type: ignore[arg-type]
+        (terms + 8.0) * U,
+    )
     return replace(law, values=values, masses=masses, value_err=value_err, mass_err=mass_err)

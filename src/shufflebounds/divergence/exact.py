@@ -16,7 +16,8 @@ residual's factor is the same r^k in all of them. As log(1+R) and −log(1−R) 
     (P₀' − e P₁')₊ ≤ e^s (P₀ − e^{ε−2s} P₁)₊,    s = nR/(1−R),
 
 and with the sign of s reversed from below. Every coefficient of r^k above is ≥ 0, so D does not
-decrease in r as long as all else is fixed: r + RΣc serves from above, r − RΣc (or 0) from below.
+decrease in r as long as all else is fixed: r + R/(1−R) Σc serves from above, r − R/(1−R) Σc (or 0)
+from below. A residual of hundreds of digits is rounded the same way, to 100 bits.
 Where Σc exceeds 1 by rounding, `Decomposition` has made R at least twice that excess, and a
 residual of 0 lies within those bounds.
 """
@@ -41,14 +42,16 @@ MAX_HISTOGRAMS = 20_000
 # Ratios of P₀ to P₁ are below n·2^2200 (or infinite), so D is constant from here on.
 _LARGEST_EPS = 4000
 _DIGITS = 60
+# Bits by which masses may differ in size and yet share a denominator.
+_CLOSE = 100
 
 
 def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     """Hockey-stick divergence D(ε) of `n` shuffled reports in the direction (a, b).
 
-    For ``rel_err`` 0 both ends are the exact value rounded outward. ``inner`` and ``outer`` are
-    ignored. Raises ValueError for eps < 0, n < 1, and where there are more than `MAX_HISTOGRAMS`
-    histograms to sum over.
+    For ``rel_err`` 0 both ends are the exact value rounded outward (but for a 2⁻⁸⁰th of it).
+    ``inner`` and ``outer`` are ignored. Raises ValueError for eps < 0, n < 1, and where there are
+    more than `MAX_HISTOGRAMS` histograms to sum over.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     check_size(decomposition, n)
@@ -56,12 +59,14 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
         n = 1  # Reports that nobody else is sure to send are as good as alone.
     a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
     residual = max(Fraction(0), 1 - sum(c))
-    rel_err = Fraction(decomposition.rel_err)
+    # Relative to an entry or to what it stands for, whichever is more.
+    rel_err = Fraction(decomposition.rel_err) / (1 - Fraction(decomposition.rel_err))
     doubt = rel_err * sum(c)
-    shift = n * rel_err / (1 - rel_err)
-    eps = Fraction(min(eps, _LARGEST_EPS))
-    ceiling = _divergence(a, b, c, residual + doubt, _exp(eps - 2 * shift)[0], n) * _exp(shift)[1]
-    floor = _divergence(a, b, c, max(Fraction(0), residual - doubt), _exp(eps + 2 * shift)[1], n)
+    shift = n * rel_err
+    loss = Fraction(min(eps, _LARGEST_EPS))
+    most, least = _short(residual + doubt, 1), _short(max(Fraction(0), residual - doubt), 0)
+    ceiling = _divergence(a, b, c, most, _exp(loss - 2 * shift)[0], n) * _exp(shift)[1]
+    floor = _divergence(a, b, c, least, _exp(loss + 2 * shift)[1], n)
     return Enclosure(_round(floor * _exp(-shift)[0], -math.inf), _round(ceiling, math.inf))
 
 
@@ -96,35 +101,46 @@ def _divergence(
     masses = [z for z in c if z > 0]
     if residual > 0:
         values, masses = [*values, Fraction(0)], [*masses, residual]
-    # Integers from here on: common denominators of the masses, and of the values.
-    mass_unit = math.lcm(*(mass.denominator for mass in masses))
-    value_unit = math.lcm(*(value.denominator for value in values))
+    # Integers from here on: masses are dyadic, and values have a common denominator.
+    unit = math.lcm(*(value.denominator for value in values))
     atoms = [
-        (int(mass * mass_unit), int(value * value_unit))
+        (mass.numerator, 1 - mass.denominator.bit_length(), int(value * unit))
         for mass, value in zip(masses, values, strict=True)
     ]
-    total = _positive_sum(atoms, n)
-    return apart + Fraction(total, n * mass_unit**n * value_unit)
+    total, exponent = _positive_sum(atoms, n)
+    return apart + Fraction(total, (n * unit) << -exponent)
 
 
-def _positive_sum(atoms: list[tuple[int, int]], n: int) -> int:
-    """Σ n!/Πh! Πmass^h (Σ h·value)₊ over the counts h of n draws from atoms (mass, value).
+def _positive_sum(atoms: list[tuple[int, int, int]], n: int) -> tuple[int, int]:
+    """Σ n!/Πh! Πmass^h (Σ h·value)₊ over the counts h of n draws, as t and e ≤ 0 of t·2^e.
+
+    Atoms are (m, e, value) with e ≤ 0 and a mass of m·2^e: masses of very different size would make
+    long integers of a common denominator.
 
     The two largest values, x ≥ y, are summed in one go: with the other counts fixed and `left`
     draws for these two, j of them on y, the sum of values falls linearly in j. Its positive part
     takes two prefix sums of the terms of (mass of x + mass of y)^left.
     """
-    (mass_x, value_x), *others = sorted(atoms, key=lambda atom: -atom[1])
+    lowest = min(exponent for _, exponent, _ in atoms)
+    if max(exponent for _, exponent, _ in atoms) - lowest <= _CLOSE:
+        atoms = [(mass << (exponent - lowest), lowest, value) for mass, exponent, value in atoms]
+    (mass_x, exponent_x, value_x), *others = sorted(atoms, key=lambda atom: -atom[2])
     if value_x <= 0:
-        return 0
+        return 0, 0
     if not others:
-        return mass_x**n * n * value_x
-    (mass_y, value_y), *others = others
+        return mass_x**n * n * value_x, n * exponent_x
+    (mass_y, exponent_y, value_y), *others = others
     step = value_x - value_y
+    # Sums over x and y are in units of 2^(left·both), those over the others of 2^((n − left)·rest).
+    both = min(exponent_x, exponent_y)
+    shift_x, shift_y = exponent_x - both, exponent_y - both
+    rest = min((exponent for _, exponent, _ in others), default=both)
+    scaled = [(mass << (exponent - rest), value) for mass, exponent, value in others]
+    lowest = min(both, rest)
     total = 0
     for left in range(0 if others else n, n + 1):
         parts = []
-        for weight, value in _multinomial(others, n - left):
+        for weight, value in _multinomial(scaled, n - left):
             start = value + left * value_x
             if start > 0:
                 count = min(left + 1, -(-start // step)) if step else left + 1
@@ -133,13 +149,15 @@ def _positive_sum(atoms: list[tuple[int, int]], n: int) -> int:
         term = mass_x**left
         for count, start, weight in sorted(parts):
             while j < count:
-                mass += term
-                moment += j * term
+                aligned = term << (shift_x * (left - j) + shift_y * j)
+                mass += aligned
+                moment += j * aligned
                 term = term * mass_y * (left - j) // (mass_x * (j + 1))
                 j += 1
             here += weight * (start * mass - step * moment)
-        total += math.comb(n, left) * here
-    return total
+        up = left * (both - lowest) + (n - left) * (rest - lowest)
+        total += (math.comb(n, left) * here) << up
+    return total, n * lowest
 
 
 def _multinomial(atoms: Sequence[tuple[int, int]], n: int) -> Iterator[tuple[int, int]]:
@@ -158,6 +176,18 @@ def _multinomial(atoms: Sequence[tuple[int, int]], n: int) -> Iterator[tuple[int
         for weight, total in _multinomial(rest, n - h):
             yield factor * weight, total + h * value
         power *= mass
+
+
+def _short(x: Fraction, up: int) -> Fraction:
+    """A dyadic rational of at most 100 bits next to `x` ≥ 0: not below it if `up`, else not above.
+
+    Residuals of tiny masses have a thousand bits, all of them 1.
+    """
+    shift = 100 - (x.numerator.bit_length() - x.denominator.bit_length() + 1)
+    dyadic = x.denominator & (x.denominator - 1) == 0
+    if dyadic and x.denominator.bit_length() <= shift + 1:
+        return x
+    return Fraction((x.numerator << shift) // x.denominator + up, 1 << shift)
 
 
 def _exp(x: Fraction) -> tuple[Fraction, Fraction]:

@@ -224,11 +224,12 @@ def _convolve(cells: FloatArray, masses: FloatArray, n: int, size: int) -> tuple
 
 def _power(base: NDArray[np.complex128], n: int) -> NDArray[np.complex128]:
     """baseⁿ, elementwise, by repeated squaring."""
-    power = None
+    power: NDArray[np.complex128] | None = None
     while True:
         if n & 1:
             power = base if power is None else power * base
         n >>= 1
         if not n:
+            assert power is not None  # n was 1 or more
             return power
         base = base * base

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,32 +31,46 @@ class Law:
 
     The values are those of G / 2^exponent, the largest in [½, 1) if any is positive.
     ``values`` and ``masses`` have shape (J,); the true values lie within ``value_err`` (J,) of
-    them, the true masses within the relative distance ``mass_err``. ``rest`` is the mass of the
-    residual atom at 0, known to within ``rest_err``.
+    them, the true masses within the relative distance ``mass_err``, a number or (J,).
+    ``rest`` is the mass of the residual atom at 0, known to within ``rest_err``.
+
+    The laws at several ε are one object, too: ``values`` and ``value_err`` have shape (P, J) then
+    and ``exponent`` (P,), whereas the masses do not depend on ε.
     """
 
     values: FloatArray
     masses: FloatArray
-    exponent: int
+    exponent: Any  # an int, or an NDArray[np.int32]
     value_err: FloatArray
-    mass_err: float
+    mass_err: float | FloatArray
     rest: float
     rest_err: float
 
     @property
     def sum_err(self) -> float:
         """Relative error of a dot product over the components, whatever the order of summation."""
-        return 2.0 * (self.values.size + 1) * U
+        return 2.0 * (self.masses.size + 1) * U
 
 
 def law(decomposition: Decomposition, eps: float) -> Law:
     """GPARV of a decomposition at ε ≥ 0 over its components with c > 0."""
+    return _law(decomposition, math.expm1(eps))
+
+
+def laws(decomposition: Decomposition, eps: FloatArray) -> Law:
+    """The same at several ε, shape (P,)."""
+    return _law(decomposition, np.array([[math.expm1(x)] for x in eps.tolist()]))
+
+
+def _law(decomposition: Decomposition, growth: float | FloatArray) -> Law:
+    """`law` at e^ε − 1, a float or of shape (P, 1)."""
     positive = decomposition.c > 0.0
     a, b, c = (x[positive] for x in (decomposition.a, decomposition.b, decomposition.c))
-    growth = math.expm1(eps)
+    several = not isinstance(growth, float)
     difference = (a - b) - growth * b
     gain = np.where(difference > 0.0, difference, 0.0) / c
-    exponent = math.frexp(float(gain.max(initial=0.0)))[1]
+    largest = gain.max(axis=-1, keepdims=several, initial=0.0)
+    exponent: Any = np.frexp(largest)[1] if several else math.frexp(largest)[1]
     rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
     data = 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -65,14 +80,15 @@ def law(decomposition: Decomposition, eps: float) -> Law:
         # Scaling by a power of two is exact unless it underflows.
         value_err += np.where(np.abs(difference) < 2.0**-960, 2.0**-1070 / c, 0.0)
         bottom, top = values - value_err, values + value_err
-        lowest = min(_LOWEST, -1e20 * float(top.max(initial=0.0)))
+        lowest = np.fmin(_LOWEST, -1e20 * top.max(axis=-1, keepdims=several, initial=0.0))
         cut = bottom < lowest
         bottom, top = np.maximum(bottom, lowest), np.maximum(top, lowest)
         values = np.where(cut, 0.5 * (top + bottom), values)
         value_err = np.where(cut, 0.5 * (top - bottom) * (1.0 + 8.0 * U), value_err)
     rest = decomposition.residual
     rest_err = decomposition.rel_err * float(c.sum()) + 2.0 * U * rest
-    return Law(values, c, exponent, value_err, decomposition.rel_err, rest, rest_err)
+    scale = exponent[:, 0] if several else exponent
+    return Law(values, c, scale, value_err, decomposition.rel_err, rest, rest_err)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +140,12 @@ def tilt(law: Law, theta: float) -> Tilted:
 def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """K(θ) and a bound of its error, for θ of any sign and shape (T,); inf where it overflows."""
     block = max(1, _BLOCK // law.values.size)
-    parts = [_log_mgf(law, theta[start : start + block]) for start in range(0, theta.size, block)]
+    parts = [log_mgfs(law, theta[start : start + block]) for start in range(0, theta.size, block)]
     return np.concatenate([k for k, _ in parts]), np.concatenate([err for _, err in parts])
 
 
-def _log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`log_mgf` of one block.
+def log_mgfs(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`log_mgf` in one block; of several laws at once for θ of shape (P, T).
 
     Two formulas, and the one with the smaller error wins: log1p(Σ p expm1(θg)), which keeps the
     relative precision that n multiplies when K is small, and log-sum-exp, which keeps the absolute
@@ -137,35 +153,36 @@ def _log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     every operation to first order; the factor 2 pays for the second.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        x = theta[:, None] * law.values
-        x_err = 2.0 * U * np.abs(x) + np.abs(theta)[:, None] * law.value_err
+        x = theta[..., None] * law.values[..., None, :]
+        x_err = 2.0 * U * np.abs(x) + np.abs(theta)[..., None] * law.value_err[..., None, :]
         s, m = law.sum_err, law.mass_err
 
         growth = law.masses * np.expm1(x)
-        near = np.log1p(growth.sum(axis=1))
-        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * _rise(x, x_err)
-        near_err = 2.0 * slip.sum(axis=1) * np.exp(-near) + 4.0 * U * np.abs(near) + 2.0**-1000
+        near = np.log1p(growth.sum(axis=-1))
+        slip = (m + 6.0 * U + s) * np.abs(growth) + law.masses * rise(x, x_err)
+        near_err = 2.0 * slip.sum(axis=-1) * np.exp(-near) + 4.0 * U * np.abs(near) + 2.0**-1000
 
         if near_err.max() < _GOOD:
             return near, near_err
 
-        top = np.maximum(x.max(axis=1), 0.0)
-        down = x - top[:, None]
+        top = np.maximum(x.max(axis=-1), 0.0)
+        down = x - top[..., None]
         terms = law.masses * np.exp(down)
         rest = law.rest * np.exp(-top)
-        total = terms.sum(axis=1) + rest
+        total = terms.sum(axis=-1) + rest
         far = top + np.log(total)
-        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[:, None]) + law.masses * _rise(down, x_err)
+        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[..., None])
+        slip += law.masses * rise(down, x_err)
         # A mass that underflows here would still count below the smallest normal float.
-        lost = law.rest_err * np.exp(-top) + law.values.size * 2.0**-1021
-        far_err = 2.0 * ((slip.sum(axis=1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
+        lost = law.rest_err * np.exp(-top) + law.masses.size * 2.0**-1021
+        far_err = 2.0 * ((slip.sum(axis=-1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
     near_err[~(np.isfinite(near) & (near_err <= 0.5))] = np.inf
     far_err[~(np.isfinite(far) & (far_err <= 0.5))] = np.inf
     use_near = near_err <= far_err
     return np.where(use_near, near, far), np.where(use_near, near_err, far_err)
 
 
-def _rise(x: FloatArray, err: FloatArray) -> FloatArray:
+def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     """How far e^{x + err} may lie above e^x, err ≥ 0."""
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
 

@@ -19,13 +19,16 @@ The cost depends on the precision, not on n.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.law import Law, U, cumulants, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.series import needed_modes, sum_series
@@ -38,10 +41,15 @@ _MOST_WORK, _MOST_SCANNED = 2**21, 2**28
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
+# E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
+_MUCH = 10.0
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 # More cells are tried for as long as they narrow the gap to this share of it.
 _WORTHWHILE, _MOST_REFINED = 0.5, 8.0
+
+
+LogBounds = Callable[[Law, int, float], tuple[float, float]]
 
 
 def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -51,19 +59,40 @@ def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4)
     or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
     holds. Raises ValueError for eps < 0 or n < 1.
     """
+    return enclose(decomposition, eps, n, rtol, log_bounds)
+
+
+def enclose(
+    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
+) -> Enclosure:
+    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+
+    `bounds` takes the GPARV's law, n and a relative width to aim at.
+    """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     alone = decomposition.c == 0.0
-    surely, at_most_surely = _excess(decomposition, eps, alone)
+    apart = _excess(decomposition, eps, alone)
     low, high = _trivial(decomposition, eps, n, ~alone)
+    log_ends = -math.inf, math.inf
     if high - low > rtol * high:
-        try:
-            log_low, log_high = _log_bounds(law(decomposition, eps), n, rtol)
-        except OverflowError:  # values too far apart for floats
-            log_low, log_high = -math.inf, math.inf
-        low = max(low, exp_down(log_low - math.log(n)))
-        high = max(low, min(high, _exp_up(log_high - math.log(n))))
-    lower, upper = surely + low, at_most_surely + high
-    return Enclosure(
+        with contextlib.suppress(OverflowError):  # values too far apart for floats
+            log_ends = bounds(law(decomposition, eps), n, rtol)
+    return Enclosure(*assembled(apart, (low, high), log_ends, n))
+
+
+def assembled(
+    apart: tuple[float, float],
+    trivial: tuple[float, float],
+    log_ends: tuple[float, float],
+    n: float,
+) -> tuple[float, float]:
+    """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
+    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+        return 0.0, math.inf
+    low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
+    high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
+    lower, upper = apart[0] + low, apart[1] + high
+    return (
         lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
     )
@@ -93,40 +122,76 @@ def _excess(
     decomposition: Decomposition, eps: float, where: NDArray[np.bool_]
 ) -> tuple[float, float]:
     """Bounds of Σ (a − e^ε b)₊ over some components."""
+    low, high = excess(decomposition, math.expm1(eps), where)
+    return float(low), float(high)
+
+
+def excess(
+    decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
+) -> tuple[Any, Any]:
+    """`_excess` at e^ε − 1, a float or of shape (P, 1); the bounds have shape (P,) then."""
     a, b = decomposition.a[where], decomposition.b[where]
-    growth = math.expm1(eps)
     value = (a - b) - growth * b
     err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
     err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
     total = (a.size + 2.0) * U
-    low, high = (float(np.maximum(value + side * err, 0.0).sum()) for side in (-1.0, 1.0))
+    low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))
     return low * (1.0 - total), high * (1.0 + total)
 
 
 def _trivial(
     decomposition: Decomposition, eps: float, n: int, shared: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
-
-    D falls with n, and is never below D₁ times the probability that no other user draws a
-    negative value.
-    """
+    """`trivial_bounds` at one point."""
     low, high = _excess(decomposition, eps, shared)
     if n == 1:
         return low, high
-    a, b, c = (x[shared] for x in (decomposition.a, decomposition.b, decomposition.c))
-    falls = a * (1.0 - 1e-9) < math.exp(eps) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
-    hurt = float(c[falls].sum()) * (1.0 + decomposition.rel_err + (c.size + 4.0) * U)
-    alone = (n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U) if hurt < 1.0 else -math.inf
-    return low * exp_down(alone), high
+    c = decomposition.c[shared]
+    hurt = float(c[_may_fall(decomposition, math.exp(eps), shared)].sum())
+    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    return low * _luck(hurt, n), high
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊], from fewer values where there are more than the precision needs."""
+def trivial_bounds(
+    decomposition: Decomposition, growth: FloatArray, n: FloatArray, shared: NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
+
+    D falls with n, and is never below D₁ times the probability that no other user draws a
+    negative value. `growth` is e^ε − 1, shape (P, 1); `n` and the bounds have shape (P,).
+    """
+    low, high = excess(decomposition, growth, shared)
+    c = decomposition.c[shared]
+    hurt = _may_fall(decomposition, 1.0 + growth, shared) @ c
+    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    luck = [_luck(*pair) for pair in zip(hurt.tolist(), n.tolist(), strict=True)]
+    return low * np.array(luck), high
+
+
+def _may_fall(
+    decomposition: Decomposition, exp_eps: float | FloatArray, shared: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which values may be negative."""
+    a, b = decomposition.a[shared], decomposition.b[shared]
+    return a * (1.0 - 1e-9) < exp_eps * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
+
+
+def _luck(hurt: float, n: float) -> float:
+    """The probability that n − 1 users all miss what has a mass of at most `hurt`, rounded down."""
+    if n == 1:
+        return 1.0
+    return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
+
+
+def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
+    """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
+
+    `most_work` limits the modes evaluated, times components, of one pass.
+    """
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     if g.values.size <= _CELLS or not g.values.max() > 0.0:
-        return _log_mean_positive_part(g, n, rtol)
+        return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
@@ -137,18 +202,24 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     while g.values.size > 2 * cells:
         gap = high - low
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_mean_positive_part(below, n, 0.5 * rtol)[0])
-        high = min(high, _log_mean_positive_part(above, n, 0.5 * rtol)[1])
+        low = max(low, log_mean_positive_part(below, n, 0.5 * rtol, most_work)[0])
+        high = min(high, log_mean_positive_part(above, n, 0.5 * rtol, most_work)[1])
         if high - low <= rtol or high - low > _WORTHWHILE * gap:
             return low, high
         # Few users may need more cells than that, since far fewer values then make up S.
         cells = math.ceil(cells * min(1.2 * math.sqrt((high - low) / rtol), _MOST_REFINED))
-    ends = _log_mean_positive_part(g, n, rtol)
+    ends = log_mean_positive_part(g, n, rtol, most_work)
     return max(low, ends[0]), min(high, ends[1])
 
 
-def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing."""
+def log_mean_positive_part(
+    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
+) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
+
+    `most_work` limits the modes evaluated, times components, of one pass, and scales other
+    limits.
+    """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
         return nothing
@@ -158,36 +229,73 @@ def _log_mean_positive_part(g: Law, n: int, rtol: float) -> tuple[float, float]:
     # Finer than round-off allows would only cost time.
     rtol = max(rtol, 4.0 * n * tilted.log_mgf_err, 1e-12)
     best_low, best_high = nothing
-    eta, affordable = math.sqrt(0.7 * rtol) / tilted.theta, True
+    sigma = math.sqrt(n * tilted.variance + 1.0 / tilted.theta**2)
+    eta, affordable, size = math.sqrt(0.7 * rtol) / tilted.theta, True, 0.0
     for _ in range(_PASSES):
-        window = choose_window(g, tilted, n, eta, rtol)
+        window = choose_window(g, tilted, n, eta, rtol, size)
         if window is None:
             break
         needed = None
         cost = window.modes * max(1.0 / _MOST_MODES, g.values.size / _MOST_SCANNED)
+        cost *= _MOST_WORK / most_work
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
-            cost = needed.modes.size * g.values.size / _MOST_WORK
+            cost = needed.modes.size * g.values.size / most_work
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue
+        assert needed is not None  # the cost is at most 1
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
-        shift = n * tilted.log_mgf + 0.5 * (tilted.theta * eta) ** 2
-        slip = n * tilted.log_mgf_err + 8.0 * U * (1.0 + abs(n * tilted.log_mgf))
-        ends = _log(low), _log(high)
-        best_low = max(best_low, ends[0] + shift - slip - 4.0 * U * abs(ends[0]))
-        best_high = min(best_high, ends[1] + shift + slip + 4.0 * U * abs(ends[1]))
-        if best_high - best_low <= rtol or smoothing <= 0.75 * rtol * high or not affordable:
+        log_low, log_high = with_factor(
+            low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
+        )
+        best_low, best_high = max(best_low, log_low), min(best_high, log_high)
+        if best_high - best_low <= rtol:
             break
-        # With atoms near 0 the loss is of first order in η: shrink it by what was measured.
-        eta *= min(0.7, max(1e-3, 0.6 * rtol * high / smoothing))
-    scale = g.exponent * math.log(2.0)
+        shrink = shrinking(smoothing, rtol * high)
+        # E f may be far larger than a normal density suggests: the window can then be smaller.
+        if size == 0.0 and high * tilted.theta**2 * sigma > _MUCH:
+            size, affordable = 0.5 * high, True
+            eta = min(eta, math.sqrt(0.7 * rtol) / tilted.theta)
+        elif shrink == 1.0 or not affordable:
+            break
+        eta *= shrink
+    return unscaled(best_low, best_high, g.exponent)
+
+
+def shrinking(smoothing: float, allowed: float) -> float:
+    """The factor by which η should shrink; 1 where smoothing costs no more than allowed.
+
+    With atoms near 0 what it costs is of first order in η.
+    """
+    if smoothing <= 0.75 * allowed:
+        return 1.0
+    return min(0.7, max(1e-3, 0.6 * allowed / smoothing))
+
+
+def with_factor(
+    low: float, high: float, log_factor: float, log_factor_err: float, spread: float
+) -> tuple[float, float]:
+    """Logarithms of both ends times e^{nK + θ²η²/2}, given nK, its error and θη."""
+    smoothed = 0.5 * spread**2
+    shift = log_factor + smoothed
+    slip = log_factor_err + 8.0 * U * (1.0 + abs(log_factor)) + 16.0 * U * smoothed
+    ends = _log(low), _log(high)
+    return (
+        ends[0] + shift - slip - 8.0 * U * abs(ends[0]),
+        ends[1] + shift + slip + 8.0 * U * abs(ends[1]),
+    )
+
+
+def unscaled(log_low: float, log_high: float, exponent: int) -> tuple[float, float]:
+    """Logarithms of both ends times 2^exponent."""
+    scale = exponent * math.log(2.0)
     # Of these sums, and of subtracting log n, which is at most 35.
     low_err, high_err = (
-        4.0 * U * (40.0 + abs(scale) + abs(end)) if math.isfinite(end) else 0.0
-        for end in (best_low, best_high)
+        8.0 * U * (40.0 + abs(scale) + abs(end)) if math.isfinite(end) else 0.0
+        for end in (log_low, log_high)
     )
-    return best_low + scale - low_err, best_high + scale + high_err
+    return log_low + scale - low_err, log_high + scale + high_err
 
 
 def _log(x: float) -> float:

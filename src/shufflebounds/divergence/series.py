@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, Tilted, U, characteristic, exp_down
@@ -34,53 +35,100 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
     most 1 − t²σ²/2, then wherever |φ|² at both ends of a stretch of width H says so: between them
     it is higher by at most σ²H²/4.
     """
-    theta, eta, step = tilted.theta, window.eta, window.step
-    last = window.modes * step
-    everything = np.arange(window.modes + 1, dtype=np.float64)
     low, high, fourth = _tilted_moments(g, tilted)
-    depth = -math.log(window.negligible)
-    rate = 0.25 * n * low + 0.5 * eta**2
-    near = math.sqrt(depth / rate) if low > 0.0 else math.inf
-    if not near < 0.5 * last or not low > 0.0:
-        return NeededModes(everything, 0.0, 0.0)
-    flat = min(last, math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2)))
-    value = density = 0.0
-    evaluated = [np.arange(0.0, math.floor(near / step) + 1.0)]
-    start = evaluated[0].size
-    if flat > near:
-        first = start * step
-        size = math.exp(-rate * first**2)
-        density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
-        value = density / (theta**2 + first**2)
-        start = max(start, math.floor(flat / step) + 1)
-    if start >= window.modes:
-        return NeededModes(np.concatenate([evaluated[0], everything[start:]]), value, density)
-
-    # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room for that.
-    rise = min(max(depth / n, 0.0036), 0.0625)
-    stride = max(1, math.floor(2.0 * math.sqrt(rise / high) / step))
-    if stride < 4:
-        evaluated.append(everything[start:])
-        return NeededModes(np.concatenate(evaluated), value, density)
-    edges = np.append(np.arange(start, window.modes, stride, dtype=np.float64), window.modes + 1.0)
-    t = edges * step
+    plan = Plan.of(low, high, fourth, tilted.theta, n, window)
+    near = np.arange(plan.near, dtype=np.float64)
+    if plan.stride == 1:
+        far = np.arange(plan.start, window.modes + 1, dtype=np.float64)
+        return NeededModes(np.concatenate([near, far]), plan.value, plan.density)
+    edges = plan.edges(window)
+    t = edges * window.step
     square = np.empty(edges.size)
     block = max(1, _BLOCK // g.values.size)
     for i in range(0, edges.size, block):
         away, err = characteristic(g, tilted, t[i : i + block])
         square[i : i + block] = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
-    width = float(np.diff(edges).max()) * step
-    ceiling = np.maximum(square[:-1], square[1:]) + 0.25 * high * width**2
-    log_bound = 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[:-1]) ** 2
-    skip = log_bound < -depth
-    count = np.diff(edges)[skip]
+    count = np.diff(edges)
+    log_bound = stretches(square, t, float(count.max()) * window.step, high, n, window.eta)
+    skip = log_bound < math.log(window.negligible)
     with np.errstate(under="ignore"):
-        each = 2.0 * count * np.exp(log_bound[skip])
-    density += float(each.sum()) * (1.0 + 1e-9)
-    value += float(np.sum(each / (theta**2 + t[:-1][skip] ** 2))) * (1.0 + 1e-9)
-    for i in np.flatnonzero(~skip):
-        evaluated.append(np.arange(edges[i], edges[i + 1]))
-    return NeededModes(np.concatenate(evaluated), value, density)
+        each = 2.0 * count[skip] * np.exp(log_bound[skip])
+    density = plan.density + float(each.sum()) * (1.0 + 1e-9)
+    share = each / (tilted.theta**2 + t[:-1][skip] ** 2)
+    value = plan.value + float(np.sum(share)) * (1.0 + 1e-9)
+    far = runs(edges[:-1][~skip], count[~skip].astype(np.int64))
+    return NeededModes(np.concatenate([near, far]), value, density)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which modes to evaluate for certain, and which to look at in stretches.
+
+    Modes 0 … near − 1 are evaluated; those from there to ``start`` are charged with ``value`` and
+    ``density`` (see `NeededModes`); from there to the last they come in stretches of ``stride``,
+    each of them evaluated if that is 1.
+    """
+
+    near: int
+    start: int
+    stride: int
+    value: float
+    density: float
+
+    @staticmethod
+    def of(low: float, high: float, fourth: float, theta: float, n: int, window: Window) -> Plan:
+        """From bounds of the tilted variance, lower and upper, and of the fourth moment."""
+        eta, step = window.eta, window.step
+        last = window.modes * step
+        depth = -math.log(window.negligible)
+        rate = 0.25 * n * low + 0.5 * eta**2
+        near = math.sqrt(depth / rate) if low > 0.0 else math.inf
+        if not near < 0.5 * last or not low > 0.0:
+            return Plan(0, 0, 1, 0.0, 0.0)
+        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2))
+        flat = last if flat >= last else flat
+        value = density = 0.0
+        start = evaluated = math.floor(near / step) + 1
+        if flat > near:
+            first = start * step
+            size = math.exp(-rate * first**2)
+            density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
+            value = density / (theta**2 + first**2)
+            start = max(start, math.floor(flat / step) + 1)
+        # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room.
+        rise = min(max(depth / n, 0.0036), 0.0625)
+        stride = min(window.modes + 1, math.floor(2.0 * math.sqrt(rise / high) / step))
+        if start >= window.modes or stride < 4:
+            stride = 1
+        return Plan(evaluated, start, stride, value, density)
+
+    def edges(self, window: Window) -> FloatArray:
+        """The first mode of each stretch, and the one after the last."""
+        starts = np.arange(self.start, window.modes, self.stride, dtype=np.float64)
+        return np.append(starts, window.modes + 1.0)
+
+
+def stretches(
+    square: FloatArray,
+    t: FloatArray,
+    width: float | FloatArray,
+    high: float | FloatArray,
+    n: int | FloatArray,
+    eta: float | FloatArray,
+) -> FloatArray:
+    """Bounds of log |φ_X| between neighbouring frequencies t, given bounds of |φ|² at them.
+
+    `t` and `square` have shape (…, E), the bounds (…, E − 1); neighbours are at most `width` apart,
+    and `high` is an upper bound of the tilted variance.
+    """
+    ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
+    return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
+
+
+def runs(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:
+    """Whole numbers that follow each start, as many as its length, the starts among them."""
+    before = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
 
 
 def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
@@ -116,32 +164,54 @@ def sum_series(
     g: Law, tilted: Tilted, n: int, window: Window, needed: NeededModes
 ) -> tuple[float, float, float]:
     """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
-    theta, eta = tilted.theta, window.eta
-    sums = mode_sums(g, tilted, n, eta, needed.modes * window.step)
+    sums = mode_sums(g, tilted, n, window.eta, needed.modes * window.step)
+    sums = ModeSums(
+        sums.value,
+        sums.value_err + needed.skipped_value,
+        sums.density,
+        sums.density_err + needed.skipped_density,
+    )
+    moved = float(g.masses.sum()) * (1.0 + float(np.max(g.mass_err, initial=0.0)) + g.sum_err)
+    idle = idle_mass(moved, tilted.log_mgf, tilted.log_mgf_err, n)
+    return mean_bounds(sums, tilted.theta, window, idle)
+
+
+def mean_bounds(
+    sums: ModeSums, theta: float, window: Window, idle: float
+) -> tuple[float, float, float]:
+    """`sum_series` from the sums; their errors count all modes that were left out of them.
+
+    `idle` is at most the tilted probability that all n draws are 0.
+    """
+    if not all(map(math.isfinite, vars(sums).values())):  # what is no number bounds nothing
+        return -math.inf, math.inf, 0.0
+    eta = window.eta
     # 1/P = h/2π; the step h is exact, π is not.
     unit = window.step / (2.0 * math.pi)
     value, density = sums.value * unit, sums.density * unit
-    value_err = (sums.value_err + needed.skipped_value) * unit * (1.0 + 1e-9)
+    value_err = sums.value_err * unit * (1.0 + 1e-9)
     value_err += window.cut_value + 8.0 * U * value
-    density_err = (sums.density_err + needed.skipped_density) * unit * (1.0 + 1e-9)
+    density_err = sums.density_err * unit * (1.0 + 1e-9)
     density_err += window.cut_density + 8.0 * U * density
 
     smoothing = eta**2 * (density + density_err) * (1.0 + 8.0 * U)
     # Draws that are all 0 add nothing to E[S₊], but smoothing gives them a share.
-    peeled = _idle_mass(g, tilted, n) * math.exp(-0.5 * (theta * eta) ** 2)
+    peeled = idle * math.exp(-0.5 * (theta * eta) ** 2)
     peeled *= eta / math.sqrt(2.0 * math.pi) * (1.0 - 1e-12)
     upper = max(0.0, value + value_err - peeled) * (1.0 + 4.0 * U)
     lower = (value - value_err - window.wrap - smoothing) * (1.0 - 4.0 * U)
     return lower, upper, max(0.0, smoothing - peeled)
 
 
-def _idle_mass(g: Law, tilted: Tilted, n: int) -> float:
-    """Lower bound of the tilted probability that all n draws are 0."""
-    moved = float(g.masses.sum()) * (1.0 + g.mass_err + g.sum_err)
+def idle_mass(moved: float, k: float, k_err: float, n: int) -> float:
+    """Lower bound of the tilted probability that all n draws are 0.
+
+    `moved` is at least the mass of the values away from 0, `k` is K(θ), off by at most `k_err`.
+    """
     if moved >= 1.0:
         return 0.0
-    log_rest, k = math.log1p(-moved), tilted.log_mgf
-    slip = tilted.log_mgf_err + 8.0 * U * (abs(log_rest) + abs(k))
+    log_rest = math.log1p(-moved)
+    slip = k_err + 8.0 * U * (abs(log_rest) + abs(k))
     return exp_down(n * (log_rest - k - slip))
 
 
@@ -157,55 +227,80 @@ class ModeSums:
 
 def mode_sums(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> ModeSums:
     """Sums over the frequencies t ≥ 0, shape (M,), each of which stands for t and −t."""
-    theta = tilted.theta
     value = value_err = density = density_err = 0.0
     block = max(1, _BLOCK // g.values.size)
     for part in (t[start : start + block] for start in range(0, t.size, block)):
-        phi = _Modes.at(g, tilted, n, eta, part)
-        twice = np.where(part == 0.0, 1.0, 2.0)
-        weight = twice / (theta**2 + part**2)
-        rotated = phi.real * (theta**2 - part**2) + 2.0 * theta * part * phi.imag
-        value += float(np.sum(rotated * weight / (theta**2 + part**2)))
-        value_err += float(np.sum(weight * phi.err))
-        density += float(np.sum(twice * phi.real))
-        density_err += float(np.sum(twice * phi.err))
+        terms = Terms.of(*characteristic(g, tilted, part), n, tilted.theta, eta, part)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value += float(np.sum(terms.value))
+            value_err += float(np.sum(terms.value_err))
+            density += float(np.sum(terms.density))
+            density_err += float(np.sum(terms.density_err))
     return ModeSums(value, value_err, density, density_err)
 
 
 @dataclass(frozen=True, eq=False)
-class _Modes:
-    """Real and imaginary part of φ_X at some frequencies, and a bound of the error of φ_X."""
+class Terms:
+    """The summands of `ModeSums`, one per frequency, each for t and −t together."""
 
-    real: FloatArray
-    imag: FloatArray
-    err: FloatArray
+    value: FloatArray
+    value_err: FloatArray
+    density: FloatArray
+    density_err: FloatArray
 
     @staticmethod
-    def at(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> _Modes:
-        away, away_err = characteristic(g, tilted, t)
-        real, imag = away.real, away.imag
-        square = 2.0 * real + real * real + imag * imag  # |φ|² − 1
-        modulus = np.sqrt(np.maximum(1.0 + square, 0.0))
-        solid = modulus > 2.0 * away_err + 1e-8
-        safe = np.where(solid, modulus, 1.0)
-        log_square = np.log1p(np.where(solid, square, 0.0))
-        angle = np.arctan2(imag, 1.0 + real)
-        damping = -0.5 * (eta * t) ** 2
-        log_size = 0.5 * n * log_square + damping
-        drift = t * tilted.theta * eta**2
-        turn = n * angle + drift
-        with np.errstate(all="ignore"):
-            squares = (2.0 * np.abs(real) + real * real + imag * imag) / safe**2
-            slip = n * (
-                away_err / safe
-                + U * (2.0 * np.abs(log_square) + 4.0 * squares + 6.0 * np.abs(angle))
-            ) + U * (64.0 + 4.0 * (n * np.abs(angle) + drift + np.abs(log_size)))
-            size = np.exp(log_size)
-            # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1), unless φ̃ is all error.
-            err = size * np.expm1(slip)
-            # The root of a difference near 0 is off by that of its rounding.
-            ceiling = np.sqrt(np.maximum(1.0 + square, 0.0) + 16.0 * U) + away_err
-            lost = 2.0 * np.exp(n * np.log(ceiling) + damping)
-        size = np.where(solid, size, 0.0)
-        err = np.where(solid & np.isfinite(err), err, np.minimum(lost, 2.0))
-        return _Modes(size * np.cos(turn), size * np.sin(turn), err)
+    def of(
+        away: NDArray[np.complex128],
+        away_err: FloatArray,
+        n: int | FloatArray,
+        theta: float | FloatArray,
+        eta: float | FloatArray,
+        t: FloatArray,
+    ) -> Terms:
+        """From φ(t) − 1 and its error at frequencies t; n, θ and η may differ among them."""
+        real, imag, err = _power(away, away_err, n, theta, eta, t)
+        twice = np.where(t == 0.0, 1.0, 2.0)
+        # Of modes that are all error, it may overflow; `mean_bounds` claims nothing then.
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = twice / (theta**2 + t**2)
+            rotated = real * (theta**2 - t**2) + 2.0 * theta * t * imag
+            value = rotated * weight / (theta**2 + t**2)
+            return Terms(value, weight * err, twice * real, twice * err)
+
+
+def _power(
+    away: NDArray[np.complex128],
+    away_err: FloatArray,
+    n: int | FloatArray,
+    theta: float | FloatArray,
+    eta: float | FloatArray,
+    t: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Real and imaginary part of φ_X, and a bound of its error."""
+    real, imag = away.real, away.imag
+    square = 2.0 * real + real * real + imag * imag  # |φ|² − 1
+    modulus = np.sqrt(np.maximum(1.0 + square, 0.0))
+    solid = modulus > 2.0 * away_err + 1e-8
+    safe = np.where(solid, modulus, 1.0)
+    log_square = np.log1p(np.where(solid, square, 0.0))
+    angle = np.arctan2(imag, 1.0 + real)
+    damping = -0.5 * (eta * t) ** 2
+    log_size = 0.5 * n * log_square + damping
+    drift = t * theta * eta**2
+    turn = n * angle + drift
+    with np.errstate(all="ignore"):
+        squares = (2.0 * np.abs(real) + real * real + imag * imag) / safe**2
+        slip = n * (
+            away_err / safe + U * (2.0 * np.abs(log_square) + 4.0 * squares + 6.0 * np.abs(angle))
+        ) + U * (64.0 + 4.0 * (n * np.abs(angle) + drift + np.abs(log_size)))
+        size = np.exp(log_size)
+        # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1), unless φ̃ is all error.
+        err = size * np.expm1(slip)
+        # φ̃ is off 1 by error alone where this overflows, and its power means nothing.
+        solid &= np.isfinite(err)
+        # The root of a difference near 0 is off by that of its rounding.
+        ceiling = np.sqrt(np.maximum(1.0 + square, 0.0) + 16.0 * U) + away_err
+        lost = 2.0 * np.exp(n * np.log(ceiling) + damping)
+    size = np.where(solid, size, 0.0)
+    err = np.where(solid, err, np.minimum(lost, 2.0))
+    return size * np.cos(turn), size * np.sin(turn), err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,14 +20,26 @@ _SMALLEST_NORMAL = 2.0**-1022
 
 
 class Randomizer(ABC):
-    """A local randomizer: an ε₀-LDP channel from one user's value to one report.
+    """A local randomizer: a channel from one user's value to one report.
 
-    A mechanism is a frozen dataclass with ``eps0`` (natural log) and its own parameters, in a
-    module of this package that bears the mechanism's name. Arguments are checked on construction
-    (ValueError). A field's metadata may hold a ``help`` for the command line.
+    A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
+    ``eps0`` (natural log); None stands for a mechanism that is not. Arguments are checked on
+    construction (ValueError). A field's metadata may hold a ``help`` for the command line.
+    `registry` lists the mechanisms.
     """
 
-    eps0: float
+    # How people call it, where that is not the name of the class.
+    NAME: ClassVar[str] = ""
+    # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
+    # in section 10. Where a class does not say so, they look at its `matrix`.
+    composable: ClassVar[bool] = False
+
+    eps0: float | None
+
+    @property
+    def label(self) -> str:
+        """How figures call the mechanism, with its parameters other than ε₀."""
+        return self.NAME or type(self).__name__
 
     @property
     def caveat(self) -> str | None:
@@ -61,6 +74,7 @@ class DomainRandomizer(Randomizer):
     0 < ε₀ ≤ 300 and ``domain_size`` is None or an integer of at least 2.
     """
 
+    composable = True  # the values of the domain may change places
     LARGEST_MATRIX: ClassVar[int]
 
     eps0: float
@@ -73,6 +87,12 @@ class DomainRandomizer(Randomizer):
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=2)
+
+    @property
+    def label(self) -> str:
+        """With the size of its domain, unless that is the limit."""
+        size = "" if self.domain_size is None else f", D = {self.domain_size}"
+        return f"{super().label}{size}"
 
     @abstractmethod
     def _channel(self, size: int) -> NDArray[np.float64]:
@@ -171,7 +191,7 @@ def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
     return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
 
 
-def from_channel(rows: NDArray[np.float64]) -> Decomposition:
+def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:
     """Merged decomposition of three rows of a probability matrix, shape (3, outputs): a, b, c."""
     a, b, c = rows
     return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR).merge()

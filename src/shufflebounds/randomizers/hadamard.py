@@ -23,6 +23,7 @@ class HadamardResponse(DomainRandomizer):
     """
 
     LARGEST_MATRIX = 1024
+    NAME = "Hadamard response"
 
     def blanket(self) -> Decomposition:
         """Table 2 of the paper at K columns; its entries are those for K → ∞.

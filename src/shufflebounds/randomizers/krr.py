@@ -17,6 +17,8 @@ from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_chan
 class KRR(Randomizer):
     """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
 
+    composable = True  # the values may change places
+
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
 
@@ -24,6 +26,11 @@ class KRR(Randomizer):
         # Beyond this floats skip integers.
         validation.whole("k", self.k, minimum=2, maximum=2**53)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR."""
+        return f"{self.k}-RR"
 
     def blanket(self) -> Decomposition:
         """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""

@@ -15,7 +15,7 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 MAX_CELLS = 100_000
 
 # What all others may hold in a lower bound, by its name in tables; the customary choice first.
-_OTHERS = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
+_OTHERS: dict[str, dict[str, float]] = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Laplace(Randomizer):
     B e^{−Δ/4}/(2 cosh(Δ/4)). In terms of the end's own v both are e^{−ε₀/2} e^{−v/2} tanh(Δ/4)/2,
     and e^v times that of a.
     """
+
+    composable = True  # for values between 0 and 1 see docs/engine.md, section 10
 
     eps0: float
     cells: int | None = field(
@@ -125,20 +127,25 @@ class Laplace(Randomizer):
         return replace(inner, outer=outer)
 
     @property
+    def _cells(self) -> int:
+        assert self.cells is not None  # since __post_init__
+        return self.cells
+
+    @property
     def _rel_err(self) -> float:
         # Exponents reach −ε₀, and their rounding is relative.
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
     def _binned(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Masses under 0, 1 and 1/2 of the 2N cells between the two atoms, v ascending."""
-        n = self.cells
+        n = self._cells
         heights = np.full(2 * n + 2, math.sinh(self.eps0 / (4 * n)))
         heights[[0, -1]] = 0.5
         return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights)
 
     def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Masses under 0, 1 and 1/2 at the 2N + 1 ends of cells, atoms included, v ascending."""
-        n = self.cells
+        n = self._cells
         heights = np.full(2 * n + 1, math.tanh(self.eps0 / (4 * n)))
         heights[[0, -1]] = (1.0 + heights[0]) / 2.0
         return self._masses(np.arange(-n, n + 1), heights)
@@ -147,8 +154,8 @@ class Laplace(Randomizer):
         self, steps: NDArray, heights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """`heights` times R(0), R(1) and R(1/2) at v = `steps`·Δ; both are mirror-symmetric."""
-        half_step = self.eps0 / (2 * self.cells)
-        a = heights * np.exp((steps - self.cells) * half_step)
+        half_step = self.eps0 / (2 * self._cells)
+        a = heights * np.exp((steps - self._cells) * half_step)
         return a, a[::-1], heights * np.exp(-np.abs(steps) * half_step)
 
 

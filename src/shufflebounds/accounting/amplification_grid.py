@@ -1,0 +1,265 @@
+"""Bounds at many numbers of users, ε or δ at once: the points of a curve help one another.
+
+Every end is certified as for a single point. What the points share is where to look: saddlepoint
+estimates for all of them in one go, corrected by exact values at some and interpolated between, so
+that two evaluations just above and just below the root mostly do; and the cost of calling NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.accounting.inversion import COARSEST, FINEST, FLAT, LARGEST_EPS
+from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.estimates import roots
+from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.stacked import stacked
+from shufflebounds.enclosure import Enclosure
+
+Indices = NDArray[np.int64]
+T = TypeVar("T")
+S = TypeVar("S")
+
+# Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
+_MOST_COMPONENTS = 512
+# Fewer leave atoms near 0, and each point has its own way of dealing with them.
+_FEWEST_USERS = 100
+# How far from the predicted root to look, in each round, and how precisely; as shares of what is
+# asked for. Each round begins where the one before says that the root is.
+_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
+# One point in so many corrects the estimates of its neighbours, and so many in a decade.
+_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
+
+
+def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
+    """Whether an argument is an array or a sequence, rather than one number."""
+    if isinstance(value, Sequence):
+        return not isinstance(value, str | bytes)
+    return getattr(value, "ndim", 0) > 0
+
+
+def paired(
+    one: tuple[str, object, Callable[[object], T]], two: tuple[str, object, Callable[[object], S]]
+) -> tuple[list[T], list[S]]:
+    """Two arguments (name, value, check), one of them an array, as lists of equal length.
+
+    Raises ValueError where both are arrays, for an array that is empty or has more than one
+    dimension, and what `check` raises for an entry.
+    """
+    if is_several(one[1]) and is_several(two[1]):
+        raise ValueError(
+            f"only one of {one[0]} and {two[0]} may be an array, "
+            f"got {len(one[1])} and {len(two[1])} values"
+        )
+    first, second = _checked(*one), _checked(*two)
+    size = max(len(first), len(second))
+    return first * (size // len(first)), second * (size // len(second))
+
+
+def _checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
+    if not is_several(value):
+        return [check(value)]
+    shape = getattr(value, "shape", (len(value),))
+    if len(shape) != 1 or shape[0] == 0:
+        raise ValueError(
+            f"{name} must be a number or a one-dimensional, non-empty array, "
+            f"got shape {tuple(shape)}"
+        )
+    # NumPy's own scalars would slow down all that is done with them one by one.
+    return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
+
+
+class Problem(Protocol):
+    """What is to be evaluated at one n."""
+
+    @property
+    def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
+        """What bounds it from below and from above, in each direction."""
+
+    @property
+    def n(self) -> int:
+        """The number of users."""
+
+    def delta(self, eps: float, rtol: float) -> Enclosure:
+        """D(ε) of this point by itself."""
+
+
+def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
+    """D(ε) of all points; `problems` differ in nothing but n."""
+    if not _stackable(problems):
+        return [problem.delta(at, rtol) for problem, at in zip(problems, eps, strict=True)]
+    points = np.array(eps), _users(problems), np.full(len(eps), rtol)
+    lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
+    narrow = np.ones(len(eps), dtype=bool)
+    for inner, outer in problems[0].directions:
+        ends = stacked(outer, *points)
+        low, high = ends
+        narrow &= _narrow(*ends, rtol)
+        if inner is not outer:
+            ends = stacked(inner, *points)
+            narrow &= _narrow(*ends, rtol)
+            low = np.minimum(ends[0], high)
+        lower, upper = np.maximum(lower, low), np.maximum(upper, high)
+    return [
+        Enclosure(*ends) if good else problem.delta(at, rtol)
+        for good, problem, at, *ends in zip(
+            narrow, problems, eps, lower.tolist(), upper.tolist(), strict=True
+        )
+    ]
+
+
+def epsilons(
+    problems: Sequence[Problem],
+    delta: Sequence[float],
+    end: float,
+    rtol: float,
+    alone: Callable[[int], Enclosure],
+) -> list[Enclosure]:
+    """The smallest ε with D(ε) ≤ δ at all points, as `inversion.smallest_eps` encloses it.
+
+    `problems` differ in nothing but n, and D is 0 at `end`. `alone` does a point by itself, given
+    its index.
+    """
+    search = _Search(problems, np.array(delta), end, rtol)
+    search.correct()
+    for aside in _ASIDE:
+        search.probe(aside * rtol)
+    columns = (x.tolist() for x in (search.found, search.low, search.high))
+    return [
+        Enclosure(low, high) if found else alone(i)
+        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
+    ]
+
+
+class _Search:
+    """Where the roots are believed to be, and what was found; arrays of shape (P,)."""
+
+    def __init__(
+        self, problems: Sequence[Problem], delta: FloatArray, end: float, rtol: float
+    ) -> None:
+        self.directions = problems[0].directions
+        self.bounds = stacked if _stackable(problems) else _one_by_one
+        self.n, self.target, self.end = _users(problems), np.log(delta), min(end, LARGEST_EPS)
+        self.delta, self.half = delta, _ASIDE[0] * rtol
+        outers = [outer for _, outer in self.directions]
+        self.start, self.slope = roots(outers, self.n, delta, self.end)
+        self.low, self.high = np.full(delta.shape, np.nan), np.full(delta.shape, np.nan)
+        self.found = np.zeros(delta.shape, dtype=bool)
+
+    def open(self) -> Indices:
+        """Points still to be found, where the estimates are worth something."""
+        worth = (-self.slope * self.start > FLAT) & (self.n >= _FEWEST_USERS)
+        worth &= self.start < self.end * (1.0 - self.half)
+        return np.flatnonzero(worth & ~self.found)
+
+    def evaluate(
+        self, one: Decomposition, points: Indices, eps: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Bounds of D, and the middle of those of log D; NaN where they say too little."""
+        need = -_CARE * self.slope[points] * self.half * self.start[points]
+        aim = np.clip(need, FINEST, COARSEST)
+        low, high = self.bounds(one, eps, self.n[points], aim)
+        with np.errstate(all="ignore"):
+            middle = 0.5 * (np.log(low) + np.log(high))
+        # A point whose bounds miss the aim by far is better off alone.
+        return low, high, np.where(high - low <= 2.0 * aim * high, middle, np.nan)
+
+    def largest(self, points: Indices, eps: FloatArray) -> tuple[FloatArray, FloatArray, Indices]:
+        """Upper bounds of D in all directions, the middle of log D, and which direction has it."""
+        ends = [self.evaluate(outer, points, eps) for _, outer in self.directions]
+        middles = np.array([middle for _, _, middle in ends])
+        high = np.max([high for _, high, _ in ends], axis=0)
+        return high, middles.max(axis=0), middles.argmax(axis=0)
+
+    def correct(self) -> None:
+        """Replace the estimated roots by what exact values at some of them suggest."""
+        points = self.open()
+        if not points.size:
+            return
+        axis = self.n if np.ptp(self.n) > 0.0 else -self.target
+        points = points[np.argsort(axis[points], kind="stable")]
+        decades = math.log10(axis[points[-1]] / axis[points[0]])
+        count = max(_FEWEST, 1 + points.size // _SPACING, math.ceil(_PER_DECADE * decades))
+        count = min(count, points.size)
+        some = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
+        _, middle, _ = self.largest(some, self.start[some])
+        with np.errstate(all="ignore"):
+            moved = -(middle - self.target[some]) / self.slope[some] / self.start[some]
+        usable = np.abs(moved) < 0.5
+        place, places = np.log(axis[points]), np.log(axis[some])
+        if usable.any():
+            known = places[usable], np.log1p(moved[usable])
+            self.start[points] *= np.exp(_interpolated(place, *known))
+        # Where nothing could be said, the neighbours fare no better.
+        nearest = np.abs(place[:, None] - places).argmin(axis=-1)
+        self.start[points[~usable[nearest]]] = np.nan
+
+    def probe(self, aside: float) -> None:
+        """Evaluate so far above and below the roots, relatively; what fails is told better ones."""
+        self.half = aside
+        points = self.open()
+        if not points.size:
+            return
+        above, below = (self.start[points] * (1.0 + x) for x in (self.half, -self.half))
+        high, middle, direction = self.largest(points, above)
+        low, beneath = np.zeros(points.size), np.full(points.size, np.nan)
+        for i, (inner, _) in enumerate(self.directions):
+            of = np.flatnonzero(direction == i)
+            if of.size:
+                low[of], _, beneath[of] = self.evaluate(inner, points[of], below[of])
+        self.low[points], self.high[points] = below, above
+        delta, target = self.delta[points], self.target[points]
+        self.found[points] = (high <= delta) & (low >= delta)
+        with np.errstate(all="ignore"):
+            slope = (middle - beneath) / (above - below)
+            better = above - (middle - target) / slope
+            moved = better / self.start[points] - 1.0
+        again = (slope < 0.0) & (np.abs(moved) < 0.5)
+        self.start[points] = np.where(again, better, np.nan)
+        self.slope[points] = np.where(again, slope, np.nan)
+
+
+def _stackable(problems: Sequence[Problem]) -> bool:
+    return all(len(one) <= _MOST_COMPONENTS for pair in problems[0].directions for one in pair)
+
+
+def _one_by_one(
+    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What `stacked` gives."""
+    points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
+    found = [saddle(decomposition, *point) for point in points]
+    return np.array([x.lower for x in found]), np.array([x.upper for x in found])
+
+
+def _users(problems: Sequence[Problem]) -> FloatArray:
+    return np.array([float(problem.n) for problem in problems])
+
+
+def _narrow(lower: FloatArray, upper: FloatArray, rtol: float) -> NDArray[np.bool_]:
+    return upper - lower <= rtol * upper
+
+
+def _interpolated(x: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:
+    """Cubics through the four known points about each x, fewer where there are fewer.
+
+    `known` ascends; points that coincide count once.
+    """
+    known, first = np.unique(known, return_index=True)
+    values = values[first]
+    width = min(4, known.size)
+    start = np.clip(np.searchsorted(known, x) - width // 2, 0, known.size - width)
+    near = start[:, None] + np.arange(width)
+    total = np.zeros(x.shape)
+    for i in range(width):
+        term = values[near[:, i]]
+        for j in range(width):
+            if j != i:
+                term = term * (x - known[near[:, j]]) / (known[near[:, i]] - known[near[:, j]])
+        total += term
+    return total

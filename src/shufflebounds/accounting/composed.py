@@ -1,0 +1,264 @@
+"""Many rounds: certified (ε, δ) of sequential composition.
+
+Upper ends hold for rounds that are chosen adaptively, each dominated by the larger of both
+directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends
+are those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.grid import grid, typical_loss
+from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
+from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.divergence.lattice import MAX_POINTS
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
+from shufflebounds.divergence.optimistic import optimistic
+from shufflebounds.divergence.pessimistic import pessimistic
+from shufflebounds.enclosure import Enclosure, PrecisionError
+
+DEFAULT_RTOL = 1e-3
+# δ is that much less certain than ε.
+DEFAULT_DELTA_RTOL = 0.05
+
+# ε is wide by about this over the square of the lattice points per standard deviation.
+_WIDTH = 0.6
+# Relative width of D at the points, in these units.
+_NODE_WIDTH = 0.06
+_REFINEMENTS = 3
+# Standard deviations of the sum that the lattice must have room for.
+_ROOM = 40.0
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """So many rounds of one decomposition with n users each."""
+
+    decomposition: Decomposition
+    n: int
+    times: int
+
+    def __post_init__(self) -> None:
+        require("decomposition", self.decomposition)
+        validation.users(self.n)
+        validation.whole("rounds", self.times, minimum=1, maximum=validation.MAX_ROUNDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """Rounds of shuffling, one after the other; `compose` makes one."""
+
+    rounds: tuple[Round, ...]
+
+    def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
+        """Enclosure of the smallest ε at which all rounds together are (ε, δ)-DP.
+
+        Of two datasets that differ by the replacement of one user's input; n counts users who
+        follow the protocol and do not collude. The decomposition must bound the victim's inputs in
+        every round: docs/composition.md, section 1.
+
+        Parameters
+        ----------
+        delta
+            10⁻³⁰⁰ ≤ δ < 1.
+        rtol
+            The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻³, and leaves out
+            of account what separates the ends in theory: a decomposition whose two directions
+            differ, and ``inner`` from ``outer``.
+
+        Returns
+        -------
+        Enclosure
+            At ``upper``, δ(ε) was found to be at most `delta` for rounds chosen adaptively. At
+            ``lower``, it was found to be at least `delta` for independent rounds on one pair of
+            datasets (or it is 0). Both are inf where no ε will do.
+
+        Raises
+        ------
+        ValueError
+            For arguments outside these ranges.
+        PrecisionError
+            Where the width stays above `rtol`.
+
+        """
+        delta = validation.delta(delta)
+        goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+        if self._never_below() > delta:
+            return Enclosure(math.inf, math.inf)
+        end = self._largest_loss()
+        depth = max(1.0, -2.0 * math.log(delta))
+
+        def enclose(density: float) -> Enclosure:
+            level = delta * min(0.05, 0.02 * goal * depth)
+            above, below = self.compositions(density, level)
+            upper = min(smallest_eps(above, delta), end)
+            lower = max((largest_eps(law, delta) for law in below), default=0.0)
+            if lower < 0.5 * upper:  # more rounds tell no less than one
+                lower = max(lower, *(_once(one, delta) for one in self.rounds))
+            return Enclosure(min(lower, upper), upper)
+
+        return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
+
+    def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
+        """Enclosure of the smallest δ at which all rounds together are (ε, δ)-DP.
+
+        `eps` is ε ≥ 0 (natural log). `rtol` is the largest relative width of δ to accept, where
+        None stands for 0.05; all else is as for `epsilon`.
+        """
+        eps = validation.eps(eps)
+        goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
+        if eps >= self._largest_loss():
+            return Enclosure(0.0, 0.0)
+        guess = self._guess(eps)
+
+        def enclose(density: float) -> Enclosure:
+            level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
+            for _ in range(8):
+                above, below = self.compositions(density, 0.05 * goal * level)
+                found = Enclosure(
+                    min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
+                    min(delta_at(above, eps).upper, 1.0),
+                )
+                if level <= max(found.lower, validation.MIN_DELTA):
+                    break
+                level = max(found.lower, 1e-3 * level, validation.MIN_DELTA)
+            return Enclosure(min(found.lower, found.upper), found.upper)
+
+        depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
+        return self._refined(enclose, goal, rtol, f"delta at eps = {eps!r}", depth)
+
+    def _refined(
+        self,
+        enclose: Callable[[float], Enclosure],
+        goal: float,
+        rtol: float | None,
+        what: str,
+        depth: float,
+    ) -> Enclosure:
+        """The first enclosure narrow enough, of ever more lattice points."""
+        density = math.sqrt(_WIDTH * depth / goal)
+        best = enclose(density)
+        for _ in range(_REFINEMENTS if self._promises() else 0):
+            if best.relative_width <= goal or best.upper <= validation.MIN_DELTA:
+                return best
+            density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
+            found = enclose(density)
+            upper = min(best.upper, found.upper)
+            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
+        if best.relative_width > goal and (rtol is not None or self._promises()):
+            raise PrecisionError(
+                f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
+                f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
+                f"rtol = {goal:g} was asked for",
+                best,
+            )
+        return best
+
+    def compositions(self, density: float, level: float) -> tuple[Composition, list[Composition]]:
+        """The pessimistic composition, and the optimistic ones of both orders.
+
+        With so many lattice points per standard deviation, and as far out as D times the number of
+        rounds is above `level`.
+        """
+        steps = self._steps(density)
+        step = lattice_step(min(steps))
+        rtol = max(_NODE_WIDTH / density**2, 1e-9)
+        above: list[tuple[LossLaw, int]] = []
+        forward: list[tuple[LossLaw, int]] = []
+        backward: list[tuple[LossLaw, int]] = []
+        for one, wanted in zip(self.rounds, steps, strict=True):
+            multiple = 2 ** math.floor(math.log2(wanted / step))
+            nodes = grid(one.decomposition, one.n, multiple * step, rtol)
+            reach = nodes.reach(level / (one.times * len(self.rounds)))
+            above.append((pessimistic(nodes.upper(reach), nodes.step).on(step), one.times))
+            sides = nodes.sides(reach)
+            for laws, (side, other) in ((forward, sides), (backward, sides[::-1])):
+                law = optimistic(side, other, nodes.step)
+                if law is not None:
+                    laws.append((law.on(step), one.times))
+        # Rounds that no optimistic pair was found for may be left out: more rounds tell no less.
+        orders = [forward] if self._is_symmetric() else [forward, backward]
+        return Composition(above), [Composition(laws) for laws in orders if laws]
+
+    def _steps(self, density: float) -> list[float]:
+        """How far apart the lattice points of each round may be.
+
+        Rounds that hardly count do with few: their variance is off by about their typical loss
+        times that distance, where the others' is off by about a `density`² of itself.
+        """
+        sizes = [typical_loss(one.decomposition, one.n) for one in self.rounds]
+        variances = [one.times * x**2 for one, x in zip(self.rounds, sizes, strict=True)]
+        total = math.sqrt(sum(variances))
+        spare = 0.3 * (total / density) ** 2 / len(sizes)
+        least = max(_ROOM * total / MAX_POINTS, 1e-12)
+        steps = []
+        for one, size in zip(self.rounds, sizes, strict=True):
+            share = one.times * size
+            enough = spare / share if share * total > spare else total
+            steps.append(max(least, size / density, min(enough, total / density)))
+        return steps
+
+    def _is_symmetric(self) -> bool:
+        return all(one.decomposition.is_symmetric() for one in self.rounds)
+
+    def _promises(self) -> bool:
+        """Whether the two ends mean the same, so that a wide enclosure is a failure."""
+        return self._is_symmetric() and all(one.decomposition.is_finite() for one in self.rounds)
+
+    def _largest_loss(self) -> float:
+        """An ε at which δ is certainly 0: that of the rounds add up."""
+        losses = [
+            one.times * amplification._Problem.of(one.decomposition, one.n, "saddle").largest_loss()
+            for one in self.rounds
+        ]
+        return math.fsum(losses) * (1.0 + 8.0 * U)
+
+    def _never_below(self) -> float:
+        """A lower bound of δ at every ε."""
+        return max(self._told(order) for order in (0, -1))
+
+    def _told(self, order: int) -> float:
+        """From outputs that the other input never gives, of the first or the last direction."""
+        spared = 0.0
+        for one in self.rounds:
+            inner, _ = one.decomposition.directions[order]
+            told = amplification._never_below(inner, one.n)
+            spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
+        return -math.expm1(spared) * (1.0 - 1e-12)
+
+    def _guess(self, eps: float) -> float:
+        """A rough δ(ε), from a normal loss."""
+        variance = sum(
+            one.times * typical_loss(one.decomposition, one.n) ** 2 for one in self.rounds
+        )
+        if variance == 0.0:
+            return validation.MIN_DELTA
+        excess = max(0.0, eps - 0.5 * variance)
+        return math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
+
+
+def compose(rounds: Iterable[tuple[Decomposition, int, int]]) -> Composed:
+    """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵, so many times to 10⁶.
+
+    Raises ValueError for an empty list, and for entries outside these ranges.
+    """
+    listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
+    if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):
+        raise ValueError(
+            f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
+        )
+    return Composed(tuple(Round(*one) for one in listed))
+
+
+def _once(one: Round, delta: float) -> float:
+    """A lower bound of ε of a single round."""
+    try:
+        return amplification.epsilon(one.decomposition, one.n, delta).lower
+    except PrecisionError as shortfall:
+        return shortfall.enclosure.lower

@@ -1,0 +1,214 @@
+"""The privacy profile as an object: δ at every ε, negative ones included, and what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.composed import Composed, compose
+from shufflebounds.accounting.grid import grid, typical_loss
+from shufflebounds.accounting.roots import delta_at
+from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.losses import lattice_step
+from shufflebounds.enclosure import Enclosure
+
+_MOST_POINTS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The larger δ of both directions as a curve, enclosed at ε = iΔ, i = 0, …, K, and between.
+
+    Parameters
+    ----------
+    step
+        Δ (natural log).
+    lower, upper
+        Bounds of δ(iΔ), shape (K + 1,), K ≥ 2, ascending ε.
+    limit
+        A lower bound of δ at every ε.
+
+    Notes
+    -----
+    In x = e^ε the curve H is convex and falls. Between points it lies below the chord, and above
+    the lines that continue the chords next to it. Since both directions are covered,
+    H(x) = 1 − x + x H(1/x), which tells it at negative ε.
+
+    """
+
+    step: float
+    lower: FloatArray
+    upper: FloatArray
+    limit: float
+
+    def delta(self, eps: float) -> Enclosure:
+        """Enclosure of δ(ε) for any finite real ε."""
+        eps = validation.finite("eps", eps)
+        if eps < 0.0:
+            ends = self.delta(-eps)
+            kept, lost = math.exp(eps), -math.expm1(eps)
+            low, high = (lost + kept * end for end in (ends.lower, ends.upper))
+            return Enclosure(max(0.0, low * (1.0 - 16.0 * U)), min(1.0, high * (1.0 + 16.0 * U)))
+        last = self.upper.size - 1
+        if eps >= last * self.step:
+            return Enclosure(min(self.limit, float(self.upper[last])), float(self.upper[last]))
+        i = min(int(eps / self.step), last - 1)
+        i = i - 1 if i * self.step > eps else i
+        before, here, after = (float(self.upper[max(k, 0)]) for k in (i - 1, i, i + 1))
+        rest = eps - i * self.step
+        whole = math.expm1(self.step)
+        share = math.expm1(rest) / whole
+        high = here * (1.0 - share) + after * share
+
+        left, right = float(self.lower[i]), float(self.lower[i + 1])
+        back = -math.expm1(-self.step)
+        if i > 0:
+            slope = (left - before) / back
+        else:  # in terms of H(x) − 1 + x, which is x H(1/x)
+            slope = (left - math.exp(-self.step) * after) / back - 1.0
+        from_left = left + slope * math.expm1(rest)
+        further = float(self.upper[i + 2]) if i + 2 <= last else right
+        from_right = right + (right - further) * -math.expm1(rest - self.step) / whole
+        from_right -= 64.0 * U * (right + further)
+        size = left + right + before + after + (self.step if i == 0 else 0.0)
+        low = max(from_left - 64.0 * U * size * (1.0 + whole / back), from_right)
+        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here, here)
+        return Enclosure(min(max(low, right, 0.0), high), high)
+
+    def epsilon(self, delta: float) -> Enclosure:
+        """Enclosure of the smallest real ε with δ(ε) ≤ `delta`, 10⁻³⁰⁰ ≤ δ < 1.
+
+        Negative where δ(0) is less. ``upper`` is inf where the points do not reach that far;
+        ``lower`` is −inf where they do not on the negative side.
+        """
+        delta = validation.delta(delta)
+        reach = (self.upper.size - 1) * self.step
+        start = -700.0
+        high = math.inf
+        if self.delta(reach).upper <= delta:
+            high = _last(lambda eps: self.delta(eps).upper > delta, start, reach)[1]
+        low = -math.inf
+        if self.delta(start).lower >= delta:
+            low = _last(lambda eps: self.delta(eps).lower >= delta, start, reach)[0]
+        return Enclosure(min(low, high), high)
+
+    def advantage(self) -> Enclosure:
+        """δ at ε = 0: how much better than a guess anyone can tell both inputs apart."""
+        return self.delta(0.0)
+
+    def false_negatives(self, false_positives: float) -> Enclosure:
+        """Enclosure of the trade-off curve f: the least rate of false negatives of any test.
+
+        `false_positives` is the rate α at which the test may take x₁⁰ for x₁¹, 0 ≤ α ≤ 1. By
+        duality, f(α) = sup over x ≥ 0 of 1 − H(x) − xα (Dong, Roth, Su, JRSS B 2022, Prop. 2.13).
+        ``lower`` is what no attack undercuts, and of the pair of datasets of the lower bound some
+        attack comes below ``upper``.
+        """
+        alpha = validation.probability("false_positives", false_positives)
+        with np.errstate(over="ignore"):
+            x = np.exp(self.step * np.arange(self.upper.size))
+        above, below = self.upper, self._floors()
+        # Of any points; x and 1/x.
+        found = [1.0 - above - x * alpha, (1.0 - above - alpha) / x]
+        low = max(0.0, float(max(np.max(part) for part in found)) - 64.0 * U)
+        # The supremum over a cell is at most that of 1 − the smallest H − the smallest xα there,
+        # and that of the lines which H lies above.
+        ends = x[:-1], x[1:]
+        lines = [np.maximum(*(1.0 - line[k] - ends[k] * alpha for k in (0, 1))) for line in below]
+        mirrored = [
+            np.maximum(*((1.0 - line[k] - alpha) / ends[k] for k in (0, 1))) for line in below
+        ]
+        cells = float(max(np.max(np.minimum(*part)) for part in (lines, mirrored)))
+        beyond = max(1.0 - self.limit - x[-1] * alpha, (1.0 - self.limit - alpha) / x[-1])
+        high = min(1.0 - alpha, max(cells, beyond, 0.0) + 64.0 * U)
+        return Enclosure(max(0.0, min(low, high)), max(0.0, high))
+
+    def _floors(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Two lines below H in each cell, as their values at both ends, shape (K,) each."""
+        lower, upper = self.lower, self.upper
+        whole, back = math.expm1(self.step), -math.expm1(-self.step)
+        slopes = (lower[1:-1] - upper[:-2]) / back
+        first = (lower[0] - math.exp(-self.step) * upper[1]) / back - 1.0
+        rise = np.append(first, slopes) * whole
+        slack = 64.0 * U * (1.0 + whole / back) * (lower[:-1] + np.append(1.0, upper[:-2]))
+        left = lower[:-1] - slack, lower[:-1] + rise - slack
+        further = np.append(upper[2:], lower[-1])
+        fall = math.exp(-self.step) * (lower[1:] - further)
+        slack = 64.0 * U * (lower[1:] + further)
+        right = lower[1:] + fall - slack, lower[1:] - slack
+        return [left, right]
+
+
+def profile(
+    decomposition: Decomposition,
+    n: int,
+    *,
+    rounds: int = 1,
+    smallest: float = 1e-12,
+    density: float = 24.0,
+) -> Profile:
+    """The profile of `rounds` rounds (1 to 10⁶) of n users, 1 to 10¹⁵.
+
+    Its points lie so close that ``density`` of them make a standard deviation of the privacy loss,
+    and reach to where δ is at most `smallest`, or as far as some thousand points do. Raises
+    ValueError for arguments outside these ranges.
+    """
+    require("decomposition", decomposition)
+    composed = compose([(decomposition, validation.users(n), rounds)])
+    smallest = validation.delta(smallest)
+    if not 1.0 <= validation.finite("density", density) <= 1000.0:
+        raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
+    if rounds > 1:
+        return _of_many(composed, smallest, density)
+    size = max(typical_loss(decomposition, n), 1e-9)
+    nodes = grid(decomposition, n, lattice_step(size / density), 0.06 / density**2)
+    reach = nodes.reach(smallest)
+    sides = nodes.sides(reach)
+    lower = np.maximum.accumulate(np.maximum(sides[0].lower, sides[1].lower)[::-1])[::-1]
+    upper = np.minimum.accumulate(nodes.upper(reach))
+    limit = max(side.limit for side in sides)
+    return Profile(nodes.step, np.minimum(lower, upper), upper, limit)
+
+
+def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
+    above, below = composed.compositions(density, 0.01 * smallest)
+    size = math.sqrt(
+        sum(one.times * typical_loss(one.decomposition, one.n) ** 2 for one in composed.rounds)
+    )
+    step = lattice_step(max(size, 1e-9) / density)
+    lower: list[float] = []
+    upper: list[float] = []
+    while len(lower) < _MOST_POINTS:
+        eps = len(lower) * step
+        upper.append(min(delta_at(above, eps).upper, 1.0, *upper[-1:]))
+        lower.append(max((delta_at(one, eps).lower for one in below), default=0.0))
+        if len(lower) > 2 and upper[-1] <= smallest + above.infinite[1]:
+            break
+    ends = np.array(upper)
+    floor = np.maximum.accumulate(np.array(lower)[::-1])[::-1]
+    limit = max((one.infinite[0] for one in below), default=0.0)
+    return Profile(step, np.minimum(floor, ends), ends, limit)
+
+
+def advantage(decomposition: Decomposition, n: int, *, rounds: int = 1) -> Enclosure:
+    """δ at ε = 0, the advantage of the best test over a guess (total variation)."""
+    found = compose([(decomposition, n, rounds)])
+    if rounds == 1:
+        return amplification.delta(decomposition, 0.0, n)
+    return found.delta(0.0)
+
+
+def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Where a property that holds at `low` and not at `high` is lost, to the last digits."""
+    for _ in range(120):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high

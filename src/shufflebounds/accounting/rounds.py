@@ -1,0 +1,114 @@
+"""ε and δ of a shuffle, once or the same round many times over: the public questions."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.amplification import Several
+from shufflebounds.accounting.composed import Composed, compose
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.engines import DEFAULT, ENGINES
+from shufflebounds.enclosure import Enclosure, Enclosures
+
+
+# The numbers among the arguments of the second are those of the first.
+@overload
+def epsilon(  # type: ignore[overload-overlap]
+    decomposition: Decomposition,
+    n: int,
+    delta: float,
+    *,
+    rounds: int = ...,
+    rtol: float | None = ...,
+    engine: str = ...,
+) -> Enclosure: ...
+
+
+@overload
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rounds: int = ...,
+    rtol: float | None = ...,
+    engine: str = ...,
+) -> Enclosures: ...
+
+
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rounds: int = 1,
+    rtol: float | None = None,
+    engine: str = DEFAULT,
+) -> Enclosure | Enclosures:
+    """Enclosure of the smallest ε with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
+
+    One round is that of `amplification.epsilon`, which tells of all arguments and takes arrays of
+    n or δ; for more see `Composed.epsilon`, which also says what may be composed
+    (docs/composition.md). More rounds have one engine only, ``saddle``, and take no arrays.
+    """
+    if validation.whole("rounds", rounds, minimum=1) == 1:
+        return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
+    _require_default(engine)
+    return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
+
+
+# The numbers among the arguments of the second are those of the first.
+@overload
+def delta(  # type: ignore[overload-overlap]
+    decomposition: Decomposition,
+    eps: float,
+    n: int,
+    *,
+    rounds: int = ...,
+    rtol: float | None = ...,
+    engine: str = ...,
+) -> Enclosure: ...
+
+
+@overload
+def delta(
+    decomposition: Decomposition,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rounds: int = ...,
+    rtol: float | None = ...,
+    engine: str = ...,
+) -> Enclosures: ...
+
+
+def delta(
+    decomposition: Decomposition,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rounds: int = 1,
+    rtol: float | None = None,
+    engine: str = DEFAULT,
+) -> Enclosure | Enclosures:
+    """Enclosure of the smallest δ with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
+
+    One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
+    `Composed.delta`. All else is as for `epsilon`.
+    """
+    if validation.whole("rounds", rounds, minimum=1) == 1:
+        return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
+    _require_default(engine)
+    return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+
+
+def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) -> Composed:
+    return compose([(decomposition, validation.users(n), rounds)])
+
+
+def _require_default(engine: str) -> None:
+    validation.choice("engine", engine, ENGINES)
+    if engine != DEFAULT:
+        raise ValueError(f"engine must be {DEFAULT} for more rounds than one, got {engine!r}")

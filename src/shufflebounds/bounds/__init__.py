@@ -1,0 +1,1 @@
+"""Bounds: what each is stands in one place, and `registry` lists them."""

@@ -1,0 +1,145 @@
+"""What a bound is: its name, what may be concluded from it, what it needs and what it gives.
+
+`divergences` makes bounds that are the divergence of decompositions, `formulas` the others, and
+`registry` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+from shufflebounds import validation
+from shufflebounds.divergence import engines
+from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.setting import Setting
+
+
+class Kind(StrEnum):
+    """What may be concluded from a bound."""
+
+    UPPER = "upper"  # the truth is at most this: it may be claimed
+    LOWER = "lower"  # the truth is at least this: no analysis can claim less
+    UNPROVEN = "unproven"  # asymptotic, or published without a proof that holds
+
+
+# What may be asked for, and the settings that a question about it must fix.
+QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"epsilon": ("n", "delta"), "delta": ("n", "eps")}
+)
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """Which engine computes divergences, and the relative width it is asked for.
+
+    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for an
+    unknown engine or a width out of range.
+    """
+
+    engine: str = engines.DEFAULT
+    rtol: float | None = None
+
+    def __post_init__(self) -> None:
+        validation.choice("engine", self.engine, engines.ENGINES)
+        if self.rtol is not None:
+            object.__setattr__(self, "rtol", validation.rtol(self.rtol))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An enclosure, the pair that attains it, and a sentence if it is wider than it should be."""
+
+    enclosure: Enclosure
+    differing: str = ""
+    others: str = ""
+    shortfall: str = ""
+
+
+# Of settings: an answer each. Made once for a protocol; settings asked together help one another.
+Evaluate = Callable[[Sequence[Setting]], list[Answer]]
+# Of a protocol, a quantity and numerics.
+Prepare = Callable[[Protocol, str, Numerics], Evaluate]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound of a protocol.
+
+    Parameters
+    ----------
+    name
+        As configurations and the command line know it.
+    kind
+        What may be concluded from it.
+    label
+        As legends and tables call it.
+    source
+        Who proved it, or stated it, and where.
+    module
+        The module that defines it.
+    knows_mechanism
+        Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
+    is_divergence
+        Whether it is the divergence of decompositions, so that engine and width matter.
+    quantities
+        Which of `QUANTITIES` it gives.
+    prepare
+        From a protocol to the function that answers.
+    candidates
+        Of a divergence: the pairs whose divergences are compared.
+
+    """
+
+    name: str
+    kind: Kind
+    label: str
+    source: str
+    module: str
+    knows_mechanism: bool
+    is_divergence: bool
+    quantities: tuple[str, ...]
+    prepare: Prepare
+    candidates: Callable[[Protocol], tuple[Candidate, ...]] | None = None
+
+
+def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
+    """What `evaluate` returns, or what it had found when its precision was out of reach."""
+    try:
+        return Answer(evaluate())
+    except PrecisionError as error:
+        return Answer(error.enclosure, shortfall=str(error))
+
+
+def largest(answers: Iterable[Answer]) -> Answer:
+    """The largest of all pairs, named after the pair with the largest lower end."""
+    found = list(answers)
+    worst = max(found, key=lambda one: (one.enclosure.lower, one.enclosure.upper))
+    return _extreme(found, max, worst)
+
+
+def smallest(answers: Iterable[Answer]) -> Answer:
+    """The smallest of all pairs, named after the pair with the smallest upper end."""
+    found = list(answers)
+    best = min(found, key=lambda one: (one.enclosure.upper, one.enclosure.lower))
+    return _extreme(found, min, best)
+
+
+def _extreme(
+    answers: Sequence[Answer], pick: Callable[[Iterable[float]], float], named: Answer
+) -> Answer:
+    extreme = Enclosure(
+        pick(one.enclosure.lower for one in answers), pick(one.enclosure.upper for one in answers)
+    )
+    # A wide enclosure that lies beyond the extreme does not make it any wider.
+    shortfalls = (
+        one.shortfall
+        for one in answers
+        if one.shortfall
+        and one.enclosure.lower <= extreme.upper
+        and one.enclosure.upper >= extreme.lower
+    )
+    return replace(named, enclosure=extreme, shortfall="; ".join(shortfalls))

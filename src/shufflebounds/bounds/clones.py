@@ -1,0 +1,147 @@
+"""Clones: decompositions that know ε₀ and, at most, what the victim's two inputs report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.protocols.base import Candidate, Protocol
+
+
+def standard_clone(eps0: float) -> Decomposition:
+    """Decomposition of Feldman, McMillan and Talwar (FOCS 2021); the paper's Theorem 1.
+
+    Every other user sends a clone of the victim's report under x₁⁰ or x₁¹ with probability
+    e^{−ε₀}/2 each. Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+    eps0 = validation.eps0(eps0)
+    rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
+    sure = math.exp(-eps0) / 2.0
+    return Decomposition(
+        np.array([common, rare]),
+        np.array([rare, common]),
+        np.array([sure, sure]),
+        rel_err=2.0**-50,
+    )
+
+
+def stronger_clone(eps0: float) -> Decomposition:
+    """The best decomposition that knows ε₀ alone: other users' clones are as many as can be.
+
+    Every other user sends one of two reports with probability 1/(e^{ε₀} + 1) each, the victim one
+    of them e^{ε₀} times as likely as the other. Feldman, McMillan and Talwar proposed it (SODA
+    2023) and restricted its proof in an erratum. docs/variation-ratio.md proves it for every ε₀-LDP
+    randomizer that all users share. It is the blanket of 2-RR, so that no decomposition that knows
+    ε₀ alone can be smaller.
+
+    Assumed: the victim's input is replaced by another, reports are independent given the inputs,
+    and n counts users who follow the protocol and do not collude. Users with randomizers of their
+    own, or reports that depend on those of known users, may exceed it, each of them ε₀-LDP or not.
+
+    Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+    eps0 = validation.eps0(eps0)
+    rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
+    return Decomposition(
+        np.array([common, rare]),
+        np.array([rare, common]),
+        np.array([rare, rare]),
+        rel_err=2.0**-50,
+    )
+
+
+def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
+    """What the standard clone becomes once it is told R(x₁⁰) and R(x₁¹): c = (a + b)/(2e^{ε₀}).
+
+    Parameters
+    ----------
+    decomposition
+        Of an ε₀-LDP randomizer R, of which a and b are used: R(x₁⁰) and R(x₁¹). Where it has an
+        ``inner`` (``outer``) end, the a and b of that end must be a post-processing of those of R
+        (those of R one of the end's), as for every mechanism of this package.
+    eps0
+        ε₀ of the whole report, natural log.
+
+    Raises ValueError for a bad argument.
+
+    Notes
+    -----
+    Write e for e^{ε₀} and D(a, b, c) for the divergence.
+
+    *It is a decomposition of R.* Every R(x)(y) is at least R(x₁⁰)(y)/e and at least R(x₁¹)(y)/e,
+    hence at least their average (a + b)/(2e). So c ≤ inf_x R(x) everywhere.
+
+    *It is no better than the blanket.* For any c ≤ c* of sums s ≤ s* ≤ 1, the histogram pair of
+    (a, b, c*) can be made from that of (a, b, c): of the other users whose component is left open,
+    each independently takes component j with probability (c*_j − c_j)/(1 − s). Post-processing
+    never raises D, so with c* = inf_x R(x) D(blanket) ≤ D(coarsened).
+
+    *The standard clone is no better than it.* The clone has two components, a = (e, 1)/(e + 1),
+    b = (1, e)/(e + 1) and c = (1, 1)/(2e). Since every a_j/b_j lies in [1/e, e],
+
+        u_j = (e a_j − b_j)/(e − 1),    v_j = (e b_j − a_j)/(e − 1)
+
+    are nonnegative, and either sums to 1. Replace a report on the clone's first component by one
+    on j with probability u_j, on its second with probability v_j. Then its a becomes
+    (e u_j + v_j)/(e + 1) = a_j, its b likewise b_j, and its c (u_j + v_j)/(2e) = (a_j + b_j)/(2e):
+    report by report, the coarsened decomposition is a post-processing of the clone, and
+    D(coarsened) ≤ D(clone). The two are one where each a_j/b_j is e or 1/e, as for binary
+    randomized response.
+
+    *Ends.* c is the same linear function of a and b everywhere, so what takes a and b to those of
+    another decomposition, report by report, takes c to its c: a post-processing of (a, b) is one of
+    (a, b, c). The bins of Laplace's inner end are a post-processing of Laplace, and Laplace is one
+    of its outer end, whose cell ends give each ratio between them back as their mean.
+
+    """
+    half = math.exp(-validation.eps0(eps0)) / 2.0
+    decomposition = require("decomposition", decomposition)
+    a, b = decomposition.a, decomposition.b
+    return Decomposition(
+        a,
+        b,
+        (a + b) * half,
+        # The roundings of exp, the sum and the product.
+        decomposition.rel_err + 2.0**-50,
+        decomposition.inner and coarsened_clone(decomposition.inner, eps0),
+        decomposition.outer and coarsened_clone(decomposition.outer, eps0),
+    )
+
+
+def _of_eps0(
+    clone: Callable[[float], Decomposition],
+) -> Callable[[Protocol], tuple[Candidate, ...]]:
+    def candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+        if protocol.eps0 is None or math.isinf(protocol.eps0):
+            raise ValueError("clones need a randomizer with an eps0, got one without")
+        return (Candidate(clone(protocol.eps0)),)
+
+    return candidates
+
+
+CLONE = divergence_bound(
+    "clone",
+    Kind.UPPER,
+    label="clone",
+    source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
+    module=__name__,
+    knows_mechanism=False,
+    candidates=_of_eps0(standard_clone),
+)
+
+STRONGER_CLONE = divergence_bound(
+    "stronger_clone",
+    Kind.UPPER,
+    label="stronger clone",
+    source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
+    "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
+    module=__name__,
+    knows_mechanism=False,
+    candidates=_of_eps0(stronger_clone),
+)

@@ -1,0 +1,118 @@
+"""Bounds that are the divergence of decompositions, computed by an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.shortfalls import DEFAULT_RTOL
+from shufflebounds.bounds.base import (
+    QUANTITIES,
+    Answer,
+    Bound,
+    Evaluate,
+    Kind,
+    Numerics,
+    attempt,
+    largest,
+)
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.enclosure import PrecisionError
+from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.setting import Setting
+
+
+def divergence_bound(
+    name: str,
+    kind: Kind,
+    *,
+    label: str,
+    source: str,
+    module: str,
+    knows_mechanism: bool,
+    candidates: Callable[[Protocol], tuple[Candidate, ...]],
+) -> Bound:
+    """The largest divergence of a protocol's `candidates`."""
+
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        pairs, given = candidates(protocol), "eps" if quantity == "delta" else "delta"
+
+        def evaluate(settings: Sequence[Setting]) -> list[Answer]:
+            asked = [
+                _Asked(protocol.draws(setting.require("n")), setting.require(given))
+                for setting in settings
+            ]
+            found = [
+                [
+                    replace(answer, differing=pair.differing, others=pair.others)
+                    for answer in _answers(pair.decomposition, quantity, asked, numerics)
+                ]
+                for pair in pairs
+            ]
+            return [largest(answers) for answers in zip(*found, strict=True)]
+
+        return evaluate
+
+    return Bound(
+        name=name,
+        kind=kind,
+        label=label,
+        source=source,
+        module=module,
+        knows_mechanism=knows_mechanism,
+        is_divergence=True,
+        quantities=tuple(QUANTITIES),
+        prepare=prepare,
+        candidates=candidates,
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Where a divergence is asked for: the number of draws, and δ or ε."""
+
+    draws: int
+    at: float
+
+
+def _answers(
+    decomposition: Decomposition, quantity: str, asked: Sequence[_Asked], numerics: Numerics
+) -> list[Answer]:
+    """An answer for every point; those that fall short say so, and take no others with them."""
+    function = amplification.delta if quantity == "delta" else amplification.epsilon
+
+    def alone(point: _Asked) -> Answer:
+        name = "eps" if quantity == "delta" else "delta"
+        given: dict[str, Any] = {"n": point.draws, name: point.at}
+        return attempt(
+            lambda: function(decomposition, **given, rtol=numerics.rtol, engine=numerics.engine)
+        )
+
+    several = _along_one_axis(quantity, asked)
+    if several is None:
+        return [alone(point) for point in asked]
+    try:
+        found = function(decomposition, **several, rtol=numerics.rtol, engine=numerics.engine)
+        return [Answer(enclosure) for enclosure in found]
+    except PrecisionError as error:
+        # What they have together does not say which of them fell short, nor why.
+        goal = numerics.rtol or DEFAULT_RTOL
+        return [
+            alone(point) if enclosure.relative_width > goal else Answer(enclosure)
+            for point, enclosure in zip(asked, error.enclosure, strict=True)
+        ]
+
+
+def _along_one_axis(quantity: str, asked: Sequence[_Asked]) -> dict[str, Any] | None:
+    """Arguments for several points at once, where only one of the two arguments varies."""
+    name = "eps" if quantity == "delta" else "delta"
+    draws, at = [point.draws for point in asked], [point.at for point in asked]
+    if len(asked) < 2:
+        return None
+    if len(set(at)) == 1:
+        return {"n": draws, name: at[0]}
+    if len(set(draws)) == 1:
+        return {"n": draws[0], name: at}
+    return None

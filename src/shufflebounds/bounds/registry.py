@@ -1,0 +1,34 @@
+"""All bounds, by name. A new one is a module that defines it, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shufflebounds import validation
+from shufflebounds.bounds.base import Bound
+from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
+from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
+from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
+from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.optimal import LOWER, UPPER
+
+_ALL = (
+    UPPER,
+    LOWER,
+    CLONE,
+    STRONGER_CLONE,
+    HOEFFDING,
+    HOEFFDING_GENERIC,
+    BENNETT,
+    BENNETT_GENERIC,
+    CLONE_CLOSED_FORM,
+    ERLINGSSON,
+)
+
+BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})
+
+
+def bound(name: str) -> Bound:
+    """The bound of that name; ValueError for an unknown one."""
+    return BOUNDS[validation.choice("bound", name, BOUNDS)]

@@ -1,0 +1,164 @@
+"""The command that computes curves, writes them as a table, and draws them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from shufflebounds.bounds.base import QUANTITIES, Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.errors import PrecisionNotReached, UsageError, or_usage_error
+from shufflebounds.cli.options import of_a_report
+from shufflebounds.cli.report import Report
+from shufflebounds.cli.styles import DEFAULT, STYLES
+from shufflebounds.cli.values import NUMBER, WHOLE, Name, Target
+from shufflebounds.experiments import curve as curves
+from shufflebounds.experiments import storage
+from shufflebounds.experiments.axis import Axis, Grid
+from shufflebounds.experiments.curve import Curve
+from shufflebounds.experiments.specification import Specification
+from shufflebounds.setting import Setting
+
+_PLOT_NEEDS = ("matplotlib", "pandas", "seaborn")
+_DEFAULT_BOUNDS = ("upper", "lower", "clone")
+
+
+@click.command()
+@of_a_report
+@click.option("--eps0", type=float, help="Local privacy parameter of all that a user sends.")
+@click.option("--delta", type=float, help="A probability, 1e-300 to below 1.")
+@click.option("--eps", type=float, help="Privacy loss of curves of delta: natural logarithm.")
+@click.option("--n", type=WHOLE, help="Number of users, where another axis is chosen.")
+@click.option(
+    "--x",
+    type=Name(("n", "eps0", "eps", "delta")),
+    default="n",
+    show_default=True,
+    help="The axis: n, eps0, eps or delta.",
+)
+@click.option("--start", type=NUMBER, default=1000, show_default=True, help="Where it begins.")
+@click.option("--stop", type=NUMBER, default=100_000, show_default=True, help="Where it ends.")
+@click.option("--points", type=WHOLE, default=50, show_default=True, help="Points along it.")
+@click.option("--linear", is_flag=True, help="Space them evenly, not geometrically.")
+@click.option(
+    "--quantity",
+    type=Name(tuple(QUANTITIES)),
+    default="epsilon",
+    show_default=True,
+    help="What is computed: epsilon (at delta) or delta (at eps).",
+)
+@click.option(
+    "--bound",
+    "bounds",
+    type=Name(tuple(BOUNDS)),
+    multiple=True,
+    default=_DEFAULT_BOUNDS,
+    show_default=True,
+    help="May be repeated; `shufflebounds bounds` lists them.",
+)
+@click.option(
+    "--rtol", type=float, default=1e-4, show_default=True, help="Relative width, at most."
+)
+@click.option(
+    "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
+)
+@click.option(
+    "--plot", type=Target((".pdf", ".png", ".svg")), help="Figure to draw: PDF, PNG or SVG."
+)
+def curve(
+    report: Report,
+    eps0: float | None,
+    delta: float | None,
+    eps: float | None,
+    n: int | None,
+    x: str,
+    start: float,
+    stop: float,
+    points: int,
+    linear: bool,
+    quantity: str,
+    bounds: tuple[str, ...],
+    rtol: float,
+    output: Path | None,
+    plot: Path | None,
+) -> None:
+    """Bounds along an axis, the number of users unless --x says otherwise, as CSV and as a plot.
+
+    Of an upper bound the upper end of each enclosure may be claimed; of a lower bound the lower
+    end is certain.
+
+    Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
+    """
+    if plot is not None:
+        _require_plotting()
+    axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
+    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps)
+    specifications = [
+        Specification(
+            BOUNDS[name], report.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
+        )
+        for name in dict.fromkeys(bounds)
+    ]
+    for specification in specifications:
+        specification.check()
+    # The clone alone would not look at the mechanism.
+    report.protocol(next(specifications[0].settings).require("eps0"))
+    computed = _computed(report, specifications)
+    if output is None:
+        rows = [row for one in computed for row in curves.rows(one)]
+        click.echo(storage.text(curves.columns(quantity), rows), nl=False)
+    else:
+        or_usage_error(output, lambda: curves.write_all(computed, output))
+    if plot is not None:
+        or_usage_error(plot, lambda: _draw(computed, report, plot))
+    for note in report.notes():
+        click.echo(note, err=True)
+    if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
+        more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+        raise PrecisionNotReached(f"{missed[0]}{more}")
+
+
+def _require_plotting() -> None:
+    missing = [name for name in _PLOT_NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"--plot needs {', '.join(missing)}, which are not installed: "
+            "pip install 'shufflebounds[plot]'"
+        )
+
+
+def _computed(report: Report, specifications: Sequence[Specification]) -> list[Curve]:
+    """All curves, their progress shown on a terminal."""
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(
+        specifications, label="computing", file=sys.stderr, hidden=hidden
+    ) as shown:
+        return [
+            curves.compute(curves.Name(report.mechanism, "command line", one.bound.name), one)
+            for one in shown
+        ]
+
+
+def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
+    import pandas as pd
+
+    from shufflebounds.experiments.layouts import setting_text
+    from shufflebounds.plotting import curves as drawing
+    from shufflebounds.plotting.layout import Layout, Line, Panel
+
+    first = computed[0].specification
+    lines = tuple(
+        Line(
+            one.name,
+            one.specification.bound.label,
+            **STYLES.get(one.specification.bound.name, DEFAULT),
+        )
+        for one in computed
+    )
+    panel = Panel("", setting_text(first.setting), lines)
+    layout = Layout(report.name(), ((panel,),), first.quantity, first.axis.name)
+    drawing.draw(pd.concat([curves.frame(one) for one in computed]), layout, [path])

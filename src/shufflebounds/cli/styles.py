@@ -1,0 +1,21 @@
+"""How the lines of a plot are drawn, by their bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Keyword arguments of `plotting.layout.Line`.
+STYLES: dict[str, dict[str, Any]] = {
+    "upper": {"color": "#8ecae6", "width": 3.5},
+    "lower": {"color": "#000000", "width": 0.9},
+    "clone": {"color": "#cc7a00", "style": "dashed", "marker": "o"},
+    "stronger_clone": {"color": "#aa3377", "style": "dashed", "marker": "D"},
+    "blanket_hoeffding": {"color": "#a0a0a0", "style": "dashed", "marker": "s"},
+    "blanket_hoeffding_generic": {"color": "#a0a0a0", "style": "dashdot", "marker": "s"},
+    "blanket_bennett": {"color": "#0072b2", "style": "dashed", "marker": "^"},
+    "blanket_bennett_generic": {"color": "#0072b2", "style": "dashdot", "marker": "^"},
+    "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
+    "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
+}
+# A bound that has no style of its own yet.
+DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}

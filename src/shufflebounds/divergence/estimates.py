@@ -1,0 +1,139 @@
+"""Saddlepoint estimates of D(ε) at many points at once, and where they pass a given δ.
+
+No bounds: they say where to look. Arrays have shape (P,), one entry a point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.law import Law, laws
+
+_TILTS, _ROOTS = 60, 25
+# Points times components held in memory at once.
+_BLOCK = 2**16
+# Newton's method doubles the digits: the root is then known to the square of this.
+_LAST_STEP = 1e-4
+
+
+class Estimates(NamedTuple):
+    """Of log D, and of its derivative in ε; −inf where D vanishes or nearly so."""
+
+    log: FloatArray
+    slope: FloatArray
+
+
+def estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
+    """What `saddle.log_estimate` gives, at the points (eps, n)."""
+    block = max(1, _BLOCK // len(decomposition))
+    parts = [
+        _estimates(decomposition, eps[start : start + block], n[start : start + block])
+        for start in range(0, eps.size, block)
+    ]
+    return Estimates(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
+    g = laws(decomposition, eps)
+    if not g.masses.size:
+        return Estimates(np.full(eps.shape, -np.inf), np.full(eps.shape, -np.inf))
+    with np.errstate(all="ignore"):
+        theta = tilting_points(g, n)
+        k, _, variance, weights = _cumulants(g, theta)
+        spread = n * variance + 2.0 / theta**2
+        log = n * k - np.log(n) - 2.0 * np.log(theta) - 0.5 * np.log(2.0 * math.pi * spread)
+        positive = decomposition.c > 0.0
+        sensitivity = decomposition.b[positive] / decomposition.c[positive]
+        slope = -n * theta * np.ldexp(np.exp(eps) * (weights @ sensitivity), -g.exponent)
+        log = log + g.exponent * math.log(2.0)
+        vanishes = ~((g.values - g.value_err).max(axis=-1) > 0.0)
+    return Estimates(np.where(vanishes, -np.inf, log), np.where(vanishes, -np.inf, slope))
+
+
+def tilting_points(g: Law, n: FloatArray) -> FloatArray:
+    """What `law.tilting_point` gives, for several laws at once."""
+    with np.errstate(all="ignore"):
+        mean = g.values @ g.masses
+        spread = g.values**2 @ g.masses - mean**2
+        theta = (np.sqrt(mean**2 + 8.0 * spread / n) - mean) / (2.0 * spread)
+        theta = np.where(
+            np.isfinite(theta) & (theta > 0.0), theta, 1.0 / np.abs(g.values).max(axis=-1)
+        )
+        low, high = np.zeros(theta.shape), np.full(theta.shape, np.inf)
+        for _ in range(_TILTS):
+            _, slope, curvature, _ = _cumulants(g, theta)
+            excess = n * slope * theta - 2.0
+            low, high = np.where(excess < 0.0, theta, low), np.where(excess < 0.0, high, theta)
+            step = -excess / (n * curvature * theta**2 + 2.0)
+            newton = theta * np.exp(np.clip(step, -3.0, 3.0))
+            middle = np.sqrt(np.maximum(low, high * 1e-6) * high)
+            middle = np.where(np.isinf(high), 2.0 * low, middle)
+            inside = (low < newton) & (newton < high)
+            close = np.abs(step) < 1e-3
+            theta = np.where(inside | close, newton, middle)
+            if close.all():
+                break
+    return theta
+
+
+def _cumulants(g: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """K(θ), K′(θ), K″(θ) and the tilted masses, shape (P, J), of each law."""
+    x = theta[:, None] * g.values
+    top = np.maximum(x.max(axis=-1), 0.0)
+    weights = g.masses * np.exp(x - top[:, None])
+    at_zero = g.rest * np.exp(-top)
+    total = weights.sum(axis=-1) + at_zero
+    weights /= total[:, None]
+    at_zero /= total
+    values = np.where(weights > 0.0, g.values, 0.0)
+    mean = np.vecdot(weights, values)
+    variance = np.vecdot(weights, (values - mean[:, None]) ** 2) + at_zero * mean**2
+    # Near 0 the logarithm of the total would be all rounding, and n multiplies it.
+    growth = np.expm1(x) @ g.masses
+    near = (top < 1.0) & (growth > -0.5)
+    k = np.where(near, np.log1p(np.where(near, growth, 0.0)), top + np.log(total))
+    return k, mean, variance, weights
+
+
+def roots(
+    directions: list[Decomposition], n: FloatArray, delta: FloatArray, end: float
+) -> tuple[FloatArray, FloatArray]:
+    """Where the largest estimate over some decompositions passes δ, and its slope there.
+
+    The roots lie between 0 and `end`; NaN where none was found.
+    """
+    target = np.log(delta)
+    values, masses = directions[0].gparv(0.0)
+    with np.errstate(all="ignore"):
+        normal = np.sqrt(-2.0 * float(masses @ values**2) * target / n)
+        guess = np.minimum(normal, 0.9 * end)
+        low, high = np.zeros(n.shape), np.full(n.shape, end)
+        close = np.zeros(n.shape, dtype=bool)
+        slope = np.full(n.shape, np.nan)
+        for _ in range(_ROOTS):
+            # A root once found stays as it is.
+            log, steep = _largest(directions, guess, n)
+            low, high = np.where(log > target, guess, low), np.where(log > target, high, guess)
+            newton = guess - (log - target) / steep
+            found = np.abs(newton - guess) <= _LAST_STEP * guess
+            inside = (low < newton) & (newton < high)
+            step = np.where(inside | found, newton, 0.5 * (low + high))
+            guess, slope = np.where(close, guess, step), np.where(close, slope, steep)
+            close |= found
+            if close.all():
+                break
+    return np.where(close, guess, np.nan), slope
+
+
+def _largest(directions: list[Decomposition], eps: FloatArray, n: FloatArray) -> Estimates:
+    largest, *others = (estimates(one, eps, n) for one in directions)
+    for other in others:
+        more = other.log > largest.log
+        largest = Estimates(
+            np.where(more, other.log, largest.log), np.where(more, other.slope, largest.slope)
+        )
+    return largest

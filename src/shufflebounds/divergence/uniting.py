@@ -1,0 +1,95 @@
+"""Fewer nodes of the sweep that bound many: by convexity in v, one end at a time.
+
+See docs/engine.md, section 11, and `nodes` for what a node stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.compress import spaced
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.nodes import Nodes, margin
+
+
+def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
+    """Fewer nodes whose Σ w E(B + v)₊ is no larger: nodes of equal n′ are united at their mean v.
+
+    E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
+    matters.
+    """
+    low, weight = nodes.value - margin(nodes), nodes.log_weight - _doubt(nodes)
+    parts = []
+    for group, picks in _groups(nodes, low, slack, cells):
+        v, log_w = low[group], weight[group]
+        cell = np.searchsorted(picks, np.arange(v.size), side="right") - 1
+        top = np.full(picks.size, -np.inf)
+        np.maximum.at(top, cell, log_w)
+        with np.errstate(under="ignore"):
+            w = np.exp(log_w - top[cell])
+            w[w < 1e-300] = 0.0  # what has lost its precision adds nothing to a lower bound
+            total = np.bincount(cell, weights=w)
+            centre = np.bincount(cell, weights=w * v) / total
+            size = np.bincount(cell, weights=w * np.abs(v)) / total
+        draws = np.full(picks.size, nodes.draws[group[0]])
+        log_total = top + np.log(total)
+        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
+        parts.append(Nodes(draws, centre, (2.0 * v.size + 8.0) * U * size, log_total, err))
+    return _joined(parts)
+
+
+def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
+    """Fewer nodes whose Σ w E(B + v)₊ is no smaller: nodes of equal n′ are split between vertices.
+
+    Convexity again, the mean v being kept. `slack` is that of `united`.
+    """
+    high, weight = nodes.value + margin(nodes), nodes.log_weight + _doubt(nodes)
+    parts = []
+    for group, picks in _groups(nodes, high, slack, cells):
+        v, log_w = high[group], weight[group]
+        vertices = np.unique(v[picks])
+        top = float(log_w.max())
+        w = np.exp(np.maximum(log_w - top, -600.0))
+        if vertices.size == 1:
+            total = np.array([w.sum()])
+        else:
+            left = np.clip(np.searchsorted(vertices, v, side="right") - 1, 0, vertices.size - 2)
+            width = vertices[left + 1] - vertices[left]
+            shares = (vertices[left + 1] - v) / width, (v - vertices[left]) / width
+            total = np.asarray(
+                sum(
+                    np.bincount(left + side, weights=w * share, minlength=vertices.size)
+                    for side, share in enumerate(shares)
+                )
+            )
+        draws = np.full(vertices.size, nodes.draws[group[0]])
+        log_total = top + np.log(total + 1e-290)  # more than products that underflow
+        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
+        parts.append(Nodes(draws, vertices, 0.0 * draws, log_total, err))
+    return _joined(parts)
+
+
+def _doubt(nodes: Nodes) -> FloatArray:
+    """What the logarithms of weights may be off by, the rounding of adding it included."""
+    return nodes.weight_err * (1.0 + 4.0 * U) + 4.0 * U * np.abs(nodes.log_weight)
+
+
+def _groups(
+    nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Indices of nodes of equal n′ by rising value, and which of them begin a cell."""
+    for draws in np.unique(nodes.draws):
+        group = np.flatnonzero(nodes.draws == draws)
+        group = group[np.argsort(value[group], kind="stable")]
+        with np.errstate(under="ignore"):
+            weight = np.exp(slack[group] - slack.max())
+        yield group, spaced(value[group], weight, cells)
+
+
+def _joined(parts: list[Nodes]) -> Nodes:
+    fields = ("draws", "value", "value_err", "log_weight", "weight_err")
+    return Nodes(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))

@@ -1,0 +1,1 @@
+"""Experiments: what a curve is, how it is configured, computed and stored."""

@@ -1,0 +1,1 @@
+"""Configurations: YAML files, the models of what they may hold, and the sentence for a mistake."""

@@ -1,0 +1,223 @@
+"""From measured points to a judgement: numbers in words, and a verdict by an explicit rule.
+
+A point counts for a claim only where its whole enclosure does, and against it only where its whole
+enclosure does; between the two nothing is decided. Percentages are those of the less favourable end
+of the enclosure, rounded against the claim.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+import pandas as pd
+
+REPRODUCED = "reproduced"
+IN_PART = "reproduced in part"
+NOT_REPRODUCED = "not reproduced"
+NOT_MEASURED = "not measured"
+
+# Papers have ε₀ from 0.1 to 5: from 1 on ε₀ is called large here.
+LARGE_EPS0 = 1.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was measured for one claim, in words, and the verdict."""
+
+    measured: str
+    extreme: str
+    holds_in: str
+    verdict: str
+    why: str
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.verdict == REPRODUCED
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A quantity compares with a threshold as claimed: ``holds(quantity, threshold)``."""
+
+    holds: Callable[[pd.Series, float], pd.Series]
+    threshold: float
+
+    @property
+    def wants_less(self) -> bool:
+        """Whether small quantities are in favour of the claim."""
+        return self.holds is operator.le
+
+    def percent(self, value: float) -> str:
+        """A share in per cent, rounded against the claim."""
+        return percentage(value, up=self.wants_less)
+
+
+def at_least(threshold: float) -> Rule:
+    """The rule that a quantity is the threshold or more."""
+    return Rule(operator.ge, threshold)
+
+
+def at_most(threshold: float) -> Rule:
+    """The rule that a quantity is the threshold or less."""
+    return Rule(operator.le, threshold)
+
+
+POSITIVE = Rule(operator.gt, 0.0)
+
+
+def everywhere(points: pd.DataFrame, rule: Rule) -> Judgement | None:
+    """A claim about all points. A panel is a mechanism at one ε₀, as in the paper's figures.
+
+    Reproduced where every point of every panel holds; in part where every point of some panel does;
+    else not reproduced. None where there is no point.
+    """
+    if points.empty:
+        return None
+    at_low, at_high = (rule.holds(points[end], rule.threshold) for end in ("low", "high"))
+    points = points.assign(holds=at_low & at_high, open=at_low ^ at_high)
+    quoted = points["high"] if rule.wants_less else points["low"]
+    # Of a point that could not be computed there is no number to quote.
+    points["quoted"] = quoted.where(points["low"].ne(-math.inf) | points["high"].ne(math.inf))
+    whole = points.groupby(["mechanism", "eps0"])["holds"].all()
+    if points["quoted"].isna().all():
+        return None
+    ordered = points.dropna(subset="quoted").sort_values(
+        "quoted", ascending=rule.wants_less, kind="stable"
+    )
+    best, worst = ordered.iloc[0], ordered.iloc[-1]
+    at = {"worst": worst.quoted, "best": best.quoted, "median": points["quoted"].median()}
+    return Judgement(
+        measured=", ".join(f"{name} {rule.percent(value)}" for name, value in at.items()),
+        extreme=f"worst: {setting(worst)}; best: {setting(best)}",
+        holds_in=f"{whole.sum()} of {len(whole)} panels, "
+        f"{points['holds'].sum()} of {len(points)} points",
+        verdict=REPRODUCED if whole.all() else IN_PART if whole.any() else NOT_REPRODUCED,
+        why=_misses(points, rule),
+    )
+
+
+def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Judgement | None:
+    """A claim that a quantity goes up to `claimed` where ε₀ is large and n small.
+
+    ε₀ counts as large from `LARGE_EPS0` on, n as small in the lower half of a geometric grid.
+    Reproduced where the largest value is at least `nearly` and lies there; in part where it is so
+    large elsewhere, or lies there and is at least `half`. None where no ε₀ is large.
+    """
+    large = points[points["eps0"] >= LARGE_EPS0]
+    if large.empty:
+        return None
+    top = points.loc[points["low"].idxmax()]
+    small = top.n <= math.sqrt(points["n"].min() * points["n"].max())
+    there = top.eps0 >= LARGE_EPS0 and small
+    if top.low >= nearly and there:
+        verdict = REPRODUCED
+    elif top.low >= nearly or (there and top.low >= half):
+        verdict = IN_PART
+    else:
+        verdict = NOT_REPRODUCED
+    peaks = large.groupby(["mechanism", "eps0"])["low"].max()
+    listed = ", ".join(
+        f"{percentage(value, up=False)} ({mechanism}, ε₀ = {eps0:g})"
+        for (mechanism, eps0), value in peaks.items()
+    )
+    more = top.low - claimed
+    points_apart = percentage(abs(more), up=more < 0.0).removesuffix(" %")
+    return Judgement(
+        measured=f"up to {percentage(top.low, up=False)}; at large ε₀ up to {listed}",
+        extreme=f"largest: {setting(top)}",
+        holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels of large ε₀ "
+        f"({100.0 * nearly:.0f} % or more)",
+        verdict=verdict,
+        why=f"Our largest value is {points_apart} percentage points "
+        f"{'below' if more < 0.0 else 'above'} the paper's.",
+    )
+
+
+def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
+    """A claim that one curve of an upper bound takes no more than `claimed` seconds.
+
+    Reproduced where the slowest does not, in part where the median does not.
+    """
+    times = seconds.loc[seconds["bound"] == "upper", "seconds"]
+    if times.empty:
+        return None
+    in_time = times <= claimed
+    median = times.median() <= claimed
+    return Judgement(
+        measured=_times(times),
+        extreme="",
+        holds_in=f"{in_time.sum()} of {len(times)} curves",
+        verdict=REPRODUCED if in_time.all() else IN_PART if median else NOT_REPRODUCED,
+        why="",
+    )
+
+
+def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | None:
+    """A claim that a curve of the clone takes about `claimed` seconds, more than an upper bound's.
+
+    Reproduced where the median is within a factor of 2 of it; in part where the median is at least
+    `slower` times that of the upper bounds' curves.
+    """
+    times = seconds.loc[seconds["bound"] == "clone", "seconds"]
+    if times.empty:
+        return None
+    upper = seconds.loc[seconds["bound"] == "upper", "seconds"]
+    near = times.between(claimed / 2.0, claimed * 2.0)
+    if claimed / 2.0 <= times.median() <= claimed * 2.0:
+        verdict = REPRODUCED
+    elif times.median() >= slower * upper.median():
+        verdict = IN_PART
+    else:
+        verdict = NOT_REPRODUCED
+    return Judgement(
+        measured=_times(times),
+        extreme="",
+        holds_in=f"{near.sum()} of {len(times)} curves",
+        verdict=verdict,
+        why="",
+    )
+
+
+def percentage(value: float, *, up: bool) -> str:
+    """A share in per cent, three digits, rounded up or down (exactly: 0.07 is a bit above 7 %)."""
+    if math.isinf(value):
+        return "∞ %" if value > 0 else "−∞ %"
+    context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{context.multiply(Decimal(float(value)), 100):f} %".replace("-", "−")
+
+
+def setting(point: pd.Series) -> str:
+    """Where a point lies, in words."""
+    detail = f", {point.detail}" if point.detail else ""
+    return f"{point.mechanism}, ε₀ = {point.eps0:g}, n = {point.n}{detail}"
+
+
+def step(seconds: float) -> float:
+    """Seconds rounded up to 1, 2 or 5 times a power of ten: run times do not repeat themselves."""
+    decade = 10.0 ** math.floor(math.log10(seconds))
+    return next(factor * decade for factor in (1, 2, 5, 10) if seconds <= factor * decade)
+
+
+def _misses(points: pd.DataFrame, rule: Rule) -> str:
+    """In which panels points fail or are undecided, how many, and how badly."""
+    panels = []
+    for (mechanism, eps0), panel in points.groupby(["mechanism", "eps0"]):
+        undecided = panel["open"].sum()
+        fail = len(panel) - panel["holds"].sum() - undecided
+        counts = [f"{fail} of {len(panel)} points fail"] if fail else []
+        counts += [f"{undecided} of {len(panel)} are undecided"] if undecided else []
+        if counts:
+            worst = panel["quoted"].max() if rule.wants_less else panel["quoted"].min()
+            listed = " and ".join(counts)
+            panels.append(f"{mechanism}, ε₀ = {eps0:g} ({listed}, worst {rule.percent(worst)})")
+    return f"It does not hold throughout at {'; '.join(panels)}." if panels else ""
+
+
+def _times(times: pd.Series) -> str:
+    slowest, median = (f"{step(value):g} s" for value in (times.max(), times.median()))
+    return f"at most {slowest} for the slowest curve, at most {median} for the median"

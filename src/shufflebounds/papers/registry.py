@@ -1,0 +1,16 @@
+"""The papers that have code of their own, by the names of their configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shufflebounds.papers import su2026
+from shufflebounds.papers.base import Research
+
+_RESEARCH: Mapping[str, Research] = MappingProxyType({"su2026": su2026.RESEARCH})
+
+
+def research(paper: str) -> Research:
+    """What the folder of a paper holds; nothing for one that needs none."""
+    return _RESEARCH.get(paper, Research())

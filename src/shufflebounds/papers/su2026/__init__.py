@@ -1,0 +1,166 @@
+"""Su, Cheng and Wang, "Decomposition-Based Optimal Bounds for Privacy Amplification via Shuffling".
+
+arXiv 2504.07414, IEEE S&P 2026: its Tables 1 to 3, its Figure 1 as a measurement, the law of
+Figure 8, and its claims. Everything else of the paper is in the library and in config/su2026.yaml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shufflebounds.papers.base import Context, Research, TableKind
+from shufflebounds.papers.su2026 import parameters
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from shufflebounds.papers.claims import Claim
+    from shufflebounds.papers.page import Page
+
+
+def _gparv(given: parameters.Gparv, _: Context) -> pd.DataFrame:
+    from shufflebounds.papers.su2026 import decomposition_tables
+
+    return decomposition_tables.gparv(given.eps0, given.eps, given.k)
+
+
+def _finite(given: parameters.FiniteDomains, _: Context) -> pd.DataFrame:
+    from shufflebounds.papers.su2026 import decomposition_tables
+
+    return decomposition_tables.finite(given.eps0, given.k, given.domain_size)
+
+
+def _limit(given: parameters.LargeDomains, _: Context) -> pd.DataFrame:
+    from shufflebounds.papers.su2026 import decomposition_tables
+
+    return decomposition_tables.limit(given.eps0)
+
+
+def _decomposition_page(table: pd.DataFrame) -> Page:
+    from shufflebounds.papers.su2026 import decomposition_tables
+
+    return decomposition_tables.page(table)
+
+
+def _hierarchy(given: parameters.Hierarchy, context: Context) -> pd.DataFrame:
+    from shufflebounds.papers.su2026 import hierarchy
+
+    mechanisms = {name: context.mechanisms[name] for name in given.mechanisms}
+    return hierarchy.measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
+
+
+def _hierarchy_page(table: pd.DataFrame) -> Page:
+    from shufflebounds.papers.su2026 import hierarchy
+
+    return hierarchy.page(table)
+
+
+def _variable(given: parameters.AmplificationVariable, context: Context) -> pd.DataFrame:
+    from shufflebounds.papers.su2026 import amplification_variable
+
+    return amplification_variable.law(context.mechanisms[given.mechanism], given.eps0, given.eps)
+
+
+def _variable_page(table: pd.DataFrame) -> Page:
+    from shufflebounds.papers.su2026 import amplification_variable
+
+    return amplification_variable.page(table)
+
+
+def _variable_figure(table: pd.DataFrame, title: str) -> Figure:
+    from shufflebounds.plotting import step_function
+    from shufflebounds.plotting.mathtext import number
+
+    first = table.iloc[0]
+    return step_function.figure(
+        table,
+        title,
+        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+        x="value $t$ of the privacy amplification random variable $L$",
+        y=r"$\Pr\,[L \leq t]$",
+    )
+
+
+def _claims() -> tuple[Claim, ...]:
+    from shufflebounds.papers.su2026 import claims
+
+    return claims.CLAIMS
+
+
+def _introduction() -> str:
+    from shufflebounds.papers.su2026 import claims
+
+    return claims.INTRODUCTION
+
+
+_HERE = __name__
+# The paper's mechanisms, which its tables ask for by name.
+_TABLES = (
+    f"{_HERE}.decomposition_tables",
+    *(
+        f"shufflebounds.randomizers.{name}"
+        for name in ("registry", "krr", "blh", "rappor", "oue", "hadamard")
+    ),
+)
+
+RESEARCH = Research(
+    tables={
+        "gparv": TableKind(
+            title="Table 1: the law of the GPARV, regenerated from the mechanisms",
+            parameters=parameters.Gparv,
+            modules=_TABLES,
+            compute=_gparv,
+            page=_decomposition_page,
+        ),
+        "finite_domains": TableKind(
+            title="Table 2: optimal decompositions at a finite size of the domain",
+            parameters=parameters.FiniteDomains,
+            modules=_TABLES,
+            compute=_finite,
+            page=_decomposition_page,
+        ),
+        "large_domains": TableKind(
+            title="Table 3: optimal decompositions in the limit of large domains",
+            parameters=parameters.LargeDomains,
+            modules=_TABLES,
+            compute=_limit,
+            page=_decomposition_page,
+        ),
+        "hierarchy": TableKind(
+            title="Figure 1 as a measurement: the clone, the clone told which randomizer, the "
+            "blanket, the lower bound",
+            parameters=parameters.Hierarchy,
+            modules=(f"{_HERE}.hierarchy",),
+            compute=_hierarchy,
+            page=_hierarchy_page,
+            mechanisms=lambda given: given.mechanisms,
+            uses_numerics=True,
+        ),
+        "amplification_variable": TableKind(
+            title="The law of the privacy amplification random variable",
+            parameters=parameters.AmplificationVariable,
+            modules=(f"{_HERE}.amplification_variable",),
+            compute=_variable,
+            page=_variable_page,
+            mechanisms=lambda given: (given.mechanism,),
+            draw=_variable_figure,
+            draw_modules=("shufflebounds.plotting.step_function",),
+        ),
+    },
+    claims=(
+        "improvement",
+        "improvement_peak",
+        "outperforms",
+        "tightness",
+        "clone_vs_bennett",
+        "joint",
+        "parallel",
+        "rappor_domain",
+        "hamming",
+        "subsampling",
+    ),
+    load_claims=_claims,
+    claim_modules=(f"{_HERE}.claims",),
+    introduction=_introduction,
+)

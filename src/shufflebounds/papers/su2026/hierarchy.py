@@ -1,0 +1,173 @@
+r"""The hierarchy of the paper's Figure 1, measured: clone, coarsened clone, blanket, lower bound.
+
+Su, Cheng, Wang, arXiv 2504.07414. All three upper bounds are decompositions in the sense of their
+general clone (Definition 7) and differ in what they know: the standard clone knows ε₀, the
+coarsened one also R(x₁⁰) and R(x₁¹) of the randomizer at hand, the blanket all of it. The more is
+known, the smaller is D, and none of them is below the lower bound of a concrete dataset pair.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import Any
+
+import pandas as pd
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.clones import coarsened_clone, standard_clone
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.enclosure import Enclosure
+from shufflebounds.papers.page import Page
+from shufflebounds.randomizers.description import Description
+from shufflebounds.setting import Setting
+
+# From the largest ε to the smallest, as far as theory goes.
+BOUNDS = ("clone", "coarsened", "blanket", "lower")
+
+CERTIFIED, CONSISTENT, VIOLATED = "certified", "consistent", "violated"
+
+COLUMNS = (
+    "name",
+    "mechanism",
+    "eps0",
+    "n",
+    "delta",
+    *(f"{bound}_{end}" for bound in BOUNDS for end in ("lower", "upper")),
+    "order",
+    "rtol",
+)
+
+
+def measure(
+    mechanisms: Mapping[str, Description],
+    eps0: Sequence[float],
+    n: Sequence[int],
+    delta: Any,
+    numerics: Numerics,
+) -> pd.DataFrame:
+    """Enclosures of the four ε of every mechanism at every ε₀ and n, one row each.
+
+    Parameters
+    ----------
+    mechanisms
+        A name for each, and its description.
+    eps0, n
+        ε₀ of a report (natural log) and numbers of users.
+    delta
+        δ, or an `OverN`.
+    numerics
+        Engine, and relative width of the enclosures.
+
+    Returns
+    -------
+    The columns `COLUMNS`. ``order`` says what the enclosures tell of clone ≥ coarsened ≥ blanket ≥
+    lower: ``certified`` where each lies above the next, touching at most, ``consistent`` where some
+    overlap, ``violated`` where one lies below the next.
+
+    Raises ValueError for a bad argument, and PrecisionError where the width cannot be reached, with
+    a note that names the row.
+
+    """
+    for name, values in (("mechanisms", mechanisms), ("eps0", eps0), ("n", n)):
+        if not values:
+            raise ValueError(f"{name} must not be empty")
+    levels = [validation.eps0(level) for level in eps0]
+    grid = list(itertools.product(levels, (Setting(delta=delta).at(n=users) for users in n)))
+    # All of them before the first ε: a bad description should not cost minutes.
+    specific = {
+        (name, level): _specific(description, level)
+        for name, description in mechanisms.items()
+        for level in levels
+    }
+    clones = {(level, at): _epsilon(standard_clone(level), at, numerics) for level, at in grid}
+    rows = []
+    for name, description in mechanisms.items():
+        for level, at in grid:
+            try:
+                found = [_epsilon(bound, at, numerics) for bound in specific[name, level]]
+            except ArithmeticError as error:
+                error.add_note(f"for {name} at eps0 = {level}, n = {at.n}")
+                raise
+            enclosures = dict(zip(BOUNDS, [clones[level, at], *found], strict=True))
+            rows.append(
+                {
+                    "name": name,
+                    "mechanism": str(description),
+                    "eps0": level,
+                    "n": at.n,
+                    "delta": at.delta,
+                    **_ends(enclosures),
+                    "order": order(list(enclosures.values())),
+                    "rtol": numerics.rtol,
+                }
+            )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def order(falling: Sequence[Enclosure]) -> str:
+    """What enclosures tell of a sequence that should not rise: see `measure`."""
+    pairs = list(itertools.pairwise(falling))
+    if all(one.lower >= two.upper for one, two in pairs):
+        return CERTIFIED
+    return CONSISTENT if all(one.upper >= two.lower for one, two in pairs) else VIOLATED
+
+
+def page(frame: pd.DataFrame) -> Page:
+    """The page of a measurement.
+
+    It shows the end of each enclosure that is a bound, rounded to the safe side.
+    """
+    shown = [f"{bound}_{'lower' if bound == 'lower' else 'upper'}" for bound in BOUNDS]
+    rows = tuple(
+        (
+            row["mechanism"],
+            f"{row['eps0']:g}",
+            f"{row['n']:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
+            *(_safe(row[column], up=column.endswith("upper")) for column in shown),
+            row["order"],
+        )
+        for row in frame.to_dict("records")
+    )
+    deltas = ", ".join(f"{delta:g}" for delta in frame["delta"].unique())
+    return Page(
+        title="The hierarchy of upper bounds",
+        above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the clone "
+        "that is told the two distributions of the victim's report, from the blanket, and the "
+        "lower bound of a concrete dataset pair. Upper bounds are rounded up and the lower bound "
+        "down; the enclosures have a relative width of at most "
+        f"{frame['rtol'].iloc[0]:g}. The order clone ≥ coarsened ≥ blanket ≥ lower is *certified* "
+        "where they do not overlap, and where some do, they are *consistent* with it.",
+        header=("mechanism", r"$\varepsilon_0$", "n", *BOUNDS, "order"),
+        rows=rows,
+    )
+
+
+def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...]:
+    """The coarsened clone, the blanket and the lower bound of a mechanism."""
+    randomizer = description.randomizer(eps0)
+    blanket = randomizer.blanket()
+    return coarsened_clone(blanket, eps0), blanket, randomizer.dataset_pair()
+
+
+def _epsilon(bound: Decomposition, at: Setting, numerics: Numerics) -> Enclosure:
+    return amplification.epsilon(
+        bound, at.require("n"), at.require("delta"), rtol=numerics.rtol, engine=numerics.engine
+    )
+
+
+def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
+    return {
+        f"{bound}_{end}": getattr(enclosure, end)
+        for bound, enclosure in enclosures.items()
+        for end in ("lower", "upper")
+    }
+
+
+def _safe(value: float, *, up: bool) -> str:
+    """Five digits of `value`, not below it (`up`) or not above it."""
+    context = Context(prec=5, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return format(context.create_decimal_from_float(value), "f")

@@ -1,0 +1,1 @@
+"""Figures: what they show (`layout`), and how they are drawn."""

@@ -1,0 +1,38 @@
+"""Balls into bins (Luo, Wang and Yi, CCS 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+
+
+@dataclass(frozen=True)
+class BallsIntoBins(MultiMessage):
+    """A user drops one ball in a bin of its value, and ``blankets`` balls in any of the ``bins``.
+
+    A value has ``special`` bins of its own, one of which is chosen at random. Two values without a
+    bin in common are the worst: bins in common make reports that tell nothing of those that tell
+    most. It is exact if others may hold values without any of these bins. Raises ValueError unless
+    bins and special are positive integers with 2 special ≤ bins.
+    """
+
+    bins: int = field()
+    special: int = field(default=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validation.whole("bins", self.bins, minimum=2, maximum=2**53)
+        validation.whole("special", self.special, minimum=1, maximum=self.bins // 2)
+
+    def decomposition(self) -> Decomposition:
+        """The bins of x₁⁰, those of x₁¹, and the others."""
+        share = Fraction(self.special, self.bins)
+        masses = np.array([[1, 0, share], [0, 1, share], [0, 0, 1 - 2 * share]], dtype=np.float64)
+        a, b, c = masses.T
+        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()

@@ -1,0 +1,107 @@
+"""What every protocol of the shuffle model offers to the bounds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+
+# A few roundings of closed forms.
+CLOSED_FORM_ERR = 2.0**-50
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pair of datasets whose divergence a bound has to consider, and what it is called.
+
+    ``differing`` lists the coordinates in which the two inputs differ, such as ``1 2 4`` (empty
+    where a bound looks at no inputs); ``others`` is what all other users hold in a lower bound.
+    """
+
+    decomposition: Decomposition
+    differing: str = ""
+    others: str = ""
+
+
+class Reduction(NamedTuple):
+    """What n users reduce to: decompositions, any of which may be the worst, and draws."""
+
+    candidates: tuple[Candidate, ...]
+    draws: int
+
+
+class Protocol(ABC):
+    """What users send, as decompositions and the number of draws from what others are sure of.
+
+    Neighbouring datasets differ by the replacement of one user's input. All that is sent is
+    independent given the inputs, and only the multiset of messages is seen.
+
+    ``eps0`` is the local privacy parameter of all that one user sends (natural log), None where
+    there is none.
+    """
+
+    eps0: float | None
+
+    @abstractmethod
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """Every pair that may be the worst: the largest divergence of them is an upper bound."""
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """Pairs of datasets to try, the divergence of each a lower bound; none unless known."""
+        return ()
+
+    def draws(self, n: int) -> int:
+        """How many draws of the GPARV `n` users make: n unless they send blanket messages.
+
+        The users who follow the protocol and keep what they send secret: those who collude send
+        nothing that hides anybody, so leave them out of `n`.
+        """
+        return validation.users(n)
+
+    def reduce(self, n: int) -> Reduction:
+        """What decides the upper bound for `n` users; ValueError for an n out of range."""
+        return Reduction(self.upper_candidates(), self.draws(n))
+
+
+@dataclass(frozen=True)
+class MultiMessage(Protocol):
+    """Protocols in which a user sends one message of its input, and ``blankets`` of no input.
+
+    A user's messages are independent of each other, and n counts the victim and the others who
+    follow the protocol. The observer is told what the other users' inputs made them send, which can
+    only help it. What remains is the victim's message among the blanket messages of all n users,
+    its own included, which are independent and of one law c. So the components of (a, b, c) are
+    those of messages, c is all of that law, and 1 + n·blankets is the number of draws
+    (docs/variation-ratio.md).
+    """
+
+    blankets: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        validation.whole("blankets", self.blankets, minimum=1)
+
+    @abstractmethod
+    def decomposition(self) -> Decomposition:
+        """Laws of the victim's message on two inputs, as far apart as can be, and of a blanket."""
+
+    @property
+    def eps0(self) -> None:  # type: ignore[override]
+        """None: a single message may give its input away."""
+        return
+
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """One decomposition, which the protocol's symmetry makes the worst."""
+        return (Candidate(self.decomposition()),)
+
+    def draws(self, n: int) -> int:
+        """The victim's message and all blanket messages, 1 + n·blankets."""
+        draws = 1 + validation.users(n) * self.blankets
+        if draws > validation.MAX_USERS:
+            raise ValueError(
+                f"n must leave at most {validation.MAX_USERS:.0e} blanket messages, got {n!r} "
+                f"with {self.blankets} a user"
+            )
+        return draws

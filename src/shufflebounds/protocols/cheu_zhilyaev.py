@@ -1,0 +1,38 @@
+"""Histograms from fake users (Cheu and Zhilyaev, IEEE S&P 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+
+
+@dataclass(frozen=True)
+class CheuZhilyaev(MultiMessage):
+    """A user sends its value in one-hot form and ``blankets`` zero vectors, every bit flipped.
+
+    Each bit of each message is flipped with chance ``flip``, independently. The bits of values
+    other than the victim's two say nothing, so that four components are all. The size of the domain
+    does not matter. Raises ValueError unless 10⁻¹⁰⁰ ≤ flip < 1/2.
+    """
+
+    flip: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1e-100 <= validation.probability("flip", self.flip) < 0.5:
+            raise ValueError(f"flip must be a number with 1e-100 <= flip < 0.5, got {self.flip!r}")
+
+    def decomposition(self) -> Decomposition:
+        """The bits of x₁⁰ and x₁¹: 10, 01, 11 and 00."""
+        f, g = self.flip, 1.0 - self.flip
+        return Decomposition(
+            np.array([g * g, f * f, f * g, f * g]),
+            np.array([f * f, g * g, f * g, f * g]),
+            np.array([f * g, f * g, f * f, g * g]),
+            CLOSED_FORM_ERR,
+        )

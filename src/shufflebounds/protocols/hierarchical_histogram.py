@@ -1,0 +1,36 @@
+"""Range queries by hierarchical histograms (Cormode, Kulkarni and Srivastava, PVLDB 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shufflebounds import validation
+from shufflebounds.decomposition import parallel
+from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.randomizers.krr import KRR
+
+
+@dataclass(frozen=True)
+class HierarchicalHistogram(Protocol):
+    """A user draws one of log₂ d levels and sends its node there by randomized response.
+
+    Levels are equally likely, and have 2, 4, …, d nodes, each the half of one above it. Inputs in
+    different halves differ on all levels and are the worst (docs/engine.md, section 10), so that
+    all pairs of inputs are covered. Raises ValueError unless
+    0 < ε₀ ≤ 300 and ``domain_size``, d, is a power of 2, at least 2.
+    """
+
+    eps0: float
+    domain_size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        if d.bit_count() != 1:
+            raise ValueError(f"domain_size must be a power of 2, got {d}")
+
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """The parallel composition of the levels."""
+        levels = self.domain_size.bit_length() - 1
+        parts = [KRR(2 ** (level + 1), self.eps0).blanket() for level in range(levels)]
+        return (Candidate(parallel([(1.0 / levels, part) for part in parts])),)

@@ -1,0 +1,306 @@
+"""Randomizers made of randomizers: joint and parallel composition, Poisson subsampling.
+
+They are randomizers themselves and may be nested. What must be bounded is every pair of inputs,
+pairs that differ in a few coordinates only among them. For parts whose blankets are symmetric under
+the exchange of x₁⁰ and x₁¹ the worst pair differs in all of them: with x and y the masses that the
+other coordinates give the two inputs (y times e^ε), a coordinate with masses a ≥ b on a component
+and b, a on its mirror image contributes the values
+
+    x a − y b, x b − y a  where it differs,    x a − y a, x b − y b  where it does not,
+
+over the same c. Either two have the same sum, and the former lie further apart. So a further
+coordinate that differs raises the GPARV in convex order, and with it D at every ε and n. That
+settles a question which Section 8 of the paper leaves open. It takes parts of which any two inputs
+are alike, since the others may share a third value. Other parts are refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition, parallel, subsample
+from shufflebounds.merging import component_gap, merge_arrays
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.joint_size import check_joint
+
+_MOST_PAIRS = 1000
+# Entries of a matrix times its rows, and how closely components must agree.
+_LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
+
+
+@dataclass(frozen=True)
+class Joint(Randomizer):
+    """Joint composition: a user sends one report of every part together (Theorems 8 and 9).
+
+    ``parts`` are randomizers, each of its own coordinate of the user's input. Raises ValueError
+    where there is none, or where the bound would not cover every pair of inputs.
+    """
+
+    parts: Sequence[Randomizer]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", _checked(self.parts))
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR and BLH together, or 4 × 10-RR."""
+        if len(set(self.parts)) == 1:
+            return f"{len(self.parts)} × {self.parts[0].label}"
+        *first, last = (part.label for part in self.parts)
+        return f"{', '.join(first)} and {last} together" if first else last
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """The sum of the parts' ε₀, rounded up; None where a part has none."""
+        budgets = [part.eps0 for part in self.parts if part.eps0 is not None]
+        if len(budgets) < len(self.parts):
+            return None
+        total = math.fsum(budgets)
+        return total if sum(map(Fraction, budgets)) <= total else math.nextafter(total, math.inf)
+
+    def blanket(self) -> Decomposition:
+        """Of inputs that differ in every coordinate, the worst of all pairs (see above).
+
+        Raises ValueError where the product is too large for memory.
+        """
+        return _product([part.blanket() for part in self.parts])
+
+    def blankets(self, distance: int) -> dict[str, Decomposition]:
+        """Of inputs at this Hamming distance, by the coordinates that differ, such as ``1 2 4``.
+
+        One of every kind: which of several equal parts differ does not matter. Raises ValueError
+        unless 1 ≤ `distance` ≤ number of parts, and where there are more than 1000 kinds.
+        """
+        return {
+            " ".join(str(i + 1) for i in differing): _product(self._factors(differing))
+            for differing in self._pairs(distance)
+        }
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """All coordinates differ; the parts take the same x₂ as far as they have it."""
+        return {
+            name: _product(factors)
+            for name, factors in _by_others(part.dataset_pairs() for part in self.parts).items()
+        }
+
+    def check_distance(self, distance: int) -> None:
+        """Raise ValueError where `blankets` would, but for the size of its products."""
+        self._pairs(distance)
+
+    def check_size(self) -> None:
+        """Raise ValueError for products too large for memory, without multiplying them out."""
+        _check_sizes(self.parts)
+        check_joint([part.blanket() for part in self.parts])
+        for factors in _by_others(part.dataset_pairs() for part in self.parts).values():
+            check_joint(factors)
+
+    def _factors(self, differing: Sequence[int]) -> list[Decomposition]:
+        blankets = [part.blanket() for part in self.parts]
+        return [
+            blanket if i in differing else blanket.same_input()
+            for i, blanket in enumerate(blankets)
+        ]
+
+    def _pairs(self, distance: int) -> list[tuple[int, ...]]:
+        validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
+        groups = [
+            [i for i, other in enumerate(self.parts) if other == part]
+            for part in dict.fromkeys(self.parts)
+        ]
+        counts = _counts([len(group) for group in groups], distance)
+        kinds = list(itertools.islice(counts, _MOST_PAIRS + 1))
+        if len(kinds) > _MOST_PAIRS:
+            raise ValueError(
+                f"distance must leave at most {_MOST_PAIRS} choices of coordinates to differ, "
+                f"got {distance} of {len(self.parts)} parts"
+            )
+        return [
+            tuple(sorted(i for group, c in zip(groups, count, strict=True) for i in group[:c]))
+            for count in kinds
+        ]
+
+
+@dataclass(frozen=True)
+class Parallel(Randomizer):
+    """Parallel composition: a user runs one of the parts, drawn by weight (Theorems 10 and 11).
+
+    ``parts`` are pairs (weight, randomizer); the weights are probabilities that sum to 1. The parts
+    may look at the same value or each at its own coordinate. Raises ValueError where the weights
+    are none, and where the bound would not cover every pair of inputs.
+    """
+
+    parts: Sequence[tuple[float, Randomizer]]
+
+    def __post_init__(self) -> None:
+        parts = validation.pairs("parts", self.parts, "(weight, randomizer)")
+        weights = [weight for weight, _ in parts]
+        randomizers = _checked(randomizer for _, randomizer in parts)
+        validation.weights(weights)
+        object.__setattr__(self, "parts", tuple(zip(weights, randomizers, strict=True)))
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR or BLH."""
+        return " or ".join(part.label for _, part in self.parts)
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """The largest ε₀ of the parts; None where a part has none."""
+        budgets = [part.eps0 for _, part in self.parts if part.eps0 is not None]
+        return max(budgets) if len(budgets) == len(self.parts) else None
+
+    def blanket(self) -> Decomposition:
+        """Of inputs that differ for every part."""
+        return parallel([(weight, part.blanket()) for weight, part in self.parts])
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The inputs differ for every part; all take the same x₂ as far as they have it."""
+        weights = [weight for weight, _ in self.parts]
+        return {
+            name: parallel(zip(weights, pairs, strict=True))
+            for name, pairs in _by_others(part.dataset_pairs() for _, part in self.parts).items()
+        }
+
+    def check_size(self) -> None:
+        """Raise ValueError for joints among the parts that are too large for memory."""
+        _check_sizes(part for _, part in self.parts)
+
+
+@dataclass(frozen=True)
+class Subsampled(Randomizer):
+    """Poisson subsampling: the user takes part with probability ``rate``, else reports ⊥ (Ex. 4.4).
+
+    Raises ValueError unless 0 ≤ ``rate`` ≤ 1.
+    """
+
+    randomizer: Randomizer
+    rate: float
+
+    def __post_init__(self) -> None:
+        # ⊥ shifts the GPARV, which may change which pair of inputs is the worst.
+        _checked([self.randomizer])
+        validation.probability("rate", self.rate)
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR at rate 0.1."""
+        return f"{self.randomizer.label} at rate {self.rate:g}"
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """That of the randomizer; ⊥ says nothing."""
+        return self.randomizer.eps0
+
+    def blanket(self) -> Decomposition:
+        """Of the same inputs, ⊥ being sure of its share of every user's reports."""
+        return subsample(self.randomizer.blanket(), self.rate)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """Of the same datasets."""
+        pairs = self.randomizer.dataset_pairs()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def check_size(self) -> None:
+        """Raise ValueError for joints in the randomizer that are too large for memory."""
+        _check_sizes([self.randomizer])
+
+
+Composition = Joint | Parallel | Subsampled
+
+
+def repeated(part: Randomizer, k: int) -> Randomizer:
+    """k-joint: `k` independent reports of the same randomizer sent together; `part` for k = 1."""
+    return part if validation.whole("k_joint", k, minimum=1) == 1 else Joint([part] * k)
+
+
+def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
+    if not isinstance(parts, Iterable):
+        raise ValueError(f"parts must be a list of randomizers, got {parts!r}")
+    parts = tuple(parts)
+    if not parts:
+        raise ValueError("parts must hold at least one randomizer, got none")
+    for part in dict.fromkeys(parts):
+        if not isinstance(part, Randomizer):
+            raise ValueError(
+                f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
+            )
+        # Compositions of parts that were looked at need no other look.
+        if isinstance(part, Composition):
+            continue
+        if not part.blanket().is_symmetric():
+            raise ValueError(
+                "parts must have blankets that are their own mirror images, for nobody knows the "
+                f"worst pair of other ones, got {part!r}"
+            )
+        if not part.composable and not _inputs_are_alike(part):
+            raise ValueError(
+                "parts must have inputs any two of which are alike, by a matrix() that shows it or "
+                f"an attribute composable = True that says so, got {part!r}"
+            )
+    return parts
+
+
+def _inputs_are_alike(part: Randomizer) -> bool:
+    """Whether the matrix R(x)(y) makes `blanket` of every two inputs, up to rounding."""
+    try:
+        # Those that have none raise AttributeError.
+        rows = np.asarray(part.matrix())  # type: ignore[attr-defined]
+    except (AttributeError, ValueError):
+        return False
+    if rows.size * len(rows) > _LARGEST_COMPARED:
+        return False
+    blanket, least = part.blanket().merge(), rows.min(axis=0)
+    expected = np.stack([blanket.a, blanket.b, blanket.c])
+    gaps = (
+        component_gap(expected, np.stack(merge_arrays(x, y, least)[:3]))
+        for x, y in itertools.combinations(rows, 2)
+    )
+    return all(gap <= _ALIKE for gap in gaps)
+
+
+def _check_sizes(parts: Iterable[Randomizer]) -> None:
+    for part in parts:
+        if isinstance(part, Composition):
+            part.check_size()
+
+
+def _counts(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to take `total` things from groups of these sizes, by how many of each."""
+    if not sizes:
+        yield ()
+        return
+    size, *others = sizes
+    for count in range(max(0, total - sum(others)), min(size, total) + 1):
+        for rest in _counts(others, total - count):
+            yield count, *rest
+
+
+def _product(factors: Sequence[Decomposition]) -> Decomposition:
+    check_joint(factors)
+    return reduce(Decomposition.joint, factors)
+
+
+def _by_others(
+    pairs: Iterable[Mapping[str, Decomposition]],
+) -> dict[str, list[Decomposition]]:
+    """The parts' dataset pairs with every x₂ that one of them has; it takes its first for others.
+
+    What the parts take makes the name: ``third third 1``, or ``x1`` where they take the same.
+    """
+    pairs = list(pairs)
+    names = dict.fromkeys(name for part in pairs for name in part)
+    taken = [[name if name in part else next(iter(part)) for part in pairs] for name in names]
+    return {
+        " ".join(choice if len(set(choice)) > 1 else choice[:1]): [
+            part[name] for part, name in zip(pairs, choice, strict=True)
+        ]
+        for choice in taken
+    }

@@ -1,0 +1,168 @@
+"""Any randomizer of finitely many inputs and outputs, given as its matrix of probabilities."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shufflebounds.accounting.domination import undominated
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.randomizers.base import Randomizer
+
+_SUM_TOLERANCE = 1e-9
+# Decompositions this close, relatively, are taken for one, whose uncertainty covers both.
+_NEARLY_EQUAL = 1e-12
+_U = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixRandomizer(Randomizer):
+    """A randomizer by its matrix ``P``: rows are inputs, columns outputs, entries probabilities.
+
+    Nothing is known of its symmetries, so every pair of inputs may be the worst: `blankets` has
+    them all, but for those that are the same up to the order of outputs. A zero where another input
+    has none makes ε₀ infinite; the bounds hold all the same.
+
+    Raises ValueError unless ``P`` is a table of at least two rows that hold numbers ≥ 0 (10⁻³⁰⁰ at
+    the least if not 0) and sum to 1 within 10⁻⁹. By how much they miss it counts as uncertainty.
+    """
+
+    P: ArrayLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "P", _checked(self.P))
+
+    @cached_property
+    def eps0(self) -> float:  # type: ignore[override]  # mechanisms are frozen: read-only, too
+        """The largest log P(x)(y)/P(x′)(y), rounded up (natural log); inf next to a zero."""
+        matrix = self.matrix()
+        used = matrix[:, matrix.any(axis=0)]
+        largest, least = used.max(axis=0), used.min(axis=0)
+        if not least.all():
+            return math.inf
+        # A quotient, a logarithm and an entry's own rounding.
+        loss = float(np.max(np.log(largest) - np.log(least)))
+        sizes = np.abs(np.log(largest)) + np.abs(np.log(least))
+        return loss + (8.0 * _U * float(np.max(sizes)) if loss > 0.0 else 0.0)
+
+    @cached_property
+    def _rel_err(self) -> float:
+        return max(abs(math.fsum([-1.0, *row])) for row in self.matrix().tolist()) + 2.0 * _U
+
+    def blanket(self) -> Decomposition:
+        """That of every pair of inputs, if all pairs have the same; ValueError otherwise.
+
+        No one of several is a bound by itself: take the largest over `blankets`.
+        """
+        (name, first), *more = self.blankets().items()
+        if more:
+            raise ValueError(
+                f"P must have the same blanket for all pairs of inputs to have a single one, got "
+                f"{name} and {len(more)} more"
+            )
+        return first
+
+    def blankets(self) -> dict[str, Decomposition]:
+        """P(x₁⁰), P(x₁¹), inf_x P(x) of every pair that may be the worst, such as ``0 against 3``.
+
+        Those that tell the inputs apart best come first. Each stands for both of its directions,
+        for all pairs that differ from it in the order of outputs only, and for those that it
+        exceeds at every ε and n (`domination`).
+        """
+        matrix = self.matrix()
+        sure = matrix.min(axis=0)
+        distinct = _distinct(
+            (f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err)
+            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
+        )
+        return undominated(distinct)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """P(x₁⁰), P(x₁¹), P(x₂) for all pairs and all x₂, such as ``0 against 3 among 5``.
+
+        Those that tell the inputs apart best come first.
+        """
+        matrix = self.matrix()
+        return _distinct(
+            (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
+            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
+            for x2 in range(len(matrix))
+        )
+
+    def matrix(self) -> NDArray[np.float64]:
+        """``P``, read-only."""
+        return np.asarray(self.P)
+
+
+def _checked(rows: ArrayLike) -> NDArray[np.float64]:
+    """A read-only copy; ValueError where it is no matrix of probabilities."""
+    try:
+        matrix = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"P must be a table of numbers with rows of equal length, got {rows!r}"
+        ) from None
+    if matrix.ndim != 2 or len(matrix) < 2 or not matrix.size:
+        raise ValueError(f"P must have two dimensions and at least two rows, got {matrix.shape}")
+    wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0.0)))
+    tiny = np.argwhere((matrix > 0.0) & (matrix < SMALLEST_MASS))
+    for place, wanted in ((wrong, "numbers >= 0"), (tiny, f"0 or numbers >= {SMALLEST_MASS:g}")):
+        if place.size:
+            x, y = place[0].tolist()
+            raise ValueError(f"P must hold {wanted}, got {float(matrix[x, y])!r} in row {x}")
+    for x, row in enumerate(matrix.tolist()):
+        if abs(math.fsum([-1.0, *row])) > _SUM_TOLERANCE:
+            raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
+    matrix.flags.writeable = False
+    return matrix
+
+
+def _distinct(
+    pairs: Iterable[tuple[str, NDArray, NDArray, NDArray, float]],
+) -> dict[str, Decomposition]:
+    """Merged decompositions by name, one of those that agree up to rounding and order."""
+    kept: dict[str, Decomposition] = {}
+    alike: dict[int, list[tuple[str, NDArray]]] = {}
+    for name, a, b, c, rel_err in pairs:
+        found = Decomposition(a, b, c, rel_err).merge()
+        masses = _in_order(np.stack([found.a, found.b, found.c]))
+        # Those that agree have sums that are next to each other.
+        place = round(1e9 * float(np.sqrt(masses[0] * masses[1]).sum() + masses[2].sum()))
+        for known, its in itertools.chain(*(alike.get(place + i, []) for i in (-1, 0, 1))):
+            gap = min(_gap(its, masses), _gap(its, _in_order(masses[[1, 0, 2]])))
+            if gap <= _NEARLY_EQUAL:
+                covering = max(kept[known].rel_err, found.rel_err + 2.0 * gap)
+                kept[known] = replace(kept[known], rel_err=covering)
+                break
+        else:
+            kept[name] = found
+            alike.setdefault(place, []).append((name, masses))
+    return dict(sorted(kept.items(), key=lambda item: -_contrast(item[1])))
+
+
+def _in_order(masses: NDArray) -> NDArray:
+    """Rows a, b and c with components sorted by their ratios, which rounding must not decide."""
+    a, b, c = masses
+    return masses[:, np.lexsort([np.round(x / (a + b), 9) for x in (c, a)])]
+
+
+def _gap(x: NDArray, y: NDArray) -> float:
+    """The largest relative difference of two entries; inf where they are not as many."""
+    if x.shape != y.shape:
+        return math.inf
+    largest = np.maximum(x, y)
+    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
+
+
+def _contrast(decomposition: Decomposition) -> float:
+    """How well a report tells the inputs apart among many others: Σ(a − b)²/c."""
+    a, b, c = decomposition.a, decomposition.b, decomposition.c
+    with np.errstate(over="ignore"):
+        return float(np.sum((a - b) ** 2 / np.maximum(c, SMALLEST_MASS)))

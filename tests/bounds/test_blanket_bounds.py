@@ -1,0 +1,713 @@
+"""Closed forms against exact divergences and their formulas in high-precision arithmetic."""
+
+import itertools
+import math
+import warnings
+from unittest.mock import Mock
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shufflebounds as sb
+from shufflebounds.bounds import blanket_bennett, blanket_hoeffding, blanket_loss
+from shufflebounds.bounds.base import Kind, Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.setting import Setting
+
+MODULES = [blanket_hoeffding, blanket_bennett]
+CLOSED_FORMS = [
+    "blanket_hoeffding",
+    "blanket_hoeffding_generic",
+    "blanket_bennett",
+    "blanket_bennett_generic",
+    "clone_closed_form",
+    "erlingsson",
+]
+BLANKET_BOUNDS = [name for name in CLOSED_FORMS if name.startswith("blanket")]
+RELATIVE = 1e-9
+
+
+def mp(x):
+    return mpmath.mpf(x)
+
+
+class Reports(Protocol):
+    """Users of whom nothing is known but ε₀ and a blanket."""
+
+    def __init__(self, eps0, blanket):
+        self.eps0, self.blanket = eps0, blanket
+
+    def upper_candidates(self):
+        return (Candidate(self.blanket),)
+
+    def lower_candidates(self):
+        return ()
+
+
+def epsilon(name, *, blanket, eps0, n, delta):
+    """What a bound of the registry says of ε."""
+    ask = BOUNDS[name].prepare(Reports(eps0, blanket), "epsilon", Numerics())
+    [answer] = ask([Setting(n=n, delta=delta)])
+    return answer.enclosure
+
+
+def on_delta(module, blanket, eps, n):
+    """The upper end of what an inequality says of δ, for a known blanket."""
+    losses = blanket_loss.specific(blanket)
+    return blanket_loss.delta_enclosed(module.divergence, losses, eps, n).upper
+
+
+def on_delta_generic(module, eps0, eps, n):
+    """The upper end of what an inequality says of δ, for every ε₀-LDP randomizer."""
+    losses = blanket_loss.generic(eps0)
+    return blanket_loss.delta_enclosed(module.divergence, losses, eps, n).upper
+
+
+# The witnesses: D by enumeration, and the bounds as the paper writes them. They take masses as
+# mpmath numbers and share nothing with the library but the definition of a decomposition.
+
+
+def krr_masses(k, eps0):
+    e = mpmath.exp(mp(eps0))
+    p = 1 / (e + k - 1)
+    return [e * p, p, (k - 2) * p], [p, e * p, (k - 2) * p], [p, p, (k - 2) * p]
+
+
+def float_masses(decomposition):
+    arrays = decomposition.a, decomposition.b, decomposition.c
+    return tuple([mp(float(x)) for x in array] for array in arrays)
+
+
+def exact_divergence(masses, eps, n):
+    """max of D over both directions, summed over all multinomial outcomes."""
+
+    def one_way(a, b, c):
+        t = mpmath.exp(mp(eps))
+        values = [(x - t * y) / z for x, y, z in zip(a, b, c, strict=True) if z > 0]
+        probabilities = [z for z in c if z > 0]
+        values.append(mp(0))
+        probabilities.append(1 - sum(probabilities))
+        total = mp(0)
+        for head in itertools.product(range(n + 1), repeat=len(values) - 1):
+            if sum(head) > n:
+                continue
+            counts = [*head, n - sum(head)]
+            weight = mpmath.factorial(n)
+            for count, probability in zip(counts, probabilities, strict=True):
+                weight *= probability**count / mpmath.factorial(count)
+            total += weight * max(mp(0), mpmath.fdot(counts, values))
+        return total / n
+
+    a, b, c = masses
+    return max(one_way(a, b, c), one_way(b, a, c))
+
+
+def loss_moments(a, b, c, t):
+    """γ, a, b₊, range and second moment of L = γ(a_j − e^ε b_j)/c_j, given a blanket component."""
+    gamma = sum(c)
+    present = [(x, y, z) for x, y, z in zip(a, b, c, strict=True) if z > 0]
+    values = [gamma * (x - t * y) / z for x, y, z in present]
+    chances = [z / gamma for _, _, z in present]
+    mean = mpmath.fdot(values, chances)
+    square = mpmath.fdot([v * v for v in values], chances)
+    return gamma, -mean, max(values), max(values) - min(values), square
+
+
+def generic_moments(eps0, t):
+    e = mpmath.exp(mp(eps0))
+    return 1 / e, t - 1, e - t, (e - 1) * (t + 1), e * (t * t + 1) - 2 * t
+
+
+def hoeffding_terms(drift, top, spread, square):
+    if spread == 0:
+        return mp(0), mp(1)
+    return spread**2 / (4 * drift), 2 * drift**2 / spread**2
+
+
+def bennett_terms(drift, top, spread, square):
+    if top <= 0:
+        return mp(0), mp(1)
+    u = drift * top / square
+    rate = square / top**2 * ((1 + u) * mpmath.log(1 + u) - u)
+    return top / mpmath.log(1 + u), rate
+
+
+TERMS = {blanket_hoeffding: hoeffding_terms, blanket_bennett: bennett_terms}
+
+
+def averaged(prefactor, rate, gamma, n):
+    alive = 1 - gamma + gamma * mpmath.exp(-rate)
+    return prefactor * (alive**n - (1 - gamma) ** n) / (gamma * n)
+
+
+def summed(prefactor, rate, gamma, n):
+    """The average over M ~ Bin(n, γ) term by term; M = 0 contributes nothing."""
+    terms = [
+        mpmath.binomial(n, m)
+        * gamma**m
+        * (1 - gamma) ** (n - m)
+        * prefactor
+        * mpmath.exp(-m * rate)
+        for m in range(1, n + 1)
+    ]
+    return mpmath.fsum(terms) / (gamma * n)
+
+
+def formula(module, masses, eps, n, average=averaged):
+    a, b, c = masses
+    t = mpmath.exp(mp(eps))
+    bounds = []
+    for x, y in ((a, b), (b, a)):
+        gamma, *moments = loss_moments(x, y, c, t)
+        bounds.append(average(*TERMS[module](*moments), gamma, n))
+    return min(mp(1), max(bounds))
+
+
+def generic_formula(module, eps0, eps, n, average=averaged):
+    gamma, *moments = generic_moments(eps0, mpmath.exp(mp(eps)))
+    return min(mp(1), average(*TERMS[module](*moments), gamma, n))
+
+
+def assert_just_above(value, witness, relative=RELATIVE):
+    """A float not below the witness and, where it is a normal number, not far above it either."""
+    assert mp(value) >= witness
+    assert mp(value) <= max(witness * (1 + mp(relative)), mp(2) ** -1000)
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with mpmath.workdps(50):
+        yield
+
+
+@st.composite
+def decompositions(draw, largest=4):
+    """Decompositions whose components all have c > 0, not symmetric, sums off by rounding."""
+    size = draw(st.integers(2, largest))
+    weights = st.lists(st.floats(0.05, 1.0), min_size=size, max_size=size)
+    a, b = (np.array(draw(weights)) for _ in range(2))
+    a, b = a / a.sum(), b / b.sum()
+    share = np.array(draw(weights))
+    return sb.Decomposition(a, b, share * np.minimum(a, b))
+
+
+@st.composite
+def channels(draw):
+    """ε₀, and an ε₀-LDP channel with strictly positive entries, shape (inputs, outputs)."""
+    eps0 = draw(st.floats(0.05, 6.0))
+    inputs, outputs = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    # Normalisation may double the distance of two rows in the exponent.
+    entry = st.floats(0.0, eps0 / 2.001)
+    exponents = draw(st.lists(entry, min_size=inputs * outputs, max_size=inputs * outputs))
+    rows = np.exp(np.reshape(exponents, (inputs, outputs)))
+    return eps0, rows / rows.sum(axis=1, keepdims=True)
+
+
+users = st.integers(1, 5)
+fractions_of_eps0 = st.floats(0.02, 0.98)
+
+
+class TestBoundsAreBounds:
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize(
+        ("eps0", "n", "eps", "divergence"),
+        [
+            (4.0, 1000, 1.0, 1.47266946608e-4),
+            (4.0, 10_000, 0.4, 4.15804652e-7),
+            (0.1, 10_000, 0.001, 2.73015541e-6),
+        ],
+    )
+    def test_above_divergence_of_10_rr_summed_by_another_program(
+        self, module, eps0, n, eps, divergence
+    ):
+        blanket = sb.KRR(k=10, eps0=eps0).blanket()
+        assert divergence < on_delta(module, blanket, eps, n) < 1.0
+        assert divergence < on_delta_generic(module, eps0, eps, n)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=40)
+    @given(decomposition=decompositions(), eps=st.floats(0.001, 3.0), n=users)
+    def test_above_exact_divergence(self, module, decomposition, eps, n):
+        with mpmath.workdps(30):
+            exact = exact_divergence(float_masses(decomposition), eps, n)
+            assert on_delta(module, decomposition, eps, n) >= exact
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=40)
+    @given(channel=channels(), fraction=fractions_of_eps0, n=users)
+    def test_generic_holds_for_any_channel(self, module, channel, fraction, n):
+        eps0, rows = channel
+        eps = fraction * eps0
+        blanket = sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
+        generic = on_delta_generic(module, eps0, eps, n)
+        with mpmath.workdps(30):
+            assert generic >= exact_divergence(float_masses(blanket), eps, n)
+        # Both formulas rise with what the generic one has overestimated.
+        assert generic * (1 + RELATIVE) >= on_delta(module, blanket, eps, n)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("n", [1, 30, 1000, 10**6])
+    @pytest.mark.parametrize("eps0", [0.01, 1.0, 4.0, 12.0])
+    def test_generic_never_below_specific(self, module, eps0, n):
+        blanket = sb.KRR(k=5, eps0=eps0).blanket()
+        for fraction in (1e-3, 0.1, 0.5, 0.9):
+            eps = fraction * eps0
+            generic = on_delta_generic(module, eps0, eps, n)
+            assert generic * (1 + RELATIVE) >= on_delta(module, blanket, eps, n)
+
+    def test_variance_in_bennett_would_not_be_a_bound(self):
+        k, eps0, eps = 10**6, math.log(9.0), math.log(8.0)
+        masses = krr_masses(k, eps0)
+        truth = exact_divergence(masses, eps, n=1)
+        gamma, drift, top, spread, square = loss_moments(*masses, mpmath.exp(mp(eps)))
+        wrong = averaged(*bennett_terms(drift, top, spread, square - drift**2), gamma, 1)
+        assert (
+            wrong < truth <= on_delta(blanket_bennett, sb.KRR(k=k, eps0=eps0).blanket(), eps, n=1)
+        )
+
+    def test_least_gamma_in_the_range_of_hoeffding_would_not_be_a_bound(self):
+        eps0, eps, n = 4.0, 2.0, 3
+        truth = exact_divergence(krr_masses(2, eps0), eps, n)
+        gamma, drift, top, spread, square = generic_moments(eps0, mpmath.exp(mp(eps)))
+        wrong = averaged(*hoeffding_terms(drift, top, gamma * spread, square), gamma, n)
+        assert wrong < truth <= on_delta_generic(blanket_hoeffding, eps0, eps, n)
+
+
+class TestAgainstFormulas:
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("n", [1, 2, 7, 60])
+    @pytest.mark.parametrize(("k", "eps0", "eps"), [(2, 1.0, 0.5), (10, 4.0, 2.0), (50, 0.3, 0.1)])
+    def test_average_over_blanket_users_term_by_term(self, module, k, eps0, eps, n):
+        blanket = sb.KRR(k=k, eps0=eps0).blanket()
+        expected = formula(module, krr_masses(k, eps0), eps, n, average=summed)
+        assert_just_above(on_delta(module, blanket, eps, n), expected)
+        expected = generic_formula(module, eps0, eps, n, average=summed)
+        assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize(
+        ("eps0", "eps", "n"),
+        [
+            # ε near 0, in between, near ε₀ and beyond; values near 1, tiny ones and underflow.
+            (1e-3, 1e-6, 10**7),
+            (1e-3, 9e-4, 5),
+            (0.1, 1e-12, 10),
+            (0.1, 1e-12, 10**15),
+            (0.1, 1e-11, 10**15),
+            (0.1, 0.099, 10**5),
+            (0.3, 3.0, 5),
+            (1.0, 1e-9, 10**15),
+            (1.0, 0.9, 50),
+            (4.0, 1e-4, 10**12),
+            (4.0, 2.5, 3000),
+            (4.0, 3.5, 10**4),
+            (8.0, 0.01, 10**11),
+            (8.0, 7.999, 10**6),
+            (30.0, 1e-2, 10**15),
+            (60.0, 59.0, 10**15),
+            (300.0, 1e-12, 1),
+            (300.0, 150.0, 10**15),
+            (300.0, 299.9, 10**15),
+        ],
+    )
+    def test_extreme_arguments(self, module, eps0, eps, n):
+        # A relative error of the masses counts 1/ε₀ times in L.
+        relative = RELATIVE * max(1.0, 1e-2 / eps0)
+        with mpmath.workdps(400), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            blanket = sb.KRR(k=40, eps0=eps0).blanket()
+            expected = formula(module, krr_masses(40, eps0), eps, n)
+            assert_just_above(on_delta(module, blanket, eps, n), expected, relative)
+            expected = generic_formula(module, eps0, eps, n)
+            assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=150)
+    @given(
+        decomposition=decompositions(largest=6),
+        log_eps=st.floats(math.log(1e-12), math.log(5.0)),
+        log_n=st.floats(0.0, math.log(1e15)),
+    )
+    def test_random_decompositions(self, module, decomposition, log_eps, log_n):
+        """The floats themselves are meant, so their sums enter, too, where ε is tiny."""
+        eps, n = math.exp(log_eps), round(math.exp(log_n))
+        value = on_delta(module, decomposition, eps, n)
+        # (1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ cancels where L is nearly constant.
+        with mpmath.workdps(400):
+            a, b, c = float_masses(decomposition)
+            t = mpmath.exp(mp(eps))
+            drifts = [t * sum(y) - sum(x) for x, y in ((a, b), (b, a))]
+            if min(drifts) <= 0:
+                assert value == 1.0
+            else:
+                assert mp(value) >= formula(module, (a, b, c), eps, n)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.7, 1.79])
+    @pytest.mark.parametrize("n", [1, 3, 300, 30_000])
+    def test_each_direction_on_both_sides(self, module, eps, n):
+        """u = ab₊/c from 10⁻¹² on, across the switch from the series to the closed form."""
+        # Binary fractions, so that nothing is uncertain. L is positive with probability 1/59 only.
+        decomposition = sb.Decomposition(
+            [6 / 64, 29 / 64, 29 / 64], [1 / 64, 63 / 128, 63 / 128], [1 / 64, 29 / 64, 29 / 64]
+        )
+        a, b, c = float_masses(decomposition)
+        t = mpmath.exp(mp(eps))
+        losses = blanket_loss.specific(decomposition)
+        above, below = (
+            [module.divergence(loss, n, side) for loss in losses(eps, eps, side)]
+            for side in (blanket_loss.ABOVE, blanket_loss.BELOW)
+        )
+        for way, (x, y) in enumerate(((a, b), (b, a))):
+            gamma, *moments = loss_moments(x, y, c, t)
+            expected = min(averaged(*TERMS[module](*moments), gamma, n), 1)
+            assert_just_above(above[way], expected)
+            assert expected * (1 - mp(RELATIVE)) - mp(2) ** -1000 <= below[way] <= expected
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=100)
+    @given(
+        decomposition=decompositions(),
+        eps0=st.floats(0.01, 6.0),
+        log_lo=st.floats(math.log(1e-6), math.log(6.0)),
+        log_width=st.floats(math.log(1e-9), math.log(10.0)),
+        n=st.integers(1, 10**5),
+    )
+    def test_bound_over_an_interval(self, module, decomposition, eps0, log_lo, log_width, n):
+        lo = math.exp(log_lo)
+        hi = lo * (1.0 + math.exp(log_width))
+
+        def least(losses):
+            sides = losses(lo, hi, blanket_loss.BELOW)
+            return max(module.divergence(loss, n, blanket_loss.BELOW) for loss in sides)
+
+        specific = least(blanket_loss.specific(decomposition))
+        generic = least(blanket_loss.generic(eps0))
+        for fraction in (0.0, 0.3, 0.7, 0.999):
+            eps = lo + fraction * (hi - lo)
+            with mpmath.workdps(400):
+                assert specific <= formula(module, float_masses(decomposition), eps, n)
+                assert generic <= generic_formula(module, eps0, eps, n)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize(("lo", "hi"), [(0.25, 3.0), (0.01, 0.26), (1.0, 1.01)])
+    def test_interval_over_which_the_range_of_r_rises(self, module, lo, hi):
+        """In one direction L/a is γ times −(s + 4)/3 or s − 6, with s = 1/(e^ε − 1)."""
+        n, decomposition = 200, sb.Decomposition([0.3, 0.7], [0.4, 0.6], [0.3, 0.1])
+        a, b, c = float_masses(decomposition)
+        losses = blanket_loss.specific(decomposition)(lo, hi, blanket_loss.BELOW)
+        for loss, (x, y) in zip(losses, ((a, b), (b, a)), strict=True):
+            least = module.divergence(loss, n, blanket_loss.BELOW)
+            for eps in np.linspace(lo, hi, 30, endpoint=False):
+                with mpmath.workdps(400):
+                    gamma, *moments = loss_moments(x, y, c, mpmath.exp(mp(float(eps))))
+                    assert least <= averaged(*TERMS[module](*moments), gamma, n)
+
+
+class TestDelta:
+    @pytest.mark.parametrize("module", MODULES)
+    def test_trivial_at_eps_0(self, module):
+        assert on_delta(module, sb.KRR(k=3, eps0=1.0).blanket(), 0.0, 10**9) == 1.0
+        assert on_delta_generic(module, 1.0, 0.0, 10**9) == 1.0
+
+    def test_bennett_is_0_where_the_loss_cannot_be_positive(self):
+        assert on_delta_generic(blanket_bennett, 1.0, 1.0, 10) == 0.0
+        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 + 1e-9, 10) == 0.0
+        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 - 1e-9, 10) > 0.0
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_trivial_where_nobody_covers_a_component(self, module):
+        for a, b in (([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), ([0.5, 0.3, 0.2], [0.5, 0.5, 0.0])):
+            decomposition = sb.Decomposition(a, b, [0.5, 0.3, 0.0])
+            assert on_delta(module, decomposition, 0.5, 10**9) == 1.0
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_any_eps(self, module):
+        """Where b has a component less, D stays above 0 for every ε."""
+        decomposition = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.5])
+        for eps in (10.0, 710.0, 1e300):
+            assert on_delta(module, decomposition, eps, 1) >= 0.5
+            assert 0.0 <= on_delta_generic(module, 1.0, eps, 1) <= 1.0
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_ignores_components_without_any_mass(self, module):
+        plain = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4])
+        padded = sb.Decomposition([0.6, 0.0, 0.4], [0.4, 0.0, 0.6], [0.4, 0.0, 0.4])
+        assert on_delta(module, plain, 0.1, 500) == on_delta(module, padded, 0.1, 500) < 1.0
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_both_directions(self, module):
+        lopsided = sb.Decomposition([0.9, 0.1], [0.5, 0.5], [0.5, 0.1])
+        a, b, c = float_masses(lopsided)
+        t = mpmath.exp(mp(0.3))
+        ways = []
+        for x, y in ((a, b), (b, a)):
+            gamma, *moments = loss_moments(x, y, c, t)
+            ways.append(averaged(*TERMS[module](*moments), gamma, 2000))
+        assert max(ways) > 2 * min(ways)
+        for decomposition in (lopsided, lopsided.swap()):
+            assert_just_above(on_delta(module, decomposition, 0.3, 2000), max(ways))
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_uses_the_outer_end(self, module):
+        inner, outer = (sb.KRR(k=4, eps0=eps0).blanket() for eps0 in (1.0, 1.1))
+        both = sb.Decomposition(inner.a, inner.b, inner.c, outer=outer)
+        assert on_delta(module, both, 0.2, 1000) == on_delta(module, outer, 0.2, 1000)
+        assert on_delta(module, both, 0.2, 1000) > on_delta(module, inner, 0.2, 1000)
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_uncertain_masses_widen_the_bound(self, module):
+        """The bound for masses within rel_err holds for every distribution among them."""
+        rough = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4], rel_err=1e-4)
+        widened = on_delta(module, rough, 0.1, 500)
+        for shift in (-4e-5, 4e-5):
+            a, b, c = [0.6 + shift, 0.4 - shift], [0.4 - shift, 0.6 + shift], [0.4 - abs(shift)] * 2
+            assert widened > on_delta(module, sb.Decomposition(a, b, c), 0.1, 500)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=60)
+    @given(
+        decomposition=decompositions(),
+        eps=st.floats(1e-6, 3.0),
+        n=st.integers(1, 10**6),
+        more=st.integers(1, 10**6),
+    )
+    def test_falls_with_n(self, module, decomposition, eps, n, more):
+        fewer_users = on_delta(module, decomposition, eps, n)
+        assert on_delta(module, decomposition, eps, n + more) <= fewer_users * (1 + RELATIVE)
+
+    @pytest.mark.parametrize("module", MODULES)
+    @settings(deadline=None, max_examples=150)
+    @given(
+        decomposition=decompositions(largest=6),
+        eps0=st.floats(0.01, 20.0),
+        log_eps=st.floats(math.log(1e-12), math.log(20.0)),
+        log_n=st.floats(0.0, math.log(1e15)),
+    )
+    def test_both_ends_against_the_formula(self, module, decomposition, eps0, log_eps, log_n):
+        eps, n = math.exp(log_eps), round(math.exp(log_n))
+        a, b, c = float_masses(decomposition)
+        with mpmath.workdps(400):
+            t = mpmath.exp(mp(eps))
+            if min(t * sum(y) - sum(x) for x, y in ((a, b), (b, a))) > 0:
+                losses = blanket_loss.specific(decomposition)
+                found = blanket_loss.delta_enclosed(module.divergence, losses, eps, n)
+                assert found.lower <= formula(module, (a, b, c), eps, n) <= found.upper
+            found = blanket_loss.delta_enclosed(
+                module.divergence, blanket_loss.generic(eps0), eps, n
+            )
+            truth = generic_formula(module, eps0, eps, n)
+            assert found.lower <= truth <= found.upper
+            if truth > 1e-250:
+                assert found.relative_width <= 1e-6 * max(1.0, 1e-2 / min(eps0, eps))
+
+    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("name", ["specific", "generic"])
+    @pytest.mark.parametrize("eps", [0.0, 1e-31, 1e-30, 1e-12, 0.5, 2.0, 699.0, 701.0, 1e300])
+    @pytest.mark.parametrize("n", [1, 1000, 10**15])
+    def test_ends_wherever_eps_lies(self, module, name, eps, n):
+        """k-RR's masses are algebraic, so the formula of the blanket itself is the witness."""
+        eps0 = 2.0
+        specific = blanket_loss.specific(sb.KRR(k=3, eps0=eps0).blanket())
+        losses = specific if name == "specific" else blanket_loss.generic(eps0)
+        found = blanket_loss.delta_enclosed(module.divergence, losses, eps, n)
+        assert 0.0 <= found.lower <= found.upper <= 1.0
+        if eps == 0.0:
+            # No drift, no bound.
+            assert found.upper == 1.0
+            return
+        with mpmath.workdps(700):
+            if name == "specific":
+                truth = formula(module, krr_masses(3, eps0), eps, n)
+            else:
+                truth = generic_formula(module, eps0, eps, n)
+            # A bound of D for this ε, if not of the formula itself where that has turned.
+            assert found.lower <= truth
+            if eps <= 700.0:
+                assert truth <= found.upper
+
+    @pytest.mark.parametrize("name", BLANKET_BOUNDS)
+    def test_the_quantity_of_the_registry_is_this_one(self, name):
+        blanket = sb.KRR(k=4, eps0=2.0).blanket()
+        ask = BOUNDS[name].prepare(Reports(2.0, blanket), "delta", Numerics())
+        for eps, n in ((0.1, 10), (0.5, 1000), (1.5, 5000)):
+            found = ask([Setting(n=n, eps=eps)])[0].enclosure
+            truth = witness(name, krr_masses(4, 2.0), 2.0, eps, n)
+            assert found.lower <= truth <= found.upper
+            assert found.relative_width <= (1e-6 if truth > 1e-300 else 1.0)
+
+
+def witness(name, masses, eps0, eps, n):
+    module = blanket_bennett if "bennett" in name else blanket_hoeffding
+    if name.endswith("generic"):
+        return generic_formula(module, eps0, eps, n)
+    return formula(module, masses, eps, n)
+
+
+class TestEpsilon:
+    @pytest.mark.parametrize("name", BLANKET_BOUNDS)
+    @pytest.mark.parametrize(
+        ("eps0", "n", "delta"),
+        [
+            (0.1, 1000, 1e-6),
+            (0.1, 10**12, 1e-6),
+            (0.1, 10**15, 1e-100),
+            (4.0, 10**5, 1e-6),
+            (4.0, 10**9, 1e-12),
+            (20.0, 10**13, 1e-8),
+        ],
+    )
+    def test_encloses_where_the_formula_reaches_delta(self, name, eps0, n, delta):
+        blanket = sb.KRR(k=10, eps0=eps0).blanket()
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        assert enclosure.relative_width <= RELATIVE
+        masses = krr_masses(10, eps0)
+        with mpmath.workdps(200):
+            for fraction in (1 - 1e-12, 0.99, 0.9, 0.5, 0.1, 0.01):
+                assert witness(name, masses, eps0, fraction * enclosure.lower, n) > delta
+            if enclosure.upper < eps0:
+                assert witness(name, masses, eps0, enclosure.upper, n) <= delta
+
+    @pytest.mark.parametrize(
+        ("name", "delta"), [("blanket_hoeffding", 1e-28), ("blanket_bennett", 3e-71)]
+    )
+    def test_first_crossing_of_a_bound_that_turns_and_rises(self, name, delta):
+        eps0, n = 8.0, 10**6
+        blanket, masses = sb.KRR(k=10, eps0=eps0).blanket(), krr_masses(10, eps0)
+        assert witness(name, masses, eps0, eps0 * (1 - 1e-12), n) > delta
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        assert enclosure.upper < 0.9 * eps0
+        assert enclosure.relative_width <= 1e-8
+        assert witness(name, masses, eps0, enclosure.upper, n) <= delta
+        for fraction in np.linspace(0.02, 1.0, 50):
+            assert witness(name, masses, eps0, fraction * enclosure.lower, n) > delta
+
+    def test_bound_that_almost_touches_delta(self, monkeypatch):
+        """At its minimum the bound just reaches δ: the enclosure may be wide but must come soon."""
+        name, eps0, n, turn = "blanket_hoeffding", 8.0, 10**6, 5.5725
+        blanket = sb.KRR(k=10, eps0=eps0).blanket()
+        delta = on_delta(blanket_hoeffding, blanket, turn, n)
+        counted = Mock(wraps=blanket_loss.average)
+        monkeypatch.setattr(blanket_loss, "average", counted)
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+        assert counted.call_count < 20_000
+        assert turn * 0.999 < enclosure.lower <= turn
+        at_upper = on_delta(blanket_hoeffding, blanket, enclosure.upper, n)
+        assert enclosure.upper == eps0 or at_upper <= delta
+
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
+    @pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 300.0])
+    def test_capped_at_eps0(self, name, eps0):
+        blanket = sb.KRR(k=10, eps0=eps0).blanket()
+        enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=1, delta=1e-50)
+        assert enclosure.lower >= eps0 * (1 - 1e-8)
+        assert enclosure.upper == eps0
+
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
+    @pytest.mark.parametrize("eps0", [0.05, 2.0])
+    def test_falls_with_n_and_delta(self, name, eps0):
+        blanket = sb.KRR(k=4, eps0=eps0).blanket()
+
+        def upper(n, delta):
+            return epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta).upper
+
+        over_n = [upper(n, 1e-5) for n in (1, 10, 100, 10**3, 10**4, 10**6, 10**9, 10**14)]
+        over_delta = [upper(10**6, delta) for delta in (1e-200, 1e-20, 1e-9, 1e-4, 9e-3)]
+        for chain in (over_n, over_delta):
+            for earlier, later in itertools.pairwise(chain):
+                assert later <= earlier * (1 + RELATIVE)
+        assert over_n[-1] < 0.01 * eps0 or (name == "erlingsson" and eps0 == 2.0)
+
+    @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
+    def test_inapplicable_bounds_answer_eps0(self, name):
+        uncovered = sb.Decomposition([0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.3, 0.0])
+        enclosure = epsilon(name, blanket=uncovered, eps0=2.0, n=10**9, delta=0.5)
+        assert (enclosure.lower, enclosure.upper) == (2.0, 2.0)
+
+    @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
+    def test_report_that_says_nothing(self, name):
+        silent = sb.Decomposition([0.5, 0.5], [0.5, 0.5], [0.5, 0.5])
+        enclosure = epsilon(name, blanket=silent, eps0=1.0, n=10**6, delta=1e-6)
+        assert enclosure.upper < 1e-9
+
+    @pytest.mark.parametrize("name", CLOSED_FORMS)
+    def test_bad_arguments(self, name):
+        blanket = sb.KRR(k=3, eps0=1.0).blanket()
+        with pytest.raises(ValueError, match=f"{name} needs a randomizer with an eps0, got one"):
+            epsilon(name, blanket=blanket, eps0=None, n=100, delta=1e-6)
+        for setting, missing in ((Setting(n=10), "delta"), (Setting(delta=1e-6), "n")):
+            ask = BOUNDS[name].prepare(Reports(1.0, blanket), "epsilon", Numerics())
+            with pytest.raises(ValueError, match=f"^{missing} is missing$"):
+                ask([setting])
+        for change, message in (
+            (dict(n=0), "n must be an integer >= 1, got 0"),
+            (dict(n=10.0), r"n must be an integer >= 1, got 10\.0"),
+            (dict(delta=1.0), r"delta must be a finite number with .* delta < 1, got 1\.0"),
+            (dict(delta=math.nan), "delta must be .* got nan"),
+            (dict(eps=-1), r"eps must be .* eps >= 0, got -1"),
+            (dict(eps=math.nan), r"eps must be .*, got nan"),
+            (dict(eps0=301), r"eps0 must be .* 0 < eps0 <= 300, got 301"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                Setting(**change)
+
+
+class TestClosedForms:
+    @staticmethod
+    def epsilon(name, eps0, n, delta):
+        blanket = sb.KRR(k=2, eps0=eps0).blanket()
+        return epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
+
+    @pytest.mark.parametrize(
+        ("eps0", "n", "delta"),
+        [(0.1, 1000, 1e-6), (0.1, 10**15, 1e-300), (1e-6, 10**6, 1e-3), (4.0, 10**5, 1e-6)],
+    )
+    def test_clone(self, eps0, n, delta):
+        e = mpmath.exp(mp(eps0))
+        assert eps0 <= mpmath.log(n / (16 * mpmath.log(2 / mp(delta))))
+        noise = 8 * mpmath.sqrt(e * mpmath.log(4 / mp(delta))) / mpmath.sqrt(n) + 8 * e / n
+        expected = mpmath.log(1 + (e - 1) / (e + 1) * noise)
+        enclosure = self.epsilon("clone_closed_form", eps0, n, delta)
+        assert enclosure.lower <= min(expected, eps0) <= enclosure.upper
+        assert enclosure.relative_width <= 1e-12
+
+    @pytest.mark.parametrize("delta", [1e-6, 1e-3])
+    @pytest.mark.parametrize("eps0", [1.0, 4.0, 7.0])
+    def test_clone_outside_its_range(self, eps0, delta):
+        least_n = int(mpmath.ceil(16 * mpmath.exp(mp(eps0)) * mpmath.log(2 / mp(delta))))
+        outside = self.epsilon("clone_closed_form", eps0, least_n - 1, delta)
+        assert (outside.lower, outside.upper) == (eps0, eps0)
+        if eps0 > 2.0:
+            assert self.epsilon("clone_closed_form", eps0, least_n, delta).upper < eps0
+
+    @pytest.mark.parametrize(
+        ("eps0", "n", "delta"), [(0.1, 2000, 1e-6), (0.499, 10**15, 1e-300), (1e-6, 1000, 0.0099)]
+    )
+    def test_erlingsson(self, eps0, n, delta):
+        expected = 12 * mp(eps0) * mpmath.sqrt(mpmath.log(1 / mp(delta)) / n)
+        enclosure = self.epsilon("erlingsson", eps0, n, delta)
+        assert enclosure.lower <= min(expected, eps0) <= enclosure.upper
+        assert enclosure.relative_width <= 1e-12
+
+    @pytest.mark.parametrize(
+        ("inside", "outside"),
+        [
+            ((0.1, 1000, 0.005), (0.1, 999, 0.005)),
+            ((0.499, 10**5, 1e-6), (0.5, 10**5, 1e-6)),
+            ((0.1, 10**5, 0.0099), (0.1, 10**5, 0.01)),
+        ],
+    )
+    def test_erlingsson_outside_its_range(self, inside, outside):
+        assert self.epsilon("erlingsson", *inside).upper < inside[0]
+        enclosure = self.epsilon("erlingsson", *outside)
+        assert (enclosure.lower, enclosure.upper) == (outside[0], outside[0])
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_these_are_closed_forms_of_upper_bounds(name):
+    assert not BOUNDS[name].is_divergence
+    assert BOUNDS[name].kind is Kind.UPPER

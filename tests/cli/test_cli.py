@@ -1,0 +1,807 @@
+"""The console command: its numbers, how they are rounded, and one sentence for every mistake."""
+
+import csv
+import io
+import itertools
+import json
+import math
+import os
+import pty
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shufflebounds as sb
+from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
+from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import parameters, rounding, styles
+from shufflebounds.cli.errors import PrecisionNotReached
+from shufflebounds.cli.options import of_a_report
+from shufflebounds.cli.report import Report
+from shufflebounds.experiments import curve as curves
+from shufflebounds.experiments.axis import Axis, Grid
+from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.description import Mechanism
+from shufflebounds.randomizers.krr import KRR
+from shufflebounds.setting import Setting
+
+ROOT = Path(__file__).parents[2]
+
+KRR10 = ("--mechanism", "krr", "--k", "10")
+# Its divergence at ε = 0.4 and n = 10⁴ by another program, to the digits given.
+AT_4 = (*KRR10, "--eps0", "4", "--n", "10000")
+DIVERGENCE = 4.15804652e-7
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli.main, args)
+
+
+def succeed(*args: str) -> Result:
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def answer(*args: str) -> dict:
+    return json.loads(succeed(*args, "--json").stdout)
+
+
+def value(text: str, label: str) -> Decimal:
+    """The number printed in the row of a label."""
+    (row,) = (line for line in text.splitlines() if line.startswith(f"  {label}"))
+    return Decimal(row.strip().removeprefix(label).split()[0])
+
+
+def holds(enclosure: dict, truth: float, tolerance: float = 1e-8) -> bool:
+    lower, upper = enclosure["lower"], enclosure["upper"]
+    return lower * (1 - tolerance) <= truth <= upper * (1 + tolerance)
+
+
+def shuffled(rows: np.ndarray, others: int, eps: float, n: int) -> float:
+    """D(ε) of the histograms of n reports, by enumeration; `rows` are the inputs of a channel.
+
+    The victim holds 0 or 1, everyone else the input `others`.
+    """
+    masses = Counter()
+    for outputs in itertools.product(range(rows.shape[1]), repeat=n):
+        rest = math.prod(rows[others, output] for output in outputs[1:])
+        for victim in (0, 1):
+            masses[tuple(sorted(outputs)), victim] += rows[victim, outputs[0]] * rest
+    histograms = {histogram for histogram, _ in masses}
+    return max(
+        sum(max(0.0, masses[h, x] - math.exp(eps) * masses[h, 1 - x]) for h in histograms)
+        for x in (0, 1)
+    )
+
+
+# Answers.
+
+
+def test_epsilon_inverts_a_known_divergence():
+    found = answer("epsilon", *AT_4, "--delta", repr(DIVERGENCE), "--rtol", "1e-7")
+    assert holds(found["upper_bound"], 0.4)
+    assert found["upper_bound"]["upper"] <= 0.4 * (1 + 1.2e-7)
+    assert found["lower_bound"]["lower"] < found["upper_bound"]["lower"]
+    assert found["precise"] is True
+
+
+def test_delta_is_a_known_divergence():
+    found = answer("delta", *AT_4, "--eps", "0.4")
+    assert holds(found["upper_bound"], DIVERGENCE)
+
+
+def test_the_clone_is_binary_randomized_response_for_one_user():
+    found = answer("delta", *KRR10, "--eps0", "2", "--n", "1", "--eps", "0.5")
+    clone = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 1.0)
+    blanket = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 9.0)
+    assert holds(found["clone"], clone, 1e-12)
+    assert holds(found["upper_bound"], blanket, 1e-12)
+    assert holds(found["lower_bound"], blanket, 1e-12)
+
+
+def test_eps0_inverts_a_known_divergence():
+    target = ("--n", "1e4", "--eps", "0.4", "--delta", repr(DIVERGENCE))
+    found = answer("eps0", *KRR10, *target)
+    assert holds(found["upper_bound"], 4.0)
+    assert found["clone"]["lower"] < found["upper_bound"]["lower"] < found["lower_bound"]["upper"]
+    confirmed = answer(
+        "epsilon", *KRR10, "--eps0", repr(found["upper_bound"]["lower"]), *target[:2], *target[4:]
+    )
+    assert confirmed["upper_bound"]["upper"] <= 0.4
+
+
+def test_users_invert_a_known_divergence():
+    options = (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta")
+    assert answer("users", *options, repr(DIVERGENCE * (1 + 1e-8)))["upper_bound"] == {
+        "lower": 10_000,
+        "upper": 10_000,
+    }
+    assert answer("users", *options, repr(DIVERGENCE * (1 - 1e-8)))["upper_bound"] == {
+        "lower": 10_001,
+        "upper": 10_001,
+    }
+
+
+def test_the_parts_of_a_joint_share_eps0():
+    """At n = 1 two reports hide nothing: D(ε) is that of products of the channel's rows."""
+    rows = KRR(k=10, eps0=1.0).matrix()[:2]
+    pairs = [(a * c, b * d) for a, b in rows.T for c, d in rows.T]
+    truth = sum(max(0.0, a - math.exp(0.3) * b) for a, b in pairs)
+    joint = (*KRR10, "--eps0", "2", "--k-joint", "2")
+    found = answer("delta", *joint, "--n", "1", "--eps", "0.3")
+    assert holds(found["upper_bound"], truth, 1e-12)
+    assert found["k_joint"] == 2
+    (note,) = found["notes"]
+    assert "2 reports together, each at eps0/2" in note
+    assert "any number of the coordinates: all of them is the worst" in note
+
+
+@pytest.mark.parametrize(("eps", "others"), [("0.1", "third"), ("0.3", "x1")])
+def test_the_lower_bound_is_the_best_of_its_kind(eps, others):
+    rows = KRR(k=4, eps0=0.5).matrix()
+    truth = {name: shuffled(rows, x2, float(eps), 2) for name, x2 in (("third", 2), ("x1", 1))}
+    assert others == max(truth, key=truth.get)
+    arguments = ("delta", "--mechanism", "krr", "--k", "4", "--eps0", "0.5", "--eps", eps)
+    found = answer(*arguments, "--n", "2")["lower_bound"]
+    assert holds(found, truth[others], 1e-12)
+    assert found["others"] == others
+    (row,) = (
+        line
+        for line in succeed(*arguments, "--n", "2").stdout.splitlines()
+        if line.startswith("  lower bound")
+    )
+    assert row.split()[-1] == others
+
+
+def test_a_target_is_missed_by_the_best_of_all_others():
+    """The eps0 and the users that one choice of x2 rules out, the other may not."""
+    target = ("--mechanism", "krr", "--k", "4", "--eps", "0.3")
+    rows = KRR(k=4, eps0=0.5).matrix()
+    least, most = sorted(shuffled(rows, x2, 0.3, 2) for x2 in (1, 2))
+    delta = repr(float(least + most) / 2)
+    found = answer("eps0", *target, "--n", "2", "--delta", delta)["lower_bound"]
+    assert found["upper"] < 0.5
+    assert found["others"] == "x1"
+    found = answer("users", *target, "--eps0", "0.5", "--delta", delta)["lower_bound"]
+    assert found["lower"] >= 3
+    assert found["others"] == "x1"
+
+
+def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> Answer:
+    return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
+
+
+@pytest.mark.parametrize(
+    ("answers", "pick", "expected"),
+    [
+        ([found(1, 2, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 4, "", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 5, "wide", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], smallest, found(1, 4, "wide", "v")),
+        ([found(1, 2, "", "u"), found(3, math.inf, "wide", "v")], smallest, found(1, 2, "", "u")),
+    ],
+)
+def test_of_several_enclosures_each_end_is_the_extreme_one(answers, pick, expected):
+    assert pick(answers) == expected
+
+
+def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
+    rows = KRR(k=4, eps0=1.0).matrix()
+    sampled = np.hstack([0.25 * rows, np.full((4, 1), 0.75)])
+    arguments = ("--mechanism", "krr", "--k", "4", "--eps0", "1", "--rate", "0.25", "--eps", "0.2")
+    found = answer("delta", *arguments, "--n", "2")
+    truth = max(shuffled(sampled, x2, 0.2, 2) for x2 in (1, 2))
+    assert holds(found["lower_bound"], truth, 1e-12)
+    alone = answer("delta", *arguments, "--n", "1")
+    assert holds(alone["upper_bound"], shuffled(sampled, 2, 0.2, 1), 1e-12)
+    assert found["rate"] == 0.25
+    (note,) = found["notes"]
+    assert "takes part with probability 0.25" in note
+    text = succeed("delta", *arguments, "--n", "2").stdout
+    assert text.startswith("KRR(k=4, eps0=1.0) at rate 0.25, n = 2 users")
+
+
+def test_each_report_of_a_joint_is_sampled_on_its_own():
+    rows = np.hstack([0.25 * KRR(k=4, eps0=1.0).matrix(), np.full((4, 1), 0.75)])
+    both = np.array([np.outer(row, row).ravel() for row in rows])
+    options = ("--mechanism", "krr", "--k", "4", "--eps0", "2", "--rate", "0.25", "--k-joint", "2")
+    found = answer("delta", *options, "--eps", "0.2", "--n", "1")
+    assert holds(found["upper_bound"], shuffled(both, 2, 0.2, 1), 1e-12)
+    assert [note.split(" with ")[0] for note in found["notes"][1:]] == [
+        "Each of these reports is sent"
+    ]
+    text = succeed("delta", *options, "--eps", "0.2", "--n", "1").stdout
+    assert text.startswith("2 x KRR(k=4, eps0=1.0) at rate 0.25,")
+
+
+def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
+    options = ("--mechanism", "laplace", "--k-joint", "2", "--n", "1e4", "--delta", "1e-6")
+    found = answer("eps0", *options, "--eps", "0.3")["upper_bound"]
+    assert found["upper"] - found["lower"] <= 1e-3 * found["upper"]
+    at = {end: ("--eps0", repr(value)) for end, value in found.items()}
+    # In as many cells as there are by default.
+    assert answer("epsilon", *options, *at["lower"])["upper_bound"]["upper"] <= 0.3 * 1.001
+    assert answer("epsilon", *options, *at["upper"])["upper_bound"]["lower"] >= 0.3 * 0.999
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cells"),
+    [
+        (Report("laplace", {}, 4), [8, 16, 32, None]),
+        (Report("laplace", {"cells": 5}), [5]),
+        (Report("krr", {"k": 10}), [None]),
+    ],
+)
+def test_only_open_numbers_of_cells_start_small(chosen, cells):
+    finer = list(chosen.coarse_to_fine())
+    assert [other.parameters.get("cells") for other in finer] == cells
+    assert finer[-1] == chosen
+
+
+def test_json_has_these_keys():
+    found = answer("epsilon", *AT_4, "--delta", "1e-6")
+    assert list(found) == [
+        "version",
+        "mechanism",
+        "parameters",
+        "k_joint",
+        "rate",
+        "eps0",
+        "n",
+        "delta",
+        "rounds",
+        "upper_bound",
+        "lower_bound",
+        "clone",
+        "precise",
+        "notes",
+    ]
+    assert found["version"] == __version__
+    assert found["parameters"] == {"k": 10}
+    assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
+    assert list(found["lower_bound"]) == ["lower", "upper", "others"]
+    assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
+
+
+def test_rounds_are_composed():
+    """Binary randomized response of one user is its own composition in closed form."""
+    eps0, rounds, eps = 0.5, 10, 0.3
+    options = ("--mechanism", "krr", "--k", "2", "--eps0", repr(eps0), "--n", "1")
+    found = answer("delta", *options, "--eps", repr(eps), "--rounds", str(rounds))
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
+    truth = sum(
+        math.comb(rounds, k)
+        * max(0.0, p**k * q ** (rounds - k) - math.exp(eps) * q**k * p ** (rounds - k))
+        for k in range(rounds + 1)
+    )
+    assert holds(found["upper_bound"], truth)
+    assert holds(found["lower_bound"], truth)
+    assert found["rounds"] == rounds
+    (note,) = found["notes"]
+    assert "shuffled separately" in note
+    text = succeed("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2").stdout
+    assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, 2 rounds, delta = 1e-06")
+    twice = value(text, "upper bound")
+    once = value(succeed("epsilon", *AT_4, "--delta", "1e-6").stdout, "upper bound")
+    assert once < twice < 2 * once
+
+
+def test_infinity_is_null_in_json_and_explained_to_people():
+    options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
+    assert answer("users", *options)["upper_bound"] == {"lower": 10**15 + 1, "upper": None}
+    text = succeed("users", *options).stdout
+    assert "not even 10^15 users are known to be enough" in text
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users"])
+def test_text_says_what_is_bounded_in_which_unit(command):
+    options = {
+        "epsilon": (*AT_4, "--delta", "1e-6"),
+        "delta": (*AT_4, "--eps", "0.4"),
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    text = succeed(command, *options).stdout
+    units = {"epsilon": "natural log", "delta": "probability", "eps0": "natural log"}
+    assert units.get(command, "users") in text
+    assert "KRR(k=10" in text
+    assert re.search(r"^Clone: .* knowing nothing but eps0|^Clone: .* any mechanism", text, re.M)
+    assert "relative width" in text
+    rows = [line for line in text.splitlines() if line.startswith("  ")]
+    assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
+
+
+@pytest.mark.parametrize("domain", ["binary", "interval"])
+def test_laplace_says_what_is_not_proved(domain):
+    options = ("--mechanism", "laplace", "--domain", domain, "--eps0", "1", "--n", "1e4")
+    (note,) = answer("epsilon", *options, "--delta", "1e-6")["notes"]
+    assert "nobody has proved that this pair is the worst" in note
+    assert ("for inputs 0 and 1 only" in note) == (domain == "binary")
+    assert ("upper bound may be too optimistic" in note) == (domain == "interval")
+    assert "nobody has proved that" in registry.mechanism("laplace").__doc__
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "nobody has proved" in text.replace("\n", " ")
+
+
+def test_what_is_proved_needs_no_caveat():
+    assert answer("epsilon", *AT_4, "--delta", "1e-6")["notes"] == []
+
+
+# Rounding.
+
+
+@settings(deadline=None)
+@given(st.floats(min_value=0.0, allow_nan=False, allow_infinity=False))
+def test_what_is_printed_is_on_the_safe_side_and_close(number):
+    up, down = (Decimal(rounding.outward(number, up=up)) for up in (True, False))
+    assert down <= Decimal(number) <= up
+    assert up - down <= Decimal(number) * Decimal("1.0001e-5")
+
+
+@settings(deadline=None)
+@given(st.floats(0.0, 1e300), st.floats(0.0, 1.0))
+def test_a_width_is_rounded_up(upper, ratio):
+    found = Enclosure(upper * ratio, upper)
+    printed = rounding.width(found).removesuffix(" (exact)")
+    assert Decimal(printed) >= Decimal(found.relative_width)
+
+
+def test_printed_bounds_are_bounds():
+    options = (*AT_4, "--delta", "1e-6")
+    text, exact = succeed("epsilon", *options).stdout, answer("epsilon", *options)
+    claimed = value(text, "upper bound")
+    certain = value(text, "lower bound")
+    assert Decimal(exact["upper_bound"]["upper"]) <= claimed
+    assert claimed <= Decimal(exact["upper_bound"]["upper"]) * Decimal("1.00001")
+    assert Decimal(exact["lower_bound"]["lower"]) >= certain
+    assert Decimal(exact["clone"]["upper"]) <= value(text, "clone")
+
+
+def test_a_printed_eps0_may_be_deployed():
+    options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
+    text, exact = succeed("eps0", *options).stdout, answer("eps0", *options)
+    assert value(text, "upper bound") <= Decimal(exact["upper_bound"]["lower"])
+    assert value(text, "lower bound") >= Decimal(exact["lower_bound"]["upper"])
+
+
+# Precision.
+
+
+@pytest.fixture
+def vague(monkeypatch):
+    def fails(*_, **given):
+        points = [size for size in map(np.size, given.values()) if size > 1]
+        found = Enclosure(0.25, 0.5) if not points else Enclosures([0.25] * 50, [0.5] * 50)
+        raise PrecisionError("known only roughly", found)
+
+    for name in ("epsilon", "delta"):
+        monkeypatch.setattr(f"shufflebounds.accounting.amplification.{name}", fails)
+
+
+@pytest.mark.parametrize(
+    ("command", "target"), [("epsilon", ("--delta", "0.1")), ("delta", ("--eps", "1"))]
+)
+@pytest.mark.usefixtures("vague")
+def test_a_wide_enclosure_is_printed_and_reported(command, target):
+    text = run(command, *AT_4, *target)
+    assert text.exit_code == PrecisionNotReached.exit_code
+    assert value(text.stdout, "upper bound") == Decimal("0.5")
+    assert text.stderr.startswith("Error: ")
+    assert "known only roughly" in text.stderr
+    found = json.loads(run(command, *AT_4, *target, "--json").stdout)
+    assert found["upper_bound"] == {"lower": 0.25, "upper": 0.5}
+    assert found["precise"] is False
+
+
+@pytest.mark.usefixtures("vague")
+def test_a_curve_that_is_not_precise_says_where(tmp_path):
+    path = tmp_path / "curve.csv"
+    result = run("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "-o", str(path))
+    assert result.exit_code == PrecisionNotReached.exit_code
+    assert re.fullmatch(
+        r"Error: krr/.*/upper at n = 1000 is left empty: known only roughly "
+        r"\(and 149 more points\)\n",
+        result.stderr,
+    )
+    assert curves.read(path)[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("command", ["eps0", "users"])
+def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
+    """As where the engine cannot tell D from δ over a range of the answer."""
+    name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
+    monkeypatch.setattr(
+        f"shufflebounds.accounting.calibration.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
+    )
+    options = {
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    result = run(command, *options, "--json")
+    assert result.exit_code == PrecisionNotReached.exit_code
+    found = json.loads(result.stdout)
+    assert found["precise"] is False
+    assert found["upper_bound"] == {"lower": 100.0, "upper": 108.0}
+    assert "wider than the relative" in result.stderr
+
+
+# Curves.
+
+CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "--stop", "1e4")
+
+
+def test_a_curve_is_the_table_of_the_library():
+    result = succeed(*CURVE, "--points", "11", "--bound", "lower", "--bound", "blanket_bennett")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert tuple(rows[0]) == curves.columns("epsilon")
+    assert [row["bound"] for row in rows] == ["lower"] * 11 + ["blanket_bennett"] * 11
+    for bound in ("lower", "blanket_bennett"):
+        specification = Specification(
+            BOUNDS[bound],
+            Reports(Mechanism("krr", (("k", 10),))),
+            Setting(eps0=4.0, delta=1e-6),
+            Axis("n", Grid(1000, 10_000, 11)),
+            numerics=Numerics(rtol=1e-4),
+        )
+        mine = [row for row in rows if row["bound"] == bound]
+        theirs = curves.compute(curves.Name("any", "any", "any"), specification).points
+        assert [int(row["n"]) for row in mine] == [point.setting.n for point in theirs]
+        for end in ("lower", "upper"):
+            ends = [getattr(point.answer.enclosure, end) for point in theirs]
+            assert [float(row[f"epsilon_{end}"]) for row in mine] == ends
+        assert {row["digest"] for row in mine} == {specification.digest}
+
+
+def test_a_curve_may_run_along_eps0_or_be_one_of_delta():
+    along = ("--n", "1e4", "--delta", "1e-6", "--x", "eps0", "--start", "1", "--stop", "2")
+    result = succeed("curve", *KRR10, *along, "--points", "3", "--linear", "--bound", "upper")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["eps0"]) for row in rows] == [1.0, 1.5, 2.0]
+    for row in rows:
+        asked = answer("epsilon", *KRR10, "--eps0", row["eps0"], *along[:4], "--rtol", "1e-4")
+        assert asked["upper_bound"]["upper"] == float(row["epsilon_upper"])
+    profile = (*AT_4, "--x", "eps", "--start", "0.4", "--stop", "0.4", "--points", "1")
+    result = succeed("curve", *profile, "--quantity", "delta", "--bound", "upper")
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
+    assert float(row["delta_lower"]) <= DIVERGENCE * (1 + 1e-8)
+    assert float(row["delta_upper"]) >= DIVERGENCE * (1 - 1e-8)
+
+
+def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
+    sampled = (*KRR10, "--k-joint", "2", "--rate", "0.5", "--eps0", "4", "--delta", "1e-6")
+    grid = ("--start", "1e4", "--stop", "1e4", "--points", "1")
+    result = succeed("curve", *sampled, *grid)
+    rows = {row["bound"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
+    found = answer("epsilon", *sampled, "--n", "1e4", "--rtol", "1e-4")
+    for bound, name in {"upper": "upper_bound", "lower": "lower_bound", "clone": "clone"}.items():
+        assert float(rows[bound]["epsilon_upper"]) == found[name]["upper"]
+    assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
+    assert rows["lower"]["others"] == found["lower_bound"]["others"]
+    assert result.stderr.splitlines() == found["notes"]
+
+
+def test_a_curve_is_written_and_drawn(tmp_path):
+    table, plot = tmp_path / "curve.csv", tmp_path / "curve.png"
+    result = succeed(*CURVE, "--points", "3", "-o", str(table), "--plot", str(plot))
+    assert result.output == ""
+    assert set(curves.read(table)["bound"]) == {"upper", "lower", "clone"}
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("shufflebounds.plotting.curves.draw", lambda *args: drawn.extend(args))
+    path = tmp_path / "curve.png"
+    succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
+    table, layout, paths = drawn
+    [[panel]] = layout.panels
+    assert layout.title == "KRR(k=10) at rate 0.5"
+    assert panel.setting == r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"
+    assert [line.label for line in panel.lines] == ["lower bound"]
+    assert {line.curve.curve for line in panel.lines} == set(table["curve"])
+    assert paths == [path]
+
+
+def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
+    assert tuple(styles.STYLES) == tuple(BOUNDS)
+    bounds = [part for bound in BOUNDS for part in ("--bound", bound)]
+    plot = tmp_path / "curve.pdf"
+    result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(BOUNDS)
+    assert plot.read_bytes().startswith(b"%PDF")
+
+
+def test_a_curve_of_laplace_keeps_its_caveat_out_of_the_table():
+    options = ("--mechanism", "laplace", "--eps0", "0.5", "--delta", "1e-6")
+    result = succeed("curve", *options, "--start", "1e4", "--stop", "1e4", "--points", "1")
+    assert "nobody has proved" in result.stderr
+    assert "nobody has proved" not in result.stdout
+
+
+# Mechanisms.
+
+
+def test_mechanisms_are_listed_with_their_parameters():
+    listed = {entry["name"]: entry for entry in json.loads(succeed("mechanisms", "--json").stdout)}
+    assert list(listed) == registry.mechanism_names()
+    told = "number of values, at least 2"
+    assert listed["krr"]["parameters"] == {
+        "k": {"type": "int", "required": True, "default": None, "help": told}
+    }
+    assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
+    text = succeed("mechanisms").stdout
+    for name, entry in listed.items():
+        assert re.search(rf"^{name} +{re.escape(entry['description'])}$", text, re.MULTILINE)
+    assert re.search(rf"^ +--k INT, required: {told}$", text, re.MULTILINE)
+    assert f"krr: {told}." in succeed("epsilon", "--help").output
+
+
+@pytest.mark.parametrize("name", registry.mechanism_names())
+def test_every_parameter_of_a_mechanism_is_an_option(name):
+    values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
+    values |= {"x0": 0.25, "x1": 0.75}
+    own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
+    given = [part for name in own for part in (parameters.flag(name), str(own[name]))]
+    options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
+    assert answer("epsilon", *options)["parameters"] == own
+
+
+def test_a_parameter_may_be_a_name_or_a_fraction():
+    options = ("epsilon", "--mechanism", "laplace", "--domain", "interval", "--others", "0.5")
+    found = answer(*options, "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    laplace = sb.Laplace(eps0=1.0, domain="interval", others=0.5)
+    half = sb.epsilon(laplace.dataset_pair(), n=10_000, delta=1e-6)
+    assert found["lower_bound"] == {"lower": half.lower, "upper": half.upper, "others": "1/2"}
+    free = answer(*options[:-2], "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    assert free["lower_bound"]["lower"] > half.lower
+
+
+@dataclass(frozen=True)
+class Coin(KRR):
+    """A mechanism that the command has never heard of."""
+
+    bias: float | None = None
+
+
+def test_a_new_mechanism_needs_no_edit_of_the_command(monkeypatch):
+    monkeypatch.setattr(registry, "mechanism_names", lambda: ["coin"])
+    monkeypatch.setattr("shufflebounds.randomizers.description.mechanism", lambda _: Coin)
+    monkeypatch.setattr(registry, "mechanism", lambda _: Coin)
+    command = click.command()(
+        of_a_report(lambda report: click.echo(report.protocol(1.0).randomizer))
+    )
+    options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25"]
+    result = CliRunner().invoke(command, options)
+    assert result.stdout == "Coin(k=2, eps0=1.0, bias=0.25)\n"
+
+
+def test_bounds_are_listed_with_what_they_are():
+    listed = {entry["name"]: entry for entry in json.loads(succeed("bounds", "--json").stdout)}
+    assert list(listed) == list(BOUNDS)
+    assert listed["lower"]["kind"] == "lower"
+    assert listed["clone"]["needs"] == "eps0 alone"
+    assert listed["erlingsson"]["quantities"] == ["epsilon"]
+    text = succeed("bounds").stdout
+    for name, entry in listed.items():
+        assert re.search(rf"^{name} .*\({entry['kind']}\)$", text, re.MULTILINE)
+        assert entry["source"] in text
+
+
+def test_a_plot_without_its_libraries_is_refused_before_any_work(tmp_path, monkeypatch):
+    missing = {"seaborn", "pandas"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name in missing else "there"
+    )
+    monkeypatch.setattr(curves, "compute", lambda *_: pytest.fail("worked"))
+    result = run(*CURVE, "--plot", str(tmp_path / "curve.png"))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: --plot needs pandas, seaborn, which are not installed: "
+        "pip install 'shufflebounds[plot]'\n"
+    )
+
+
+# Mistakes.
+
+GOOD = {"--mechanism": "krr", "--k": "10", "--eps0": "4", "--n": "100", "--delta": "1e-6"}
+
+
+def options(**changes: str | None) -> list[str]:
+    """Good options of `epsilon` with some changed, or left out (None)."""
+    changed = GOOD | {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+    return [part for pair in changed.items() if pair[1] is not None for part in pair]
+
+
+@pytest.mark.parametrize("text", ["100000", "100_000", "1e5", "1E5", "1.0e+5", "100000.0"])
+def test_ways_to_write_a_number_of_users(text):
+    assert answer("epsilon", *options(n=text))["n"] == 100_000
+
+
+MISTAKES = {
+    "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
+    "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
+    "an extra argument": (["epsilon", *options(), "now"], "unexpected extra argument"),
+    "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
+    "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
+    "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
+    "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
+    "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
+    "another's parameter": (
+        ["epsilon", *options(domain_size="5")],
+        "--domain-size is not a parameter of krr, which has only --k",
+    ),
+    "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
+    "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),
+    "an unknown name": (
+        ["epsilon", *options(mechanism="laplace", k=None, domain="cube")],
+        "domain must be one of binary, interval, got 'cube'",
+    ),
+    "no fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="half")],
+        "'half' is not a valid float",
+    ),
+    "a bad fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="0.5")],
+        "others must be 1 on the binary domain, got 0.5",
+    ),
+    "a NaN fraction": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="nan")],
+        "others must be a finite number, got nan",
+    ),
+    "a rate above 1": (["epsilon", *options(rate="1.5")], "0 <= rate <= 1, got 1.5"),
+    "a NaN rate": (["eps0", *options(eps0=None, eps="1", rate="nan")], "rate <= 1, got nan"),
+    "a curve at no rate": (["curve", *options(n=None, rate="-1")], "0 <= rate <= 1, got -1.0"),
+    "no whole n": (["epsilon", *options(n="1000.5")], "'1000.5' is not a whole number"),
+    "no number n": (["epsilon", *options(n="many")], "'many' is not a whole number"),
+    "NaN users": (["epsilon", *options(n="nan")], "'nan' is not a whole number"),
+    "infinite users": (["epsilon", *options(n="inf")], "'inf' is not a whole number"),
+    "no users": (["epsilon", *options(n="0")], "n must be an integer >= 1, got 0"),
+    "negative users": (["epsilon", *options(n="-5")], "n must be an integer >= 1, got -5"),
+    "too many users": (["epsilon", *options(n="1e16")], "n must be an integer from 1 to 1e+15"),
+    "an endless n": (["epsilon", *options(n="1e999999999")], "too large"),
+    "no number eps0": (["epsilon", *options(eps0="four")], "'four' is not a valid float"),
+    "NaN eps0": (["epsilon", *options(eps0="nan")], "0 < eps0 <= 300, got nan"),
+    "zero eps0": (["epsilon", *options(eps0="0")], "0 < eps0 <= 300, got 0.0"),
+    "huge eps0": (["epsilon", *options(eps0="301")], "0 < eps0 <= 300, got 301.0"),
+    "huge eps0 of a joint": (
+        ["epsilon", *options(eps0="301", k_joint="2")],
+        "0 < eps0 <= 300, got 301.0",
+    ),
+    "tiny delta": (["epsilon", *options(delta="1e-301")], "1e-300 <= delta < 1, got 1e-301"),
+    "delta of 1": (["epsilon", *options(delta="1")], "1e-300 <= delta < 1, got 1.0"),
+    "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
+    "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),
+    "bad delta for users": (["users", *options(n=None, eps="1", delta="0")], "got 0.0"),
+    "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
+    "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
+    "half a round": (["epsilon", *options(rounds="1.5")], "'1.5' is not a whole number"),
+    "no part": (["epsilon", *options(k_joint="0")], "k_joint must be an integer >= 1, got 0"),
+    "too many parts": (["epsilon", *options(k_joint="1e9")], "k_joint must be an integer <= 100"),
+    "too large a joint": (
+        ["epsilon", *options(mechanism="laplace", k=None, cells="5000", k_joint="4")],
+        "a joint of 4 reports",
+    ),
+    "a bad mechanism of a curve": (["curve", *options(n=None, k="1", bound="clone")], "k must be"),
+    "rtol too fine": (["epsilon", *options(rtol="1e-12")], "rtol"),
+    "rtol too coarse": (["curve", *options(n=None, rtol="0.5")], "rtol"),
+    "an empty grid": (["curve", *options(n=None, start="10", stop="9")], "stop must be"),
+    "too long a grid": (
+        ["curve", *options(n=None, stop="1e16")],
+        "stop must be an integer from 1 to 1e+15",
+    ),
+    "too many points": (["curve", *options(n=None, stop="1001")], "points must be at most 2"),
+    "an unknown bound": (["curve", *options(n=None, bound="uper")], "did you mean upper"),
+    "no directory": (["curve", *options(n=None, output="/nowhere/x.csv")], "'/nowhere'"),
+    "a directory": (["curve", *options(n=None, output="/")], "is a directory"),
+    "a curve along eps0 of nobody": (
+        ["curve", *options(n=None, eps0=None, x="eps0", start="1", stop="2")],
+        "n is missing; a curve of epsilon along eps0 needs delta, n",
+    ),
+    "a curve along what does not matter": (
+        ["curve", *options(n=None, x="eps", start="1", stop="2")],
+        "x must be one of delta, eps0, n for the quantity epsilon, got eps",
+    ),
+    "no delta of a closed form": (
+        ["curve", *options(n=None, delta=None, eps="1", quantity="delta", bound="erlingsson")],
+        "quantity must be one of epsilon for the bound erlingsson, got 'delta'",
+    ),
+    "another format": (
+        ["curve", *options(n=None, plot="x.gif")],
+        "must end in .pdf or .png or .svg",
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_ends_in_one_sentence(args, message):
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message.lower() in result.stderr.lower()
+
+
+def test_a_failed_write_is_a_mistake(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(curves, "write_all", full)
+    result = run(*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
+    assert result.exit_code == 2
+    assert re.fullmatch(r"Error: cannot write '.*': No space left on device\n", result.stderr)
+
+
+def test_the_version_and_the_help():
+    assert succeed("--version").stdout.strip() == f"shufflebounds, version {__version__}"
+    assert succeed("-h").stdout == succeed("--help").stdout
+    for command in cli.main.commands:
+        assert "Usage:" in succeed(command, "-h").stdout
+
+
+# As a program.
+
+
+def program(*args: str, **settings) -> subprocess.CompletedProcess:
+    """The console script, made from its entry in pyproject.toml as an installer would."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, name = project["scripts"]["shufflebounds"].split(":")
+    script = f"import sys; from {module} import {name}; sys.exit({name}())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run([sys.executable, "-c", script, *args], env=environment, **settings)
+
+
+def test_the_installed_command_runs():
+    done = program("epsilon", *options(), capture_output=True, text=True, check=True)
+    assert done.stdout == succeed("epsilon", *options()).stdout
+    assert done.stderr == ""
+
+
+def test_the_module_is_the_command():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "shufflebounds.cli", "epsilon", *options()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == succeed("epsilon", *options()).stdout
+
+
+def test_a_mistake_shows_no_traceback():
+    done = program("epsilon", *options(n="0"), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: n must be an integer >= 1, got 0\n"
+
+
+def test_a_single_answer_loads_neither_pandas_nor_matplotlib():
+    script = (
+        "import sys; from shufflebounds.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "assert not {'pandas', 'matplotlib', 'scipy'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", script, "epsilon", *options()]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path):
+    args = (*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
+    assert program(*args, capture_output=True, check=True).stderr == b""
+    ours, theirs = pty.openpty()
+    try:
+        program(*args, stdout=subprocess.PIPE, stderr=theirs, check=True)
+        assert b"computing" in os.read(ours, 4096)
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -1,0 +1,37 @@
+"""Specifications for the tests of this folder, from what a configuration would say."""
+
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import bound
+from shufflebounds.experiments import axis
+from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.randomizers.description import parse
+from shufflebounds.setting import Setting
+
+NAME = Name("krr10", "large", "upper")
+PLAIN = {
+    "mechanism": {"type": "krr", "k": 10},
+    "k_joint": 1,
+    "bound": "upper",
+    "quantity": "epsilon",
+    "eps0": 4.0,
+    "delta": 1e-6,
+    "x": {"n": [1000]},
+    "engine": "saddle",
+    "rtol": 1e-4,
+}
+
+
+def specification(**changes) -> Specification:
+    """The upper bound of 10-RR at ε₀ = 4 and n = 1000, with changes; None leaves something open."""
+    given = {**PLAIN, **changes}
+    setting = {key: given[key] for key in ("n", "eps0", "delta", "eps") if key in given}
+    return Specification(
+        bound=bound(given["bound"]),
+        reports=Reports(parse(given["mechanism"]), given["k_joint"]),
+        setting=Setting(**setting),
+        axis=axis.parse(given["x"]),
+        quantity=given["quantity"],
+        distance=given.get("distance"),
+        numerics=Numerics(given["engine"], given["rtol"]),
+    )

@@ -1,0 +1,158 @@
+"""Axes: grids, lists, and that every bad one is refused in one sentence."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from shufflebounds.experiments import axis
+from shufflebounds.experiments.axis import Axis, Grid
+
+
+def integers(start, stop, points, **spacing):
+    return list(Grid(start, stop, points, **spacing).values("n"))
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 10**12),
+    st.integers(0, 10**12),
+    st.integers(2, 300),
+    st.sampled_from(axis.SPACINGS),
+)
+def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points, spacing):
+    assume(points <= extent + 1)
+    grid = integers(start, start + extent, points, spacing=spacing)
+    assert grid[0] == start
+    assert grid[-1] == start + extent
+    assert len(grid) == points
+    assert all(isinstance(value, int) for value in grid)
+    assert all(low < high for low, high in itertools.pairwise(grid))
+
+
+@settings(deadline=None)
+@given(
+    st.floats(1e-6, 299.0),
+    st.floats(1e-3, 1.0),
+    st.integers(2, 300),
+    st.sampled_from(axis.SPACINGS),
+)
+def test_a_grid_of_numbers_rises_from_end_to_end(start, extent, points, spacing):
+    grid = Grid(start, start + extent, points, spacing).values("eps0")
+    assert (grid[0], grid[-1], len(grid)) == (start, start + extent, points)
+    assert all(low <= high for low, high in itertools.pairwise(grid))
+    steps = np.diff(grid if spacing == "linear" else np.log(grid))
+    np.testing.assert_allclose(steps, steps.mean(), rtol=1e-3)
+
+
+def test_a_grid_is_geometric_where_integers_allow():
+    assert integers(1, 1000, 4) == [1, 10, 100, 1000]
+    grid = np.array(integers(1000, 100_000, 100))
+    assert np.abs(grid - 1000 * 100.0 ** (np.arange(100) / 99)).max() <= 0.5 + 1e-6
+
+
+def test_a_linear_grid():
+    assert integers(100, 400, 4, spacing="linear") == [100, 200, 300, 400]
+    assert Grid(0.0, 1.0, 5, "linear").values("eps") == (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def test_a_dense_grid_is_every_integer():
+    assert integers(1, 10, 10) == list(range(1, 11))
+    assert integers(7, 7, 1) == [7]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "points", "message"),
+    [
+        (0, 10, 2, "start must be an integer >= 1, got 0"),
+        (1.0, 10, 2, "start must be an integer >= 1, got 1.0"),
+        (10, 9, 2, "stop must be at least start, which is 10, got 9"),
+        (1, 10, 0, "points must be an integer >= 2, got 0"),
+        (1, 10, 1, "points must be an integer >= 2, got 1"),
+        (1, 10, 11, "points must be at most 10"),
+        (1, 10, True, "points must be an integer"),
+        (1, 10**400, 5, "stop must be an integer <= 1000000000000000, got 1000"),
+        (1, 10**15, 10**6, "points must be an integer <= 100000, got 1000000"),
+        (math.nan, 10, 2, "start must be an integer >= 1, got nan"),
+        (1, None, 2, "stop must be an integer >= 1, got None"),
+    ],
+)
+def test_an_impossible_grid_is_refused(start, stop, points, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        integers(start, stop, points)
+
+
+@pytest.mark.parametrize(
+    ("x", "name", "values"),
+    [
+        ({"n": [100, 1000]}, "n", (100, 1000)),
+        ({"n": [1000, 100]}, "n", (1000, 100)),
+        ({"n": {"start": 1, "stop": 100, "points": 3}}, "n", (1, 10, 100)),
+        ({"eps0": [1, 2.5]}, "eps0", (1, 2.5)),
+        ({"eps": {"start": 0, "stop": 1, "points": 3, "spacing": "linear"}}, "eps", (0, 0.5, 1)),
+        ({"delta": [1e-8, 1e-6]}, "delta", (1e-8, 1e-6)),
+    ],
+)
+def test_axes_are_found_again_from_their_mapping(x, name, values):
+    parsed = axis.parse(x)
+    assert (parsed.name, parsed.values) == (name, values)
+    assert parsed.plain() == x
+    assert axis.parse(parsed.plain()) == parsed
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (None, r"x must be a mapping of one name to its values, such as .*, got None$"),
+        ([1, 2], r"x must be a mapping of one name to its values.*, got \[1, 2\]$"),
+        ({}, r"x must be a mapping of one name to its values.*, got \{\}$"),
+        ({"n": [1], "eps": [1]}, "x must be a mapping of one name to its values"),
+        ({"m": [1]}, "x must be one of delta, eps, eps0, n, got 'm'$"),
+        ({None: [1]}, "x must be one of delta, eps, eps0, n, got None$"),
+        ({"n": 5}, "n must be a list of values, or start, stop and points, got 5$"),
+        ({"n": "12"}, "n must be a list of values, or start, stop and points, got '12'$"),
+        ({"n": None}, "n must be a list of values, or start, stop and points, got None$"),
+        ({"n": []}, "n must hold at least one value, got none$"),
+        ({"n": [10, 0]}, r"n\[1\] must be an integer >= 1, got 0$"),
+        ({"n": [10, 11.0]}, r"n\[1\] must be an integer >= 1, got 11\.0$"),
+        ({"n": [[10]]}, r"n\[0\] must be an integer >= 1, got \[10\]$"),
+        ({"n": [7, 8, 7]}, "n must hold distinct values, got 7 twice$"),
+        ({"eps0": [1, 1.0]}, "eps0 must hold distinct values, got 1.0 twice$"),
+        ({"eps0": [0.0]}, r"eps0\[0\] must be a finite number with 0 < eps0 <= 300, got 0.0$"),
+        ({"delta": [0.5, 1.0]}, r"delta\[1\] must be a finite number with .* got 1.0$"),
+        ({"eps": [math.nan]}, r"eps\[0\] must be a finite number with eps >= 0, got nan$"),
+        ({"n": {"start": 1}}, "n must have start, stop, points and, if .*, spacing, got start$"),
+        ({"n": {}}, "n must have start, stop, points and, if .*, got none of them$"),
+        (
+            {"n": {"start": 1, "stop": 2, "points": 2, "spacing": "log"}},
+            "spacing must be one of geometric, linear, got 'log'$",
+        ),
+        (
+            {"eps": {"start": 0, "stop": 1, "points": 3}},
+            "start must be a number > 0 on a geometric grid, got 0.0; spacing: linear allows",
+        ),
+        (
+            {"eps0": {"start": 1, "stop": 301, "points": 3}},
+            "stop must be a finite number with 0 < eps0 <= 300, got 301$",
+        ),
+        (
+            {"eps0": {"start": 0, "stop": 1, "points": 3, "spacing": "linear"}},
+            "start must be a finite number with 0 < eps0 <= 300, got 0$",
+        ),
+    ],
+)
+def test_a_bad_axis_is_refused_in_one_sentence(x, message):
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        axis.parse(x)
+    assert "\n" not in str(caught.value)
+
+
+def test_axes_compare_by_what_was_written():
+    assert Axis("n", (1, 2)) == Axis("n", (1, 2))
+    assert Axis("n", Grid(1, 2, 2)) != Axis("n", (1, 2))
+    assert Axis("eps0", (1, 2)) == Axis("eps0", (1.0, 2.0))
+    assert Axis("eps", Grid(1, 2, 2)) == Axis("eps", Grid(1.0, 2.0, 2))
+    assert hash(Axis("n", (1, 2))) == hash(axis.parse({"n": [1, 2]}))

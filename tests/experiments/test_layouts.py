@@ -1,0 +1,212 @@
+"""What figures say of their lines and panels, from the configuration."""
+
+import copy
+
+import pytest
+
+from shufflebounds.experiments.configuration import loading
+from shufflebounds.experiments.configuration.errors import ConfigError
+
+LOOK = {"color": "#000000", "line": "solid"}
+
+
+def config(**changes):
+    paper = {
+        "title": "A paper",
+        "setting": {"delta": 1e-6},
+        "x": {"n": [1000, 2000]},
+        "regimes": {"low": {"eps0": 0.1, "label": "low"}, "large": {"eps0": 4.0}},
+        "mechanisms": {
+            "krr": {"type": "krr", "k": 10},
+            "blh": {"type": "blh"},
+            "both": {
+                "type": "joint",
+                "parts": [{"mechanism": "krr"}, {"mechanism": "blh"}],
+            },
+        },
+        "curves": {
+            "clone": {"bound": "clone"},
+            "upper": {"bound": "upper"},
+            "lower": {"bound": "lower"},
+            "joint": {"bound": "upper", "k_joint": 4},
+            "joint_lower": {"bound": "lower", "k_joint": 4},
+            "near": {"bound": "upper", "k_joint": 4, "distance": 1},
+        },
+        "experiments": {
+            name: {
+                "mechanism": name,
+                "regimes": ["low", "large"],
+                "curves": ["clone", "upper", "lower", "joint", "joint_lower", "near"],
+            }
+            for name in ("krr", "blh")
+        },
+        "style": {"curves": dict.fromkeys(["clone", "upper", "lower", "joint"], LOOK)},
+    }
+    return {"papers": ["su2026"], "su2026": copy.deepcopy(paper | changes)}
+
+
+def layout(figure, **changes):
+    figure = {"title": "A figure", "caption": "Its caption.", "regimes": ["low"], **figure}
+    content = config(**changes)
+    content["su2026"]["figures"] = {"fig": figure}
+    return loading.checked(content).papers["su2026"].layouts["fig"]
+
+
+def lines(*pairs, **look):
+    return {
+        "lines": [{"experiment": name, "curve": curve, **LOOK, **look} for name, curve in pairs]
+    }
+
+
+def labels(figure, **changes):
+    return [line.label for line in layout(figure, **changes).lines]
+
+
+def grid(*curves, experiments=("krr",)):
+    return {"experiments": list(experiments), "curves": list(curves)}
+
+
+def style(*curves):
+    return {"curves": {name: {**LOOK, "width": 1 + i} for i, name in enumerate(curves)}}
+
+
+def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
+    shown = "clone", "upper", "lower", "joint"
+    assert labels(grid(*shown), style=style(*shown)) == [
+        "clone",
+        "upper bound, single report",
+        "lower bound, single report",
+        "upper bound, 4-joint",
+    ]
+    assert labels(grid("upper", "lower")) == ["upper bound", "lower bound"]
+
+
+def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
+    mixed = layout(grid("upper", "joint", experiments=["krr", "blh"]))
+    assert [row[0].subject for row in mixed.panels] == ["10-RR", "BLH"]
+    joint = layout(lines(("krr", "joint")) | {"regimes": ["low", "large"]})
+    assert [panel.subject for panel in joint.panels[0]] == ["4-joint of 10-RR"] * 2
+
+
+def test_a_joint_of_joints_is_told():
+    experiment = {"mechanism": "both", "regimes": ["low"], "curves": ["joint"]}
+    found = layout(grid("joint", experiments=["both"]), experiments={"both": experiment})
+    assert found.panels[0][0].subject == "4-joint of 10-RR and BLH together"
+
+
+def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
+    figure = lines(("krr", "clone"), ("krr", "upper"), ("blh", "upper"))
+    assert labels(figure) == ["clone", "10-RR: upper bound", "BLH: upper bound"]
+    assert layout(figure).panels[0][0].subject == ""
+
+
+def test_labels_follow_the_parameters_of_the_mechanism():
+    mechanisms = config()["su2026"]["mechanisms"] | {"krr": {"type": "krr", "k": 16}}
+    figure = lines(("krr", "upper"), ("blh", "upper"))
+    assert labels(figure, mechanisms=mechanisms)[0] == "16-RR: upper bound"
+    assert layout(grid("upper"), mechanisms=mechanisms).panels[0][0].subject == "16-RR"
+
+
+def test_texts_of_the_configuration_come_first():
+    named = {"experiments": {"krr": "randomized response"}, "curves": {"upper": LOOK}}
+    assert layout(grid("upper"), style=named).panels[0][0].subject == "randomized response"
+    figure = lines(("krr", "upper"), label="my bound")
+    assert labels(figure) == ["my bound"]
+
+
+def test_distances_are_told():
+    figure = lines(("krr", "near"), ("krr", "joint"), ("krr", "joint_lower"))
+    assert labels(figure) == ["upper bound, d = 1", "upper bound", "lower bound"]
+
+
+def test_panels_say_what_is_fixed():
+    found = layout(grid("upper") | {"regimes": ["low", "large"]})
+    assert [panel.setting for panel in found.panels[0]] == [
+        r"low $\varepsilon_0$ = 0.1, $\delta$ = $10^{-6}$",
+        r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$",
+    ]
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.01, "0.01"), (1, "1")])
+def test_a_delta_that_depends_on_n_is_told_as_such(share, text):
+    found = layout(grid("upper"), setting={"delta": {"over_n": share}})
+    assert found.panels[0][0].setting == rf"low $\varepsilon_0$ = 0.1, $\delta$ = ${text}/n$"
+
+
+def test_lines_tell_the_settings_that_they_do_not_share():
+    known = config()["su2026"]["experiments"]
+    stricter = {**known["krr"], "setting": {"delta": 1e-8}}
+    figure = lines(("krr", "upper"), ("strict", "upper"))
+    found = layout(figure, experiments={**known, "strict": stricter})
+    assert [line.label for line in found.lines] == [
+        r"upper bound, $\delta$ = $10^{-6}$",
+        r"upper bound, $\delta$ = $10^{-8}$",
+    ]
+    assert found.panels[0][0].subject == "10-RR"
+    assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
+
+
+def test_two_lines_with_one_label_of_their_own_must_look_alike():
+    figure = lines(("krr", "upper"), ("twin", "upper"))
+    figure["lines"][1]["color"] = "#ff0000"
+    known = config()["su2026"]["experiments"]
+    words = r"^config/su2026.yaml: figures.fig: lines with the label 'upper bound' must look alike"
+    with pytest.raises(ConfigError, match=words):
+        layout(figure, experiments={**known, "twin": known["krr"]})
+    assert labels(
+        lines(("krr", "upper"), ("twin", "upper")), experiments={**known, "twin": known["krr"]}
+    )
+
+
+def test_ratios_are_called_like_the_line_that_others_are_divided_by():
+    figure = lines(("krr", "upper"), ("blh", "upper")) | {"regimes": ["low", "large"]}
+    found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}}).ratio
+    assert list(map(str, found.curves)) == ["blh/low/upper", "blh/large/upper"]
+    assert (found.label, found.limits) == ("BLH: upper bound", None)
+    worded = lines(("krr", "upper"), label="mine")
+    reference = {"experiment": "krr", "curve": "upper"}
+    assert layout(worded | {"ratio": reference}).ratio.label == "mine"
+    reference |= {"label": "ours", "limits": [0.5, 2]}
+    found = layout(worded | {"ratio": reference}).ratio
+    assert (found.label, found.limits) == ("ours", (0.5, 2.0))
+    reference = {"experiment": "blh", "curve": "lower"}
+    assert layout(worded | {"ratio": reference}).ratio.label == "BLH: lower bound"
+
+
+@pytest.mark.parametrize("limits", [[1], [1, 2, 3], [2, 1], [1, 1], []])
+def test_limits_are_two_ends(limits):
+    ratio = {"experiment": "krr", "curve": "upper", "limits": limits}
+    words = (
+        r"^config/su2026.yaml: figures.fig.ratio.limits is \[.*\]; "
+        r"it must be a list of two numbers, the smaller one first$"
+    )
+    with pytest.raises(ConfigError, match=words):
+        layout(lines(("krr", "upper")) | {"ratio": ratio})
+
+
+def test_ratios_need_a_single_row_of_panels():
+    ratio = {"experiment": "krr", "curve": "upper"}
+    words = r"fig\.ratio must be left out where a figure has several experiments$"
+    with pytest.raises(ConfigError, match=words):
+        layout(grid("upper", experiments=["krr", "blh"]) | {"ratio": ratio})
+
+
+def test_logarithms_have_no_ratios():
+    ratio = {"experiment": "krr", "curve": "upper"}
+    words = r"fig\.transform is 'log2_ratio'; in a figure with ratio it must be none or expm1$"
+    with pytest.raises(ConfigError, match=words):
+        layout(lines(("krr", "upper")) | {"ratio": ratio, "transform": "log2_ratio"})
+
+
+@pytest.mark.parametrize("text", ["上限", "limit 🎈"])
+def test_characters_that_figures_cannot_show_are_refused(text):
+    words = (
+        r"^config/su2026.yaml: figures.fig.title is .*; the font of the figures has no character"
+    )
+    with pytest.raises(ConfigError, match=words):
+        layout(grid("upper") | {"title": text})
+
+
+@pytest.mark.parametrize("text", ["Ширина", "ε₀ → ∞ ≤ ½ ‰", "coût δ̂"])
+def test_characters_that_figures_can_show_are_not(text):
+    assert layout(grid("upper") | {"title": text}).title == text

@@ -1,0 +1,303 @@
+"""Tables 1–3: the forms read as mathematics, the values against probability matrices."""
+
+import functools
+import itertools
+import re
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.papers import table_files, table_stamp
+from shufflebounds.papers.base import Context
+from shufflebounds.papers.su2026 import RESEARCH
+from shufflebounds.papers.su2026 import decomposition_tables as tables
+
+EPS0 = [0.1, 1.0, 4.0]
+KINDS = {"BLH": sb.BLH, "RAPPOR": sb.RAPPOR, "OUE": sb.OUE, "HR": sb.HadamardResponse}
+# R(x₁⁰) : blanket and R(x₁¹) : blanket, as powers of e^{ε₀}.
+RATIOS = {"p": (1, 0), "q": (1, 1), "r": (0, 0)}
+
+
+def evaluate(form, **names):
+    r"""The value of a LaTeX form with \frac, powers, sums and products by juxtaposition."""
+    tokens = re.findall(r"\\frac|\\varepsilon_0|\\varepsilon|[a-zA-Z]|\d+|[-+/^(){}]", form)
+    assert "".join(tokens) == form
+    names = {"e": mpmath.e, **names}
+
+    def group(closing):
+        tokens.pop(0)
+        value = total()
+        assert tokens.pop(0) == closing
+        return value
+
+    def atom():
+        if tokens[0] in "({":
+            return group({"(": ")", "{": "}"}[tokens[0]])
+        token = tokens.pop(0)
+        if token == r"\frac":
+            return group("}") / group("}")
+        return mpmath.mpf(token) if token.isdigit() else names[token]
+
+    def power():
+        base = atom()
+        if tokens and tokens[0] == "^":
+            tokens.pop(0)
+            return base ** atom()
+        return base
+
+    def product():
+        value = power()
+        while tokens and tokens[0] not in "+-)}":
+            divides = tokens[0] == "/"
+            del tokens[: int(divides)]
+            value = value / power() if divides else value * power()
+        return value
+
+    def total():
+        value = mpmath.mpf(0)
+        sign = 1
+        while True:
+            if tokens[0] in "+-":
+                sign = 1 if tokens.pop(0) == "+" else -1
+            value += sign * product()
+            if not tokens or tokens[0] not in "+-":
+                return value
+
+    value = total()
+    assert not tokens
+    return value
+
+
+def values_of_forms(frame, column, **names):
+    with mpmath.workdps(40):
+        return [
+            float(
+                evaluate(
+                    form,
+                    **{r"\varepsilon_0": mpmath.mpf(eps0), r"\varepsilon": names.get("eps")},
+                    **{name: mpmath.mpf(names[name]) for name in "kDK" if name in names},
+                )
+            )
+            for form, eps0 in zip(frame[column], frame["eps0"], strict=True)
+        ]
+
+
+def value(frame, mechanism, quantity, eps0):
+    chosen = frame[
+        (frame["mechanism"] == mechanism)
+        & (frame["quantity"] == quantity)
+        & (frame["eps0"] == eps0)
+    ]
+    assert len(chosen) == 1
+    return chosen["value"].item()
+
+
+@functools.cache
+def brute(kind, size, eps0, x0=0, x1=1):
+    """Blanket masses by ratio pair, summed over the outputs of a probability matrix."""
+    matrix = (sb.KRR(size, eps0) if kind is sb.KRR else kind(eps0, size)).matrix()
+    least = matrix.min(axis=0)
+    powers = np.log(matrix[[x0, x1]] / least) / eps0
+    ratios = np.round(powers).astype(int)
+    np.testing.assert_allclose(powers, ratios, atol=1e-9)
+    return {
+        ratio: least[np.equal(ratios.T, ratio).all(axis=1)].sum()
+        for ratio in itertools.product((0, 1), repeat=2)
+    }
+
+
+def at_infinity(kind, ratio, eps0):
+    """The limit of a mass in the size of the domain, extrapolated from matrices.
+
+    What a mass has beyond its limit falls geometrically in D, for Hadamard response in log₂ K.
+    """
+    sizes = (3, 7, 15) if kind is sb.HadamardResponse else (3, 4, 5)
+    x, y, z = (brute(kind, size, eps0)[ratio] for size in sizes)
+    if abs(z - y) < 1e-14:
+        return z
+    return z - (z - y) ** 2 / ((z - y) - (y - x))
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        (r"\frac{1}{2}(1-e^{-\varepsilon_0})", (1 - mpmath.exp(-2)) / 2),
+        (r"\frac{2e^{\varepsilon_0}}{K(e^{\varepsilon_0/2}+1)^{D-1}}-1", None),
+        ("0", 0),
+    ],
+)
+def test_forms_are_read_as_written(form, expected):
+    if expected is None:
+        expected = 2 * mpmath.exp(2) / (8 * (mpmath.e + 1) ** 2) - 1
+    found = evaluate(form, K=mpmath.mpf(8), D=3, **{r"\varepsilon_0": mpmath.mpf(2)})
+    assert float(found) == pytest.approx(float(expected), rel=1e-15)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6, 10, 100])
+def test_forms_of_finite_domains_are_the_values(size):
+    frame = tables.finite(EPS0, size, size)
+    columns = next(2**i for i in itertools.count() if 2**i > size)
+    assert set(frame["parameters"]) == {f"k = {size}", f"D = {size}", f"D = {size}, K = {columns}"}
+    forms = values_of_forms(frame, "symbolic", k=size, D=size, K=columns)
+    np.testing.assert_allclose(frame["value"], forms, rtol=1e-13, atol=1e-30)
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.05, 0.099])
+def test_forms_of_the_gparv_are_the_values(eps):
+    frame = tables.gparv(EPS0, eps, 10)
+    masses = values_of_forms(frame, "symbolic", k=10)
+    np.testing.assert_allclose(frame["value"], masses, rtol=1e-13, atol=1e-30)
+    points = values_of_forms(frame, "quantity", eps=mpmath.mpf(eps))
+    np.testing.assert_allclose(frame["point"], points, rtol=1e-13, atol=0.0)
+
+
+def test_forms_of_the_limit_are_the_values():
+    frame = tables.limit(EPS0)
+    np.testing.assert_allclose(frame["value"], values_of_forms(frame, "symbolic"), rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+def test_finite_domains_against_matrices(size):
+    frame = tables.finite(EPS0, size, size)
+    kinds = {"k-RR": sb.KRR, **KINDS}
+    assert list(frame["mechanism"].unique()) == list(kinds)
+    for (mechanism, kind), eps0 in itertools.product(kinds.items(), EPS0):
+        for x0, x1 in [(0, 1), (size - 1, size - 2)]:
+            masses = brute(kind, size, eps0, x0, x1)
+            assert masses[1, 0] == pytest.approx(masses[0, 1], rel=1e-13)
+            for quantity, ratio in RATIOS.items():
+                found = value(frame, mechanism, quantity, eps0)
+                assert found == pytest.approx(masses[ratio], rel=1e-12, abs=1e-17)
+
+
+def test_limits_against_matrices():
+    frame = tables.limit(EPS0)
+    assert list(frame["mechanism"].unique()) == list(KINDS)
+    for (mechanism, kind), eps0 in itertools.product(KINDS.items(), EPS0):
+        for quantity, ratio in RATIOS.items():
+            found = value(frame, mechanism, quantity, eps0)
+            assert found == pytest.approx(at_infinity(kind, ratio, eps0), rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_gparv_against_matrices(k):
+    eps = 0.05
+    frame = tables.gparv(EPS0, eps, k)
+    for (mechanism, eps0), law in frame.groupby(["mechanism", "eps0"], sort=False):
+        if mechanism == "k-RR":
+            masses = brute(sb.KRR, k, eps0)
+        else:
+            masses = {r: at_infinity(KINDS[mechanism], r, eps0) for r in RATIOS.values()}
+            masses[0, 1] = masses[1, 0]
+        e = np.exp(eps0)
+        expected = {e**i - np.exp(eps) * e**j: mass for (i, j), mass in masses.items()}
+        expected[0.0] = 1.0 - sum(masses.values())
+        law = law.sort_values("point")
+        np.testing.assert_allclose(law["point"], sorted(expected), rtol=1e-9)
+        masses = [expected[point] for point in sorted(expected)]
+        np.testing.assert_allclose(law["value"], masses, rtol=1e-8, atol=1e-15)
+
+
+@pytest.mark.parametrize("size", [3, 7, 15, 31])
+def test_the_printed_row_of_hadamard_response_is_wrong_for_every_domain(size):
+    # The paper prints 1/(2(e + 1)) for p, q and r alike. Off by 4/K of it, downwards for q.
+    masses = brute(sb.HadamardResponse, size, 1.0)
+    printed = 1.0 / (2.0 * (np.e + 1.0))
+    assert masses[1, 0] == pytest.approx(printed, rel=1e-12)
+    assert masses[1, 1] == pytest.approx(printed * (1.0 - 4.0 / (size + 1)), rel=1e-12, abs=1e-17)
+    assert masses[0, 0] == pytest.approx(printed * (1.0 + 4.0 * np.e / (size + 1)), rel=1e-12)
+
+
+def test_only_hadamard_response_is_noted():
+    noted = {
+        name: frame.loc[frame["note"] != "", ["mechanism", "quantity"]]
+        for name, frame in {
+            "table1": tables.gparv(EPS0, 0.05, 10),
+            "table2": tables.finite(EPS0, 10, 10),
+            "table3": tables.limit(EPS0),
+        }.items()
+    }
+    for entries in noted.values():
+        assert set(entries["mechanism"]) == {"HR"}
+    assert set(noted["table2"]["quantity"]) == {"q", "r"}
+
+
+def cells(page):
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "parameters", "header"),
+    [
+        ("gparv", 1, {"eps0": [0.1, 4.0], "eps": 0.05, "k": 10}, 2),
+        ("finite_domains", 2, {"eps0": [0.1, 4.0], "k": 10, "domain_size": 10}, 1),
+        ("large_domains", 3, {"eps0": [0.1, 4.0]}, 1),
+    ],
+)
+def test_files(tmp_path, kind, number, parameters, header):
+    kind = RESEARCH.tables[kind]
+    given = kind.parameters.model_validate(parameters)
+    frame = kind.compute(given, Context({}, Numerics()))
+    assert set(frame["table"]) == {number}
+    for name in ("1.csv", "2.csv"):
+        table_files.write(kind.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
+    table_stamp.verify(tmp_path / "1.csv", "0123")
+    with pytest.raises(ValueError, match=r"1\.csv has digest = 0123 where 4567 is wanted$"):
+        table_stamp.verify(tmp_path / "1.csv", "4567")
+    read = table_files.read(tmp_path / "1.csv")
+    assert list(read.columns[-2:]) == ["version", "digest"]
+    pd.testing.assert_frame_equal(
+        read[list(frame.columns)], frame, check_exact=True, check_dtype=False
+    )
+    assert kind.page(read) == kind.page(frame)
+    # One row per mechanism, and every value of the frame in the cell where it belongs.
+    first, rule, *rows = cells(kind.page(read).markdown())
+    assert set(rule) == {"---"}
+    rows = rows[header - 1 :]
+    groups = list(frame.groupby("mechanism", sort=False))
+    assert len(rows) == len(groups)
+    assert len(first) == 1 + frame["quantity"].nunique()
+    for (label, *row), (mechanism, group) in zip(rows, groups, strict=True):
+        assert label == f"{mechanism} <br> {group['parameters'].iloc[0]}"
+        for quantity, cell in zip(first[1:], row, strict=True):
+            form, *numbers = cell.split(" <br> ")
+            entries = group[group["quantity"] == quantity.strip("$")]
+            assert set(entries["symbolic"]) == {form.strip("$")}
+            np.testing.assert_allclose([float(x) for x in numbers], entries["value"], rtol=1e-5)
+
+
+def test_a_table_without_a_digest_is_none(tmp_path):
+    from shufflebounds.experiments import storage
+
+    storage.write(["a"], [(1,)], tmp_path / "x.csv")
+    with pytest.raises(ValueError, match=r"x\.csv is not a table with a digest$"):
+        table_stamp.verify(tmp_path / "x.csv", "0123")
+
+
+def test_misprints_stand_below_the_table():
+    page = tables.page(tables.finite([1.0], 10, 10)).markdown()
+    assert "\n\n- HR, $q$, $r$: the paper prints $" in page
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tables.limit([]), r"^eps0 must hold at least one number, got \[\]$"),
+        (lambda: tables.limit([0.0]), r"^eps0 must be .*0 < eps0"),
+        (lambda: tables.gparv([0.1, 4.0], 0.1, 10), r"^eps must be .* 0 < eps < 0.1, got 0.1$"),
+        (lambda: tables.gparv([0.1, 4.0], 0.0, 10), r"^eps must be .* got 0.0$"),
+        (lambda: tables.gparv([0.1], 0.05, 1), "^k must be an integer >= 2, got 1$"),
+        (lambda: tables.finite([0.1], 2, 1), "^domain_size must be an integer >= 2, got 1$"),
+        (lambda: tables.finite([0.1], 2, None), "^domain_size must be an integer >= 2, got None$"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

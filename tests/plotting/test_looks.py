@@ -1,0 +1,76 @@
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from matplotlib.colors import to_rgb
+
+from shufflebounds.experiments.configuration import loading
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+CONFIG |= {
+    name: yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in CONFIG["papers"]
+}
+PLAN = loading.checked(CONFIG)
+LAYOUTS = {
+    f"{name}/{figure}": layout
+    for name, paper in PLAN.papers.items()
+    for figure, layout in paper.layouts.items()
+}
+
+
+def lightness(color):
+    """Relative luminance, 0 (black) to 1, of what a greyscale printer makes of a colour."""
+    return float(np.dot(to_rgb(color), [0.299, 0.587, 0.114]))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_lines_drawn_together_differ_in_greyscale(name):
+    looks = {line.label: line for line in LAYOUTS[name].lines}
+    for one, other in itertools.combinations(looks.values(), 2):
+        if (one.style, one.marker) == (other.style, other.marker):
+            thin, thick = sorted([one, other], key=lambda look: look.width)
+            assert thick.width > 2 * thin.width
+            assert lightness(thick.color) - lightness(thin.color) > 0.4
+    assert max(lightness(look.color) for look in looks.values()) < 0.8
+
+
+@pytest.mark.parametrize("paper", CONFIG["papers"])
+def test_kinds_of_curves_have_their_kinds_of_lines(paper):
+    for curve, look in CONFIG[paper]["style"]["curves"].items():
+        entry = CONFIG[paper]["curves"][curve]
+        if entry.get("k_joint", 1) > 1:
+            expected = "dashdot"
+        else:
+            expected = "solid" if entry["bound"] in ("upper", "lower") else "dashed"
+        assert look["line"] == expected
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_only_what_is_not_proven_is_dotted(name):
+    assert all(line.style != "dotted" for line in LAYOUTS[name].lines)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_image_names_its_mechanisms_and_settings(name):
+    layout = LAYOUTS[name]
+    paper = PLAN.papers[name.partition("/")[0]]
+    for row in layout.panels:
+        for panel in row:
+            for line in panel.lines:
+                curve = paper.curves[line.curve]
+                for key, symbol in {"eps0": r"\varepsilon_0", "delta": r"\delta"}.items():
+                    if key in curve.setting.given():
+                        assert f"${symbol}$ = " in panel.setting
+                if not panel.subject and curve.bound.knows_mechanism:
+                    own = curve.reports.mechanism.randomizer(1.0).label
+                    assert own in line.label or line.label == "lower bound of each"
+
+
+def test_captions_tell_what_a_bound_at_eps0_means():
+    figures = CONFIG["su2026"]["figures"]
+    for name in ("fig2", "fig3", "fig4", "fig5", "hadamard", "mixed"):
+        assert "bound that stands at ε₀ proves no amplification" in figures[name]["caption"]

@@ -1,0 +1,96 @@
+"""Shuffled reports enumerated in rational arithmetic: the oracle of the tests of many rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from shufflebounds import Decomposition
+from shufflebounds.divergence.exact import _exp
+
+# Masses (p, q) of the outcomes of two distributions.
+Pair = list[tuple[Fraction, Fraction]]
+
+# Channels whose probabilities are floats, so that decompositions hold them exactly.
+BINARY = ((0.75, 0.25), (0.25, 0.75))
+TERNARY = ((0.5, 0.25, 0.25), (0.25, 0.5, 0.25), (0.25, 0.25, 0.5))
+CROOKED = ((0.5, 0.375, 0.125), (0.125, 0.25, 0.625), (0.25, 0.25, 0.5))
+
+
+def blanket(channel: Sequence[Sequence[float]], one: int, other: int) -> Decomposition:
+    """R(x₁⁰), R(x₁¹), inf_x R(x)."""
+    rows = np.array(channel)
+    return Decomposition(rows[one], rows[other], rows.min(axis=0))
+
+
+def shuffled(
+    channel: Sequence[Sequence[float]], one: int, other: int, others: Sequence[int]
+) -> Pair:
+    """Histograms of the reports where the victim holds `one` or `other`."""
+    rows = [[Fraction(x) for x in row] for row in channel]
+    start = {(0,) * len(rows[0]): Fraction(1)}
+    for held in others:
+        start = _sent(start, rows[held])
+    p, q = _sent(start, rows[one]), _sent(start, rows[other])
+    return [(p.get(key, Fraction(0)), q.get(key, Fraction(0))) for key in p.keys() | q.keys()]
+
+
+def pair_of(decomposition: Decomposition, n: int) -> Pair:
+    """The histogram pair of a decomposition: what no component is sure of is seen as such."""
+    a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
+    others = [*c, max(Fraction(0), 1 - sum(c))]
+    start = {(0,) * len(others): Fraction(1)}
+    for _ in range(n - 1):
+        start = _sent(start, others)
+    p, q = _sent(start, [*a, Fraction(0)]), _sent(start, [*b, Fraction(0)])
+    # Floats sum to 1 up to rounding only, and these are to be probabilities.
+    p_sum, q_sum = sum(p.values()), sum(q.values())
+    return [
+        (p.get(key, Fraction(0)) / p_sum, q.get(key, Fraction(0)) / q_sum)
+        for key in p.keys() | q.keys()
+    ]
+
+
+def product(pairs: Sequence[Pair]) -> Pair:
+    """Independent rounds; equal outcomes are united."""
+    found: dict[tuple[Fraction, Fraction], int] = {(Fraction(1), Fraction(1)): 1}
+    for pair in pairs:
+        following: dict[tuple[Fraction, Fraction], int] = {}
+        for (p, q), count in found.items():
+            for x, y in pair:
+                key = (p * x, q * y)
+                following[key] = following.get(key, 0) + count
+        found = following
+    return [(count * p, count * q) for (p, q), count in found.items()]
+
+
+def swapped(pair: Pair) -> Pair:
+    return [(q, p) for p, q in pair]
+
+
+def divergence(pair: Pair, eps: float) -> tuple[Fraction, Fraction]:
+    """Bounds of D(ε), sixty digits apart; ε of either sign."""
+    if eps < 0.0:
+        low, high = divergence(swapped(pair), -eps)
+        below, above = (1 / end for end in _exp(Fraction(-eps))[::-1])
+        return 1 - above + below * low, 1 - below + above * high
+    below, above = _exp(Fraction(eps))
+    low, high = (
+        sum((max(p - x * q, Fraction(0)) for p, q in pair), Fraction(0)) for x in (above, below)
+    )
+    return low, high
+
+
+def _sent(
+    histograms: dict[tuple[int, ...], Fraction], report: Sequence[Fraction]
+) -> dict[tuple[int, ...], Fraction]:
+    """One more report in every histogram."""
+    found: dict[tuple[int, ...], Fraction] = {}
+    for counts, mass in histograms.items():
+        for j, x in enumerate(report):
+            if x:
+                key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
+                found[key] = found.get(key, Fraction(0)) + mass * x
+    return found

@@ -1,0 +1,339 @@
+"""Several points at once: against enumeration, binomial sums, 50 digits, and single calls."""
+
+import copy
+import math
+import pickle
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import decompositions, epsilons, examples
+from test_saddle import binomial_divergence, exact_law
+
+import shufflebounds as sb
+from shufflebounds.accounting import amplification_grid
+from shufflebounds.divergence import stacked_series
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.law import laws
+from shufflebounds.divergence.stack import Stack
+from shufflebounds.divergence.stacked import stacked
+from shufflebounds.divergence.window import Window
+
+CURVE = [round(n) for n in np.geomspace(1000, 100_000, 15)]
+
+
+def overlap(one, two):
+    return one.lower <= two.upper and two.lower <= one.upper
+
+
+def ends(call):
+    """What was found, be it as precise as asked for or not."""
+    try:
+        return call()
+    except sb.PrecisionError as shortfall:
+        return shortfall.enclosure
+
+
+@given(
+    st.data(),
+    st.lists(
+        st.tuples(st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3])), min_size=1, max_size=4
+    ),
+    st.sampled_from([(4, 12.0), (3, 280.0)]),
+)
+@examples(200)
+def test_few_users_against_enumeration(data, points, shape):
+    decomposition = data.draw(decompositions(*shape))
+    eps = [data.draw(epsilons(decomposition)) for _ in points]
+    n, rtol = (np.array(x, dtype=float) for x in zip(*points, strict=True))
+    lower, upper = stacked(decomposition, np.array(eps), n, rtol)
+    for (users, _), loss, *found in zip(points, eps, lower, upper, strict=True):
+        assert overlap(sb.Enclosure(*found), exact(decomposition, loss, users))
+
+
+def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
+    """A draw that makes S₊ zero however low it is, but hardly ever happens."""
+    third, eleventh = 1.0 / 3.0, 1.0 / 11.0
+    decomposition = sb.Decomposition(
+        [third] * 3, [4 * eleventh, 4 * eleventh, 3 * eleventh], [0.125, 1.25e-147, 0.125]
+    )
+    lower, upper = stacked(decomposition, np.zeros(1), np.array([5.0]), np.array([0.01]))
+    assert overlap(sb.Enclosure(lower[0], upper[0]), exact(decomposition, 0.0, 5))
+    assert upper[0] - lower[0] <= 0.01 * upper[0]
+
+
+@pytest.mark.parametrize("rtol", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize(
+    ("first", "eps"),
+    [
+        ((0.75, 0.25, 0.5), (0.01, 0.1, 0.3)),
+        ((0.5, 0.0625, 0.0625), (0.2, 0.5, 0.9)),
+        ((0.5 + 2.0**-9, 0.5 - 2.0**-9, 0.5), (0.0, 0.0005, 0.001)),
+        ((2.0**-12, 2.0**-20, 2.0**-14), (1e-4, 1e-3, 0.5)),
+    ],
+)
+def test_thousands_of_users_against_a_binomial_sum(first, eps, rtol):
+    a, b, c = ((x, 1.0 - x) for x in first)
+    n = (3000, 2000, 1000)
+    lower, upper = stacked(
+        sb.Decomposition(a, b, c), np.array(eps), np.array(n, dtype=float), np.full(3, rtol)
+    )
+    for loss, users, low, high in zip(eps, n, lower, upper, strict=True):
+        assert low <= binomial_divergence(a, b, c, loss, users) <= high
+
+
+@given(
+    st.integers(2, 5),
+    st.floats(-6.0, 1.2).map(lambda x: 10.0**x),
+    st.lists(
+        st.tuples(st.floats(0.0, 0.999), st.floats(0.5, 12.0).map(lambda x: int(10.0**x))),
+        min_size=2,
+        max_size=2,
+    ),
+    st.randoms(use_true_random=False),
+)
+@examples(60)
+def test_rounding_against_fifty_digits(size, eps0, points, random):
+    """K, φ, |φ|² by products of matrices and the sums stay within the errors claimed for them."""
+    c = np.array([random.random() ** 3 + 1e-6 for _ in range(size)])
+    a, b = (c * np.exp([eps0 * random.choice([0.0, 0.5, 1.0]) for _ in c]) for _ in "ab")
+    sure = 1.0 - 0.99 * random.random()
+    decomposition = sb.Decomposition(a / a.sum(), b / b.sum(), sure * c / c.sum())
+    largest = max(0.0, float(np.log(decomposition.a / decomposition.b).max()))
+    g = laws(decomposition, np.array([share * largest for share, _ in points]))
+    if not (g.values.max(axis=-1) > 0.0).all():
+        return
+    stack = Stack.tilted(g, np.array([float(n) for _, n in points]), np.full(2, 1e-4))
+    if not stack.smooth().all():
+        return
+    # Powers of two, so that products with the numbers of modes are exact.
+    step = 2.0 ** np.round(np.log2(stack.theta * (1e-3 + random.random())))
+    windows = [
+        Window(eta, one, 40, 0.0, 0.0, 0.0, 0.5)
+        for eta, one in zip(stack.eta.tolist(), step.tolist(), strict=True)
+    ]
+    plans = [stacked_series.Plan(2, 3, 5, 0.0, 0.0), stacked_series.Plan(1, 1, 1, 0.0, 0.0)]
+    sums = stacked_series.stacked_sums(stack, plans, windows)
+    mode = 3 + 5 * np.arange(8)
+    t = mode * step[:, None]
+    square = stacked_series._square(stack, 3 * step, 5 * step, t)
+    with mp.workdps(50):
+        for i, n in enumerate(n for _, n in points):
+            one = laws(decomposition, np.array([points[i][0] * largest]))
+            one = type(one)(
+                one.values[0],
+                *(getattr(one, x) for x in ("masses",)),
+                0,
+                one.value_err[0],
+                one.mass_err,
+                one.rest,
+                one.rest_err,
+            )
+            values, masses = exact_law(one)
+            theta, eta = mp.mpf(stack.theta[i]), mp.mpf(stack.eta[i])
+            moment = mp.fsum(p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True))
+            assert abs(mp.log(moment) - stack.log_mgf[i]) <= stack.log_mgf_err[i]
+
+            def phi(m, i=i, values=values, masses=masses, theta=theta, moment=moment):
+                z = mp.mpc(theta, int(m) * mp.mpf(step[i]))
+                pairs = zip(masses, values, strict=True)
+                return mp.fsum(p * mp.exp(z * x) for p, x in pairs) / moment
+
+            for m, bound in zip(mode, square[i], strict=True):
+                assert abs(phi(m)) ** 2 <= bound
+            value = density = mp.mpf(0)
+            left_out = {2} if i == 0 else set()  # what the plan says was charged before
+            for m in set(range(41)) - left_out:
+                frequency = m * mp.mpf(step[i])
+                z = mp.mpc(theta, frequency)
+                damped = mp.exp(1j * frequency * theta * eta**2 - (eta * frequency) ** 2 / 2)
+                term = (1 if m == 0 else 2) * phi(m) ** n * damped
+                value, density = value + mp.re(term / z**2), density + mp.re(term)
+            assert abs(value - sums[i].value) <= sums[i].value_err
+            assert abs(density - sums[i].density) <= sums[i].density_err
+
+
+MECHANISMS = [
+    sb.KRR(k=10, eps0=4.0),
+    sb.RAPPOR(eps0=0.5),
+    sb.BLH(eps0=4.0),
+    sb.Laplace(eps0=1.0),
+]
+
+
+@pytest.mark.parametrize("kind", ["blanket", "dataset_pair"])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda x: type(x).__name__)
+def test_curves_meet_their_points(mechanism, kind):
+    decomposition = getattr(mechanism, kind)()
+    curve = sb.epsilon(decomposition, n=CURVE, delta=1e-6)
+    assert curve.relative_width.max() <= 1e-4
+    for n, found in zip(CURVE, curve, strict=True):
+        assert overlap(found, sb.epsilon(decomposition, n=n, delta=1e-6))
+        # Both ends are what they say, by evaluation at them.
+        assert sb.delta(decomposition, found.upper, n, rtol=1e-2).lower <= 1e-6
+        assert sb.delta(decomposition, found.lower, n, rtol=1e-2).upper >= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "arguments"),
+    [
+        (sb.KRR(k=10, eps0=4.0).blanket(), {"n": 20_000, "delta": np.geomspace(1e-300, 0.5, 12)}),
+        # Where enumeration, ε = 0 and many users come together, in no order and twice.
+        (sb.KRR(k=2, eps0=0.5).blanket(), {"n": (10**9, 1, 40, 3000, 10**15, 3000), "delta": 1e-5}),
+        (
+            sb.subsample(sb.KRR(k=4, eps0=2.0).blanket(), 0.05),
+            {"n": range(500, 900, 100), "delta": 1e-7},
+        ),
+        # Two directions that differ.
+        (
+            sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1]),
+            {"n": [9000, 500, 2000], "delta": 1e-4},
+        ),
+        # Outputs that tell, and count for most with few users.
+        (
+            sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.25]),
+            {"n": [5, 10, 500], "delta": 0.03},
+        ),
+    ],
+)
+def test_any_axis(decomposition, arguments):
+    curve = sb.epsilon(decomposition, **arguments)
+    axis = "n" if not isinstance(arguments["n"], int) else "delta"
+    assert len(curve) == len(arguments[axis])
+    for value, found in zip(arguments[axis], curve, strict=True):
+        single = sb.epsilon(decomposition, **arguments | {axis: value})
+        assert found == single or overlap(found, single)
+        assert found.relative_width <= 1e-4
+
+
+@given(
+    st.data(),
+    st.lists(st.floats(2.0, 6.0).map(lambda x: int(10.0**x)), min_size=2, max_size=5),
+    st.floats(-12.0, -1.0).map(lambda x: 10.0**x),
+)
+@examples(25)
+def test_nasty_curves_meet_their_points(data, n, delta):
+    decomposition = data.draw(decompositions())
+    curve = ends(lambda: sb.epsilon(decomposition, n, delta, rtol=1e-2))
+    for users, found in zip(n, curve, strict=True):
+        single = ends(lambda users=users: sb.epsilon(decomposition, users, delta, rtol=1e-2))
+        assert found == single or overlap(found, single)
+        assert found.relative_width <= max(1e-2, single.relative_width)
+
+
+@given(st.data(), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.floats(-8.0, -0.3))
+@examples(60)
+def test_epsilons_are_roots(data, n, log_delta):
+    decomposition, delta = data.draw(decompositions(max_components=3)), 10.0**log_delta
+    both = decomposition, decomposition.swap()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amplification_grid, "_FEWEST_USERS", 1)
+        curve = ends(lambda: sb.epsilon(decomposition, n, delta))
+    for users, found in zip(n, curve, strict=True):
+        if found.upper < math.inf:
+            assert max(exact(d, found.upper, users).lower for d in both) <= delta
+        if 0.0 < found.lower < math.inf:
+            assert max(exact(d, found.lower, users).upper for d in both) >= delta
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda x: type(x).__name__)
+def test_deltas_of_many_losses_and_of_many_users(mechanism):
+    decomposition = mechanism.blanket()
+    losses = [0.0, 0.3, 0.01, 0.1, 2.0, 800.0]
+    found = ends(lambda: sb.delta(decomposition, eps=losses, n=2000))
+    for eps, one in zip(losses, found, strict=True):
+        assert overlap(one, ends(lambda eps=eps: sb.delta(decomposition, eps, 2000)))
+    users = np.array([3, 400, 10**4, 10**7])
+    found = sb.delta(decomposition, 0.001, users, rtol=1e-3)
+    for n, one in zip(users.tolist(), found, strict=True):
+        assert one.relative_width <= 1e-3
+        assert overlap(one, sb.delta(decomposition, 0.001, n))
+
+
+@pytest.mark.parametrize("engine", ["exact", "fft"])
+def test_other_engines_take_arrays(engine):
+    decomposition = sb.KRR(k=3, eps0=1.0).blanket()
+    n = [20, 30]
+    assert list(sb.delta(decomposition, 0.2, n, engine=engine)) == [
+        sb.delta(decomposition, 0.2, one, engine=engine) for one in n
+    ]
+    assert list(sb.epsilon(decomposition, n, 0.01, rtol=0.1, engine=engine)) == [
+        sb.epsilon(decomposition, one, 0.01, rtol=0.1, engine=engine) for one in n
+    ]
+
+
+def test_a_point_that_falls_short_does_not_take_the_others():
+    coarse = sb.Laplace(4.0, cells=20).blanket()
+    n = [1000, 30_000, 10**6]
+    single = [ends(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=1.8e-3)) for one in n]
+    assert {one.relative_width <= 1.8e-3 for one in single} == {False, True}
+    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0018 .* 1 of 3 points") as caught:
+        sb.epsilon(coarse, n, 1e-6, rtol=1.8e-3)
+    found = caught.value.enclosure
+    assert [one.relative_width <= 1.8e-3 for one in found] == [
+        one.relative_width <= 1.8e-3 for one in single
+    ]
+    assert all(map(overlap, found, single))
+
+
+KRR = sb.KRR(k=10, eps0=4.0).blanket()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: sb.delta(KRR, [0.1, 0.2], [100, 200, 300]),
+            "only one of eps and n may be an array, got 2 and 3 values",
+        ),
+        (
+            lambda: sb.epsilon(KRR, np.array([100]), np.array([1e-6])),
+            "only one of n and delta may be an array, got 1 and 1 values",
+        ),
+        (
+            lambda: sb.delta(KRR, [], 100),
+            r"eps must be a number or a one-dimensional, non-empty array, got shape \(0,\)",
+        ),
+        (
+            lambda: sb.epsilon(KRR, np.ones((2, 3), dtype=int), 1e-6),
+            r"n must be a number or a one-dimensional, non-empty array, got shape \(2, 3\)",
+        ),
+        (lambda: sb.epsilon(KRR, 1000, [1e-6, math.nan]), "delta must be .*, got nan"),
+        (
+            lambda: sb.epsilon(KRR, np.array([1e3, 1e4]), 1e-6),
+            "n must be an integer .*, got 1000.0",
+        ),
+        (lambda: sb.epsilon(KRR, [1000, 0], 1e-6), "n must be an integer .*, got 0"),
+        (lambda: sb.epsilon(KRR, [[1000], [10]], 1e-6), r"n must be an integer .*, got \[1000\]"),
+        (lambda: sb.epsilon(KRR, np.array(1000), 1e-6), "n must be an integer"),
+        (lambda: sb.epsilon(KRR, "1000", 1e-6), "n must be an integer .*, got '1000'"),
+        (lambda: sb.delta(KRR, [0.1, "0.2"], 100), "eps must be .*, got '0.2'"),
+        (lambda: sb.delta(KRR, [0.1, True], 100), "eps must be .*, got True"),
+        (lambda: sb.delta(None, [0.1, 0.2], 100), "must be a Decomposition"),
+        (lambda: sb.delta(KRR, [0.1, 0.2], 100, engine="gpu"), "engine must be one of"),
+        (lambda: sb.Enclosures([0.0, 2.0], [1.0, 1.0]), r"lower <= upper, got \[2.0, 1.0\]"),
+        (lambda: sb.Enclosures([0.0, math.nan], [1.0, 1.0]), "lower <= upper, got"),
+        (lambda: sb.Enclosures([0.0], [1.0, 1.0]), "one entry per number, got 1 and 2"),
+        (lambda: sb.Enclosures(0.0, 1.0), "lower must be a one-dimensional array"),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_enclosures_behave_like_a_sequence_that_cannot_change():
+    three = sb.Enclosures([0.0, 1.0, math.inf], [0.5, 1.0, math.inf])
+    assert len(three) == 3
+    assert three[0] == sb.Enclosure(0.0, 0.5)
+    assert three[-1] == sb.Enclosure(math.inf, math.inf)
+    assert list(three[1:]) == list(three)[1:]
+    assert three.relative_width.tolist() == [1.0, 0.0, 0.0]
+    for one in (three, three[1:], copy.deepcopy(three), pickle.loads(pickle.dumps(three))):
+        assert not one.lower.flags.writeable
+        assert not one.upper.flags.writeable
+    with pytest.raises(AttributeError):
+        three.lower = np.zeros(3)

@@ -1,0 +1,282 @@
+"""Planning: the largest ε₀ and the fewest users, against enumeration, closed forms and scans."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from strategies import decompositions
+
+from shufflebounds import (
+    BLH,
+    KRR,
+    Decomposition,
+    Enclosure,
+    Laplace,
+    PrecisionError,
+    delta,
+    epsilon,
+    fewest_users,
+    largest_eps0,
+    standard_clone,
+)
+from shufflebounds.accounting import amplification, calibration
+from shufflebounds.divergence.exact import exact
+
+
+def krr(eps0: float) -> Decomposition:
+    return KRR(k=10, eps0=eps0).blanket()
+
+
+def in_both_directions(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
+    """D(ε) by enumeration in rational arithmetic."""
+    ends = [exact(one, eps, n) for one in (decomposition, decomposition.swap())]
+    return Enclosure(max(end.lower for end in ends), max(end.upper for end in ends))
+
+
+def counted(monkeypatch, name: str) -> list:
+    """Calls of an evaluation from now on."""
+    calls, evaluate = [], getattr(amplification, name)
+
+    def call(*args, **kwargs):
+        calls.append(args)
+        return evaluate(*args, **kwargs)
+
+    monkeypatch.setattr(amplification, name, call)
+    return calls
+
+
+# Fewest users.
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@given(decompositions(max_components=3, decades=3.0), st.floats(0.0, 1.0), st.floats(0.02, 0.6))
+def test_fewest_users_are_those_of_a_scan(decomposition, eps, target):
+    """Every n in turn, enumerated, until D(ε) falls to δ."""
+    for n in range(1, 25):
+        divergence = in_both_directions(decomposition, eps, n)
+        # The engine must not be asked which side of δ a coincidence is on.
+        assume(not divergence.lower * (1 - 1e-7) <= target <= divergence.upper * (1 + 1e-7))
+        if divergence.upper <= target:
+            assert fewest_users(decomposition, eps, target) == Enclosure(n, n)
+            return
+    assert fewest_users(decomposition, eps, target).lower > 24
+
+
+@pytest.mark.parametrize(
+    ("eps0", "n", "eps", "target"),
+    # Sums by another program over 10-RR's blanket, to the digits given.
+    [
+        (4.0, 1000, 1.0, 1.47266946608e-4),
+        (4.0, 10_000, 0.4, 4.15804652e-7),
+        (0.1, 10_000, 0.001, 2.73015541e-6),
+    ],
+)
+def test_fewest_users_invert_known_divergences(eps0, n, eps, target):
+    """A little more δ than D at n users, and n is enough; a little less, and it is not."""
+    assert fewest_users(krr(eps0), eps, target * (1 + 1e-8)) == Enclosure(n, n)
+    assert fewest_users(krr(eps0), eps, target * (1 - 1e-8)) == Enclosure(n + 1, n + 1)
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.0, 3.0])
+def test_one_user_is_enough_from_the_divergence_of_one_report_on(eps):
+    """At n = 1 nothing is hidden: D(ε) = (e^ε₀ − e^ε)/(e^ε₀ + k − 1)."""
+    alone = (math.exp(4.0) - math.exp(eps)) / (math.exp(4.0) + 9.0)
+    assert fewest_users(krr(4.0), eps, alone * (1 + 1e-9)) == Enclosure(1, 1)
+    assert fewest_users(krr(4.0), eps, alone * (1 - 1e-9)).lower == 2
+
+
+def test_one_user_is_enough_where_eps_is_eps0():
+    assert fewest_users(krr(1.0), 1.0, 1e-12).upper == 1
+    assert fewest_users(krr(1.0), 7.0, 1e-300) == Enclosure(1, 1)
+
+
+def test_no_number_of_users_may_be_enough():
+    """That n above 10¹⁵ are needed follows from D(0) ≥ E|S|/2n of about √(var/(2πn))."""
+    assert fewest_users(krr(4.0), 0.0, 1e-9) == Enclosure(10**15 + 1, math.inf)
+    telling = Decomposition([1.0, 0.0], [0.0, 1.0], [0.0, 0.0])
+    assert fewest_users(telling, 2.0, 0.5) == Enclosure(10**15 + 1, math.inf)
+
+
+def test_a_decomposition_that_says_nothing_needs_one_user():
+    silent = Decomposition([1.0], [1.0], [1.0])
+    assert fewest_users(silent, 0.0, 1e-300) == Enclosure(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("eps0", "eps", "target"),
+    [(4.0, 0.1, 1e-6), (0.1, 1e-3, 1e-100), (6.0, 0.01, 1e-9), (2.0, 1e-4, 0.3), (8.0, 5.0, 1e-6)],
+)
+def test_fewest_users_are_bracketed_by_evaluations(eps0, eps, target, monkeypatch):
+    calls = counted(monkeypatch, "delta")
+    found = fewest_users(krr(eps0), eps, target)
+    assert found.relative_width <= 1e-6
+    assert len(calls) <= 25
+    assert delta(krr(eps0), eps, found.upper * 1001 // 1000 + 1).upper <= target
+    assert delta(krr(eps0), eps, max(1, found.lower * 999 // 1000 - 1)).lower > target
+
+
+def test_the_answer_widens_with_what_the_engine_cannot_tell():
+    """In two cells, two Laplace decompositions are the ends: one may need fewer users, one more."""
+    coarse, fine = Laplace(2.0, cells=2).blanket(), Laplace(2.0, cells=400).blanket()
+    found = fewest_users(coarse, 0.2, 1e-6)
+    inner, outer = (fewest_users(end, 0.2, 1e-6) for end in coarse.bounds())
+    assert found.lower < found.upper
+    assert found.lower <= inner.upper
+    assert outer.lower <= found.upper
+    truth = fewest_users(fine, 0.2, 1e-6)
+    assert found.lower <= truth.lower
+    assert truth.upper <= found.upper
+
+
+def test_an_asymmetric_decomposition_counts_both_directions():
+    one_sided = Decomposition([0.3, 0.7], [0.1, 0.9], [0.1, 0.7])
+    found = fewest_users(one_sided, 0.2, 0.01)
+    assert found == fewest_users(one_sided.swap(), 0.2, 0.01)
+    scan = next(n for n in range(1, 500) if in_both_directions(one_sided, 0.2, n).upper <= 0.01)
+    assert found == Enclosure(scan, scan)
+
+
+# Largest ε₀.
+
+
+@pytest.mark.parametrize("mechanism", [krr, standard_clone, lambda e: Laplace(eps0=e).blanket()])
+@pytest.mark.parametrize(
+    ("eps", "target", "n"),
+    [
+        (0.4, 1e-6, 10**4),
+        (0.01, 1e-9, 10**9),
+        (1.0, 1e-6, 1),
+        (1.0, 1e-6, 50),
+        (1e-3, 1e-2, 10**6),
+        (0.5, 1e-300, 10**5),
+    ],
+)
+def test_largest_eps0_can_be_deployed_and_no_more(mechanism, eps, target, n, monkeypatch):
+    calls = counted(monkeypatch, "delta")
+    found = largest_eps0(mechanism, eps, target, n)
+    assert found.relative_width <= 1e-3
+    assert len(calls) <= 25
+    assert delta(mechanism(found.lower), eps, n).upper <= target
+    assert delta(mechanism(found.upper), eps, n).lower >= target
+
+
+def test_what_may_be_deployed_is_confirmed_by_its_epsilon():
+    found = largest_eps0(krr, 0.4, 1e-6, 10**4)
+    assert 0.4 * (1 - 2e-3) <= epsilon(krr(found.lower), 10**4, 1e-6).upper <= 0.4
+    assert epsilon(krr(found.upper), 10**4, 1e-6).lower >= 0.4
+
+
+@pytest.mark.parametrize(
+    ("eps0", "n", "eps", "target"),
+    [
+        (4.0, 1000, 1.0, 1.47266946608e-4),
+        (4.0, 10_000, 0.4, 4.15804652e-7),
+        (0.1, 10_000, 0.001, 2.73015541e-6),
+    ],
+)
+def test_largest_eps0_inverts_known_divergences(eps0, n, eps, target):
+    found = largest_eps0(krr, eps, target, n, rtol=1e-7)
+    assert found.relative_width <= 1e-7
+    assert found.lower * (1 - 1e-7) <= eps0 <= found.upper * (1 + 1e-7)
+
+
+def test_largest_eps0_is_that_of_a_scan():
+    grid = np.geomspace(1.0, 8.0, 200)
+    private = [delta(krr(eps0), 0.5, 2000).upper <= 1e-6 for eps0 in grid]
+    first_failure = private.index(False)
+    assert not any(private[first_failure:])
+    found = largest_eps0(krr, 0.5, 1e-6, 2000)
+    assert grid[first_failure - 1] <= found.upper
+    assert found.lower <= grid[first_failure]
+
+
+def test_one_report_alone_has_a_closed_form():
+    """At n = 1: (e^ε₀ − e^ε)/(e^ε₀ + k − 1) = δ."""
+    eps0 = math.log((math.exp(1.0) + 9 * 0.05) / 0.95)
+    found = largest_eps0(krr, 1.0, 0.05, 1, rtol=1e-6)
+    assert found.lower * (1 - 1e-6) <= eps0 <= found.upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 0.3, 20.0, 299.0])
+def test_local_privacy_needs_no_shuffling(eps):
+    assert largest_eps0(krr, eps, 1e-6, 10).lower >= eps * (1 - 1e-3)
+
+
+def test_no_eps0_may_be_too_large():
+    """A set of probability below δ may reveal everything; so rare is the truth of this one."""
+
+    def rarely_reports(eps0: float) -> Decomposition:
+        e = math.exp(-eps0)
+        a = np.array([1e-9, 1e-9 * e, 1.0 - 1e-9 * (1.0 + e)])
+        return Decomposition(a, a[[1, 0, 2]], np.array([0.0, 0.0, a[2]]))
+
+    assert largest_eps0(rarely_reports, 0.5, 1e-6, 100) == Enclosure(300.0, math.inf)
+
+
+def test_the_lower_bound_of_a_dataset_allows_no_smaller_eps0():
+    """No analysis may find less privacy than the blanket, nor more than the dataset pair."""
+    blanket = largest_eps0(lambda e: BLH(e).blanket(), 0.3, 1e-6, 10**4)
+    dataset = largest_eps0(lambda e: BLH(e).dataset_pair(), 0.3, 1e-6, 10**4)
+    clone = largest_eps0(standard_clone, 0.3, 1e-6, 10**4)
+    assert clone.lower < blanket.lower < dataset.upper
+
+
+def test_what_is_no_local_randomizer_is_refused():
+    with pytest.raises(ValueError, match="decompositions of eps0-LDP randomizers"):
+        largest_eps0(lambda eps0: krr(5.0), 0.5, 1e-6, 10)
+
+
+# Both.
+
+
+@pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
+def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
+    """An engine that gets no closer than 30 % of the truth."""
+    evaluate = amplification.delta
+
+    def vague(*args, rtol):
+        found = evaluate(*args)
+        wide = Enclosure(found.lower * 0.85, found.upper * 1.15)
+        raise PrecisionError("vague", wide)
+
+    monkeypatch.setattr(amplification, "delta", vague)
+    if search is calibration.fewest_users:
+        found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
+    else:
+        found, truth = search(krr, 0.4, 4.15804652e-7, 10_000), 4.0
+    assert found.lower < truth < found.upper
+    assert found.relative_width < 0.15
+
+
+@pytest.mark.parametrize(
+    ("search", "changes", "message"),
+    [
+        (largest_eps0, {"eps": 0.0}, "eps must be .* 0 < eps <= 300, got 0.0"),
+        (largest_eps0, {"eps": 301.0}, "eps must be .*got 301.0"),
+        (largest_eps0, {"delta": 1.0}, "delta must be .*got 1.0"),
+        (largest_eps0, {"n": 0}, "n must be an integer >= 1, got 0"),
+        (largest_eps0, {"n": 10**16}, "n must be an integer from 1 to 1e[+]15"),
+        (largest_eps0, {"rtol": 0.5}, "rtol must be .*got 0.5"),
+        (fewest_users, {"eps": -1.0}, "eps must be .*got -1.0"),
+        (fewest_users, {"eps": math.nan}, "eps must be .*got nan"),
+        (fewest_users, {"delta": 0.0}, "delta must be .*got 0.0"),
+    ],
+)
+def test_bad_arguments_are_refused(search, changes, message):
+    if search is largest_eps0:
+        ask = partial(largest_eps0, krr, **{"eps": 1.0, "delta": 1e-6, "n": 10, **changes})
+    else:
+        ask = partial(fewest_users, krr(1.0), **{"eps": 1.0, "delta": 1e-6, **changes})
+    with pytest.raises(ValueError, match=message):
+        ask()
+
+
+def test_a_randomizer_is_no_decomposition():
+    randomizer = KRR(k=10, eps0=1.0)
+    with pytest.raises(ValueError, match=r"decomposition must be a Decomposition.* got KRR\("):
+        fewest_users(randomizer, 0.5, 1e-6)
+    with pytest.raises(ValueError, match=r"mechanism must be a function from eps0 .* got KRR\("):
+        largest_eps0(randomizer, 0.5, 1e-6, 100)

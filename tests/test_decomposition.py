@@ -1,0 +1,229 @@
+"""What a decomposition takes for masses, and that nothing changes it afterwards."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+from test_exact import brute_force, precise_exp
+
+import shufflebounds as sb
+
+ULP = 2.0**-53
+THIRD = Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    "masses",
+    [
+        [0.25, 0.75],
+        [Fraction(1, 4), 0.75],
+        np.array([0.25, 0.75], dtype=np.float16),
+        np.array([0.25, 0.75], dtype=np.longdouble),
+        np.array([Fraction(1, 4), Decimal("0.75")], dtype=object),
+        (np.float32(0.25), 0.75),
+    ],
+)
+def test_numbers_that_are_floats_are_not_uncertain(masses):
+    decomposition = sb.Decomposition(masses, masses, masses)
+    assert decomposition.a.dtype == np.float64
+    assert decomposition.a.tolist() == [0.25, 0.75]
+    assert decomposition.rel_err == 0.0
+    assert sb.Decomposition([1], [1], [0]).rel_err == 0.0
+
+
+@pytest.mark.parametrize(
+    "masses",
+    [
+        [THIRD, 2 * THIRD],
+        np.array([THIRD, 2 * THIRD]),
+        np.array([1, 2], dtype=np.longdouble) / 3,
+        [Decimal("0.1"), Decimal("0.9")],
+        [Decimal("0.1"), 0.9],
+    ],
+)
+def test_rounding_is_charged(masses):
+    exact = [0.25, 0.75]
+    for arrays in ((masses, exact, exact), (exact, masses, exact), (exact, exact, masses)):
+        assert sb.Decomposition(*arrays).rel_err == ULP
+        assert sb.Decomposition(*arrays, rel_err=ULP).rel_err > 2.0 * ULP
+
+
+@given(st.data(), st.integers(1, 3), st.fractions(0, 2, max_denominator=50))
+@examples(60)
+def test_fractions_mean_what_they_are(data, n, eps):
+    weights = st.lists(st.integers(0, 40), min_size=3, max_size=3).filter(any)
+    a, b, c = (
+        [Fraction(x, sum(law)) for x in law] for law in (data.draw(weights) for _ in range(3))
+    )
+    exp_eps = precise_exp(eps)
+    true = max(brute_force(a, b, c, exp_eps, n), brute_force(b, a, c, exp_eps, n))
+    try:
+        found = sb.delta(sb.Decomposition(a, b, c), eps, n)
+    except sb.PrecisionError as error:
+        found = error.enclosure
+    assert Fraction(found.lower) <= true <= Fraction(found.upper)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["0.25", "0.75"],
+        [0.25, "0.75"],
+        np.array(["0.25", "0.75"]),
+        np.array(["0.25", "0.75"], dtype=object),
+        [0.25 + 0j, 0.75],
+        np.array([0.25, 0.75j], dtype=object),
+        np.ma.array([0.25, 0.75], mask=[False, True]),
+        np.ma.array([0.25, 0.75]),
+        [0.25, np.ma.masked],
+        [True, False],
+        [True, 0.0],
+        np.array([True, False]),
+        np.array([True, 0.0], dtype=object),
+        [None, 1.0],
+        [[0.25], [0.75]],
+        [[0.25], [0.5, 0.25]],
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        [Decimal("NaN"), 1.0],
+        [Decimal("sNaN"), 1.0],
+        [10**400, 1.0],
+        [Fraction(1, 10**400), 1.0],
+        [np.longdouble("1e-400"), 1.0],
+        "text",
+        None,
+        0.5,
+    ],
+)
+def test_what_is_no_array_of_masses_is_refused(wrong):
+    good = np.array([0.25, 0.75])
+    for i, name in enumerate("abc"):
+        arrays = [good, good, good]
+        arrays[i] = wrong
+        with pytest.raises(ValueError, match=f"^{name} must "):
+            sb.Decomposition(*arrays)
+
+
+@pytest.mark.parametrize("rel_err", [-5, -1e-9, 1e-3, math.nan, math.inf, "0", None, True, THIRD])
+def test_rel_err_is_checked(rel_err):
+    with pytest.raises(ValueError, match=r"^rel_err must be a "):
+        sb.Decomposition([1.0], [1.0], [1.0], rel_err=rel_err)
+    with pytest.raises(ValueError, match=r"^rel_err must be a "):
+        sb.Decomposition([THIRD, 2 * THIRD], [1.0, 0.0], [0.0, 0.0], rel_err=rel_err)
+
+
+@pytest.mark.parametrize("end", ["inner", "outer"])
+def test_ends_must_be_decompositions(end):
+    with pytest.raises(ValueError, match=rf"^{end} must be a Decomposition, .* got 'x'"):
+        sb.Decomposition([1.0], [1.0], [1.0], **{end: "x"})
+
+
+@pytest.mark.parametrize("eps", [Fraction(1, 3), Fraction(2, 3), np.longdouble(1) / 3, 2**53 + 1])
+def test_eps_that_is_no_float(eps):
+    """D at ε itself lies in the enclosure, though D at the nearest float may not."""
+    pair = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+    found = sb.delta(pair, eps, 3)
+    near = sb.delta(pair, float(eps), 3)
+    assert found.lower <= near.lower <= near.upper <= found.upper
+    if isinstance(eps, Fraction):
+        masses = [[Fraction(x) for x in y.tolist()] for y in (pair.a, pair.b, pair.c)]
+        true = brute_force(*masses, precise_exp(eps), 3)
+        assert Fraction(found.lower) <= true <= Fraction(found.upper)
+        assert found.relative_width < 1e-14
+    # Where it cannot be told from outside, it is refused.
+    with pytest.raises(ValueError, match="eps must be a number that a float holds exactly"):
+        pair.gparv(eps)
+
+
+def test_delta_that_is_no_float():
+    pair = sb.KRR(3, 1.0).blanket()
+    found = sb.epsilon(pair, 100, Fraction(1, 10**5))
+    near = sb.epsilon(pair, 100, 1e-5)
+    assert found.relative_width < 2e-4
+    assert max(found.lower, near.lower) <= min(found.upper, near.upper)
+
+
+def test_numbers_that_floats_hold_are_those_floats():
+    pair = sb.KRR(3, 1.0).blanket()
+    half = sb.delta(pair, 0.5, 100)
+    assert half == sb.delta(pair, Fraction(1, 2), 100) == sb.delta(pair, np.float32(0.5), 100)
+    assert sb.KRR(3, Fraction(1, 2)).eps0 == 0.5
+    with pytest.raises(ValueError, match="eps0 must be a number that a float holds exactly"):
+        sb.KRR(3, Fraction(1, 3))
+
+
+def test_rates_and_weights_that_are_no_floats():
+    """That of ⊥ is the complement of the rate itself, not of its float."""
+    part = sb.KRR(2, 1.0).blanket()
+
+    def absent(rate):
+        subsampled = sb.subsample(part, rate)
+        return subsampled.c[subsampled.a == subsampled.b].item()
+
+    assert absent(1 - Fraction(1, 10**25)) == pytest.approx(1e-25, rel=1e-12, abs=0.0)
+    assert absent(np.float32(0.3)) == pytest.approx(1.0 - float(np.float32(0.3)), rel=1e-14)
+    with pytest.raises(ValueError, match="rate must be"):
+        sb.subsample(part, Fraction(1, 10**400))
+
+
+def test_values_beyond_the_range_of_floats():
+    pair = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.5, 1e-100])
+    values, _ = pair.gparv(690.0)
+    assert values.tolist() == [1.0, -math.inf, 0.0]
+    with pytest.raises(ValueError, match=r"^eps must be at most 700 "):
+        pair.gparv(701.0)
+
+
+def copies(decomposition):
+    return [
+        pickle.loads(pickle.dumps(decomposition)),
+        copy.copy(decomposition),
+        copy.deepcopy(decomposition),
+    ]
+
+
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_copies_are_read_only(evaluated):
+    decomposition = sb.Laplace(1.0, cells=5).blanket()
+    if evaluated:  # what was computed of it lies in the object
+        sb.delta(decomposition, 0.1, 100)
+        assert decomposition.asymmetry == 0.0
+    for copied in copies(decomposition):
+        assert copied.rel_err == decomposition.rel_err
+        for one, two in ((copied, decomposition), (copied.inner, decomposition.inner)):
+            for name in "abc":
+                mine = getattr(one, name)
+                np.testing.assert_array_equal(mine, getattr(two, name))
+                with pytest.raises(ValueError, match="read-only"):
+                    mine[0] = 0.5
+        assert copied.outer is None
+        assert sb.delta(copied, 0.1, 100) == sb.delta(decomposition, 0.1, 100)
+
+
+def test_a_precision_error_survives_pickling():
+    error = sb.PrecisionError("too wide", sb.Enclosure(1.0, 2.0))
+    error.add_note("for n = 3")
+    for copied in copies(error):
+        assert type(copied) is sb.PrecisionError
+        assert str(copied) == "too wide"
+        assert copied.enclosure == sb.Enclosure(1.0, 2.0)
+        assert copied.__notes__ == ["for n = 3"]
+
+
+def test_threads_share_a_decomposition():
+    """Of which everything is computed on first use, by all of them at once."""
+    alone = sb.delta(sb.OUE(2.0, 5).blanket(), 0.1, 1000)
+    for _ in range(5):
+        shared = sb.OUE(2.0, 5).blanket()
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: sb.delta(shared, 0.1, 1000), range(16)))  # noqa: B023
+        assert set(found) == {alone}

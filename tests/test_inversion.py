@@ -1,0 +1,105 @@
+"""The root near ε = 0, from functions that are known and from those of the engine."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+import shufflebounds as sb
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.inversion import smallest_eps
+from shufflebounds.enclosure import Enclosure
+
+EXPONENTS = st.floats(2.0, 15.0).map(lambda x: 10.0**-x)
+
+
+class Clouded:
+    """D(ε) = e^{−rate ε}/10 in enclosures no narrower than `noise`, off its middle by `lean`."""
+
+    def __init__(self, rate, noise, lean):
+        self.rate, self.noise, self.lean, self.aims = rate, noise, lean, []
+
+    def __call__(self, eps, rtol):
+        self.aims.append(rtol)
+        width, value = max(rtol, self.noise), 0.1 * math.exp(-self.rate * eps)
+        below, above = value * (1.0 - (0.5 + self.lean) * width), value * (1.0 + 0.4 * width)
+        return Enclosure(below, above)
+
+
+@given(
+    distance=st.one_of(st.just(0.0), EXPONENTS, EXPONENTS.map(lambda x: -x)),
+    rate=st.sampled_from([0.01, 1.0, 1e6]),
+    noise=st.sampled_from([1e-13, 1e-9, 1e-6, 1e-3]),
+    lean=st.sampled_from([-0.4, 0.0, 0.4]),
+    slip=st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+)
+@examples(300)
+def test_next_to_the_value_at_zero(distance, rate, noise, lean, slip):
+    """It takes a bounded number of evaluations, however close δ is to D(0)."""
+    delta = 0.1 * (1.0 - distance)
+    root = max(0.0, -math.log1p(-distance) / rate)
+    clouded = Clouded(rate, noise, lean)
+    found = smallest_eps(clouded, delta, slip * root, -0.9 * rate, math.inf, 1e-4)
+    slack = 1e-15 / rate  # of 0.1 (1 − distance), rounded
+    assert found.lower - slack <= root <= found.upper + slack
+    assert len(clouded.aims) <= 45
+    if distance <= -3.0 * noise and distance <= -1e-8:
+        assert found == Enclosure(0.0, 0.0)
+        assert len(clouded.aims) <= 8
+    # As narrow as noise lets it be.
+    if distance > 0.0 and 30.0 * noise < 1e-4 * distance:
+        assert found.relative_width <= 1e-4
+    assert found.upper <= 1.0002 * root + 40.0 * max(noise, 1e-9) / rate
+
+
+def counted(monkeypatch):
+    calls, evaluate = [], amplification._Problem.delta
+    monkeypatch.setattr(
+        amplification._Problem,
+        "delta",
+        lambda self, eps, rtol: calls.append(eps) or evaluate(self, eps, rtol),
+    )
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "n"),
+    [
+        (sb.KRR(10, 4.0).blanket(), 1000),
+        (sb.KRR(2, 0.25).dataset_pair(), 10**8),
+        (sb.Laplace(1.0).blanket(), 10**4),
+        (sb.RAPPOR(4.0).dataset_pair(), 301),
+    ],
+)
+@pytest.mark.parametrize("excess", [0.3, 1e-3, 1e-4])
+def test_just_above_the_value_at_zero_it_is_zero_at_once(monkeypatch, decomposition, n, excess):
+    target = (1.0 + excess) * sb.delta(decomposition, 0.0, n).upper
+    calls = counted(monkeypatch)
+    assert sb.epsilon(decomposition, n, target) == sb.Enclosure(0.0, 0.0)
+    assert len(calls) <= 4
+
+
+def test_ordinary_input_whose_delta_is_just_above_the_value_at_zero():
+    assert sb.epsilon(sb.KRR(2, 0.25).dataset_pair(), 10**8, 1e-5) == sb.Enclosure(0.0, 0.0)
+
+
+@pytest.mark.parametrize("deficit", [1e-2, 1e-4, 1e-6, 1e-9, 0.0])
+def test_just_below_it_the_cost_is_bounded(monkeypatch, deficit):
+    """What comes out holds: as a function of e^ε D falls by at most 1 per unit."""
+    blanket, n = sb.KRR(10, 4.0).blanket(), 1000
+    zero = sb.delta(blanket, 0.0, n, rtol=1e-5)
+    target = (1.0 - deficit) * zero.lower
+    calls = counted(monkeypatch)
+    try:
+        found = sb.epsilon(blanket, n, target)
+    except sb.PrecisionError as error:
+        found = error.enclosure
+    assert len(calls) <= 25
+    assert found.upper >= math.log1p(deficit * zero.lower)
+    assert found.lower <= found.upper <= 1e-4 + deficit
+    if deficit >= 1e-2:
+        assert found.relative_width <= 1e-4

@@ -1,0 +1,240 @@
+"""Profiles and the discrete pairs around them, against exact divergences."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import shuffles
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import decompositions, epsilons, examples
+
+import shufflebounds as sb
+from shufflebounds.accounting.grid import grid
+from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.histograms import atoms
+from shufflebounds.divergence.losses import lattice_step
+from shufflebounds.divergence.optimistic import optimistic
+from shufflebounds.divergence.pessimistic import pessimistic
+
+
+def curve(law, eps):
+    """δ(ε) of a discrete pair, for real ε, in 60 digits."""
+    with mpmath.workdps(60):
+        losses = [mpmath.mpf(law.shift) + int(i) * mpmath.mpf(law.step) for i in law.index]
+        return mpmath.mpf(law.infinite) + mpmath.fsum(
+            -mpmath.expm1(mpmath.mpf(eps) - loss) * mpmath.mpf(float(mass))
+            for loss, mass in zip(losses, law.masses, strict=True)
+            if loss > eps
+        )
+
+
+@given(st.data(), st.integers(1, 3), st.sampled_from([0.5, 0.07, 0.011]))
+@examples(60)
+def test_pairs_lie_on_their_sides(data, n, size):
+    decomposition = data.draw(decompositions(max_components=3))
+    step = lattice_step(size)
+    nodes = grid(decomposition, n, step, 1e-6)
+    reach = nodes.reach(data.draw(st.sampled_from([1e-9, 1e-3])))
+    pair = shuffles.pair_of(decomposition, n)
+    above = pessimistic(nodes.upper(reach), step)
+    sides = nodes.sides(reach)
+    below = [optimistic(*sides, step), optimistic(*sides[::-1], step)]
+    some = st.floats(-1.2, 1.2).map(lambda x: x * reach * step)
+    points = st.integers(-2 * reach, 2 * reach).map(lambda i: 0.5 * i * step)
+    for eps in data.draw(st.lists(st.one_of(some, points), min_size=1, max_size=6)):
+        for one, law in zip((pair, shuffles.swapped(pair)), below, strict=True):
+            low, high = (
+                mpmath.mpf(end.numerator) / end.denominator for end in shuffles.divergence(one, eps)
+            )
+            assert curve(above, eps) >= low * (1 - mpmath.mpf(10) ** -14)
+            if law is not None:
+                assert curve(law, eps) <= high * (1 + mpmath.mpf(10) ** -14)
+
+
+def test_pairs_are_close():
+    """A twentieth of a standard deviation of the loss between points leaves a few per cent."""
+    blanket = sb.KRR(10, 2.0).blanket()
+    step = lattice_step(math.sqrt(2.0 * math.pi) * sb.delta(blanket, 0.0, 10**5).upper / 20.0)
+    nodes = grid(blanket, 10**5, step, 1e-5)
+    reach = nodes.reach(1e-14)
+    sides = nodes.sides(reach)
+    above, below = pessimistic(nodes.upper(reach), step), optimistic(*sides, step)
+    for eps in (-0.05, 0.0, 0.013, 0.03):
+        high, low = curve(above, eps), curve(below, eps)
+        assert 0 < high - low < 0.05 * min(high, 0.03)
+
+
+@given(st.data(), st.integers(1, 4))
+@examples(100)
+def test_enumerated_histograms(data, n):
+    decomposition = data.draw(decompositions(max_components=4))
+    eps = data.draw(epsilons(decomposition))
+    found, expected = atoms(decomposition, n), exact(decomposition, eps, n)
+    if found is None:
+        return
+    ends = found.divergence(eps)
+    assert ends.lower <= expected.upper
+    assert expected.lower <= ends.upper
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_enumerated_histograms_are_precise(n):
+    for decomposition in (sb.KRR(3, 1.0).blanket(), sb.KRR(3, 1.0).dataset_pair()):
+        for eps in (0.0, 0.2, 0.6):
+            ends, expected = atoms(decomposition, n).divergence(eps), exact(decomposition, eps, n)
+            assert ends.lower <= expected.upper
+            assert expected.lower <= ends.upper
+            assert ends.relative_width < 1e-9
+
+
+def test_many_histograms_are_not_enumerated():
+    assert atoms(sb.KRR(3, 1.0).blanket(), 301) is None
+    assert atoms(sb.BLH(1.0).blanket().joint(sb.BLH(1.0).blanket()), 100) is None
+
+
+@given(st.data(), st.integers(1, 3))
+@examples(40)
+def test_profile_at_any_epsilon(data, n):
+    decomposition = data.draw(decompositions(max_components=3))
+    found = profile(decomposition, n, density=data.draw(st.sampled_from([2.0, 20.0])))
+    pair = shuffles.pair_of(decomposition, n)
+    reach = (found.upper.size - 1) * found.step
+    some = st.one_of(st.floats(-1.2, 1.2).map(lambda x: x * reach), st.floats(-4.0, 4.0))
+    for eps in data.draw(st.lists(some, min_size=1, max_size=6)):
+        ends = [shuffles.divergence(one, eps) for one in (pair, shuffles.swapped(pair))]
+        enclosure = found.delta(eps)
+        assert enclosure.lower <= max(high for _, high in ends)
+        assert max(low for low, _ in ends) <= enclosure.upper
+
+
+@given(st.data(), st.integers(1, 3), st.floats(1e-6, 0.999))
+@examples(40)
+def test_profile_at_any_delta(data, n, delta):
+    decomposition = data.draw(decompositions(max_components=3))
+    found = profile(decomposition, n, density=10.0).epsilon(delta)
+    pair = shuffles.pair_of(decomposition, n)
+    orders = (pair, shuffles.swapped(pair))
+    if found.upper < math.inf:
+        assert all(shuffles.divergence(one, found.upper)[0] <= delta for one in orders)
+    assert any(shuffles.divergence(one, found.lower)[1] >= delta for one in orders)
+
+
+def test_profile_agrees_with_direct_answers():
+    blanket = sb.KRR(10, 2.0).blanket()
+    found = profile(blanket, 10**5, smallest=1e-10)
+    for eps in (0.0, 0.01, 0.03):
+        one, two = found.delta(eps), sb.delta(blanket, eps, 10**5)
+        assert one.lower <= two.upper
+        assert two.lower <= one.upper
+        assert one.relative_width < 0.05
+    one, two = found.epsilon(1e-6), sb.epsilon(blanket, 10**5, 1e-6)
+    assert one.lower <= two.upper
+    assert two.lower <= one.upper
+    assert one.relative_width < 5e-3
+    assert found.epsilon(0.5).upper < 0.0
+
+
+def test_profile_of_many_rounds():
+    blanket = sb.KRR(10, 2.0).blanket()
+    found = profile(blanket, 10**5, rounds=30, smallest=1e-9)
+    for eps in (0.0, 0.1, 0.15):
+        one, two = found.delta(eps), sb.delta(blanket, eps, 10**5, rounds=30)
+        assert one.lower <= two.upper
+        assert two.lower <= one.upper
+        assert one.relative_width < 0.15
+    assert found.epsilon(1e-6).relative_width < 0.01
+
+
+@given(st.data(), st.integers(1, 3))
+@examples(25)
+def test_no_test_beats_the_trade_off_curve(data, n):
+    """Against every threshold test on the likelihood ratio, randomised between two of them."""
+    decomposition = data.draw(decompositions(max_components=3))
+    found = profile(decomposition, n, density=10.0)
+    assert_trade_off(found, shuffles.pair_of(decomposition, n))
+
+
+def test_trade_off_of_two_rounds():
+    blanket = shuffles.blanket(shuffles.CROOKED, 0, 1)
+    pair = shuffles.pair_of(blanket, 3)
+    found = profile(blanket, 3, rounds=2)
+    assert_trade_off(found, shuffles.product([pair, pair]))
+
+
+def assert_trade_off(found, pair):
+    """The curves of both orders of a pair lie above ``lower``, their lower hull below ``upper``."""
+    corners = []
+    for order in (pair, shuffles.swapped(pair)):
+        # x₁⁰ is rejected where its likelihood is smallest beside the other's.
+        order = sorted(order, key=lambda x: x[0] / x[1] if x[1] else math.inf)
+        corners.append([(0.0, 1.0)])
+        alpha, beta = 0, 1
+        for p, q in order:
+            alpha, beta = alpha + p, beta - q
+            corners[-1].append((float(alpha), float(beta)))
+        corners[-1].append((1.0, 0.0))  # masses are floats that sum to about 1
+    for alpha in (0.0, 0.05, 0.3, 0.5, 0.9, 1.0):
+        ends = found.false_negatives(alpha)
+        values = [np.interp(alpha, *zip(*one, strict=True)) for one in corners]
+        assert min(values) >= ends.lower - 1e-12
+        mixed = min(
+            a[1] + (alpha - a[0]) / (b[0] - a[0]) * (b[1] - a[1])
+            for a, b in itertools.product([c for one in corners for c in one], repeat=2)
+            if a[0] <= alpha <= b[0] and a[0] < b[0]
+        )
+        assert mixed <= ends.upper + 1e-12
+
+
+def test_trade_off_is_narrow():
+    found = profile(sb.KRR(10, 2.0).blanket(), 10**4, rounds=30)
+    for alpha in (0.01, 0.1, 0.5):
+        ends = found.false_negatives(alpha)
+        assert 0.0 < ends.lower <= ends.upper < 1.0 - alpha
+        assert ends.upper - ends.lower < 0.01
+
+
+def test_advantage_is_total_variation():
+    pair = shuffles.pair_of(shuffles.blanket(shuffles.TERNARY, 0, 1), 3)
+    blanket = shuffles.blanket(shuffles.TERNARY, 0, 1)
+    one = advantage(blanket, 3)
+    assert one.lower <= float(sum(abs(p - q) for p, q in pair)) / 2.0 <= one.upper
+    two = advantage(blanket, 3, rounds=2)
+    whole = shuffles.product([pair, pair])
+    assert two.lower <= float(sum(abs(p - q) for p, q in whole)) / 2.0 <= two.upper
+
+
+def test_grids_are_remembered():
+    blanket = sb.KRR(10, 2.0).blanket()
+    one = grid(blanket, 1000, 0.01, 1e-4)
+    one.reach(1e-3)
+    again = grid(sb.KRR(10, 2.0).blanket(), 1000, 0.01, 1e-4)
+    assert again is one
+    assert grid(blanket, 1001, 0.01, 1e-4) is not one
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"rounds": 0}, "rounds must be an integer >= 1, got 0"),
+        ({"smallest": 0.0}, "delta must be a finite number"),
+        ({"density": 0.0}, "density must be a number from 1 to 1000, got 0.0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        profile(sb.KRR(10, 2.0).blanket(), **{"n": 10} | arguments)
+
+
+def test_bad_points():
+    found = profile(sb.KRR(10, 2.0).blanket(), 1000)
+    with pytest.raises(ValueError, match="eps must be a finite number"):
+        found.delta(math.nan)
+    with pytest.raises(ValueError, match="delta must be"):
+        found.epsilon(1.0)
+    with pytest.raises(ValueError, match="false_positives must be"):
+        found.false_negatives(1.5)

@@ -1,0 +1,227 @@
+"""Multi-message protocols: their reductions against enumeration of all that the users may send."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from test_variation_ratio import truth
+
+import shufflebounds as sb
+from shufflebounds.divergence.exact import exact
+from shufflebounds.protocols.balls_into_bins import BallsIntoBins
+from shufflebounds.protocols.binary_sum import BinarySum
+from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
+from shufflebounds.protocols.dump import Dump
+from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram
+
+F = Fraction
+LOSSES = [F(1), F(9, 8), F(2), F(7)]
+
+
+def flipped(bits, f):
+    """The law of a vector of bits, each flipped with chance f."""
+    return [
+        math.prod(f if x != y else 1 - f for x, y in zip(bits, sent, strict=True))
+        for sent in itertools.product((0, 1), repeat=len(bits))
+    ]
+
+
+def one_hot(x, size):
+    return [int(x == y) for y in range(size)]
+
+
+def even(members, size):
+    return [F(int(y in members), len(members)) for y in range(size)]
+
+
+def mixed(x, d, f):
+    return [1 - f if x == y else f / (d - 1) for y in range(d)]
+
+
+# Messages by input and the law of a blanket, as their inventors define them. The last entry says
+# whether knowing what others sent is no help in the worst case, so that the reduction is exact.
+CASES = {
+    "fair coin": (BinarySum(), [even([0], 2), even([1], 2)], even([0, 1], 2), True),
+    "biased coin": (
+        BinarySum(coin=0.125, blankets=2),
+        [even([0], 2), even([1], 2)],
+        [F(7, 8), F(1, 8)],
+        True,
+    ),
+    "fake users": (
+        CheuZhilyaev(0.125),
+        [flipped(one_hot(x, 3), F(1, 8)) for x in range(3)],
+        flipped([0, 0, 0], F(1, 8)),
+        False,
+    ),
+    "fake users of two values": (
+        CheuZhilyaev(0.375, blankets=2),
+        [flipped(one_hot(x, 2), F(3, 8)) for x in range(2)],
+        flipped([0, 0], F(3, 8)),
+        False,
+    ),
+    "balls": (
+        BallsIntoBins(8, 2),
+        [even([0, 1], 8), even([2, 3], 8), even([1, 2], 8), even([5, 6], 8)],
+        even(range(8), 8),
+        True,
+    ),
+    "two bins": (BallsIntoBins(2), [even([0], 2), even([1], 2)], even([0, 1], 2), True),
+    "pureDUMP": (Dump(4), [mixed(x, 4, F(0)) for x in range(4)], even(range(4), 4), True),
+    "mixDUMP": (
+        Dump(4, 0.25, blankets=2),
+        [mixed(x, 4, F(1, 4)) for x in range(4)],
+        even(range(4), 4),
+        False,
+    ),
+    "mixDUMP of two": (
+        Dump(2, 0.25),
+        [mixed(x, 2, F(1, 4)) for x in range(2)],
+        even(range(2), 2),
+        False,
+    ),
+}
+
+
+def evaluated(protocol, n, exp_eps, end):
+    """The largest D over candidates and directions."""
+    candidates, draws = protocol.reduce(n)
+    return max(
+        getattr(exact(direction, math.log(exp_eps), draws), end)
+        for candidate in (one.decomposition for one in candidates)
+        for direction in (candidate, candidate.swap())
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [1, 2])
+def test_no_dataset_exceeds_the_reduction(name, n):
+    protocol, messages, blanket, tight = CASES[name]
+    inputs = range(len(messages))
+    for exp_eps in LOSSES:
+        worst = max(
+            truth(
+                messages[x0],
+                messages[x1],
+                [messages[x] for x in others] + [blanket] * (n * protocol.blankets),
+                exp_eps,
+            )
+            for x0, x1 in itertools.permutations(inputs, 2)
+            for others in itertools.combinations_with_replacement(inputs, n - 1)
+        )
+        assert float(worst) <= evaluated(protocol, n, exp_eps, "upper") * (1.0 + 1e-13)
+        if tight or n == 1:
+            found = evaluated(protocol, n, exp_eps, "lower")
+            assert found == pytest.approx(float(worst), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(name):
+    protocol, messages, blanket, _ = CASES[name]
+    n = 3
+    for exp_eps in LOSSES:
+        worst = max(
+            truth(messages[x0], messages[x1], [blanket] * (n * protocol.blankets), exp_eps)
+            for x0, x1 in itertools.permutations(range(len(messages)), 2)
+        )
+        found = evaluated(protocol, n, exp_eps, "lower")
+        assert found == pytest.approx(float(worst), rel=1e-12)
+
+
+def test_draws_count_the_blankets_of_all_users_and_the_victims_message():
+    assert BinarySum().reduce(10).draws == 11
+    assert CheuZhilyaev(0.25, blankets=9).reduce(1000).draws == 9001
+
+
+def test_table_four_of_the_variation_ratio_paper():
+    """Where its p, β and q make a bound, and where they do not."""
+    n, eps = 200, 0.4
+
+    def largest(decomposition):
+        return sb.delta(decomposition, eps, n)
+
+    # Balcer and Cheu: valid with the larger ratio, loose.
+    loose = sb.variation_ratio(math.inf, 1.0, 8.0)
+    tight = BinarySum(coin=0.125).decomposition()
+    both = sb.variation_ratio(math.inf, 1.0, (8.0 / 7.0, 8.0))
+    assert largest(tight).upper < largest(loose).lower
+    np.testing.assert_allclose([both.a, both.b, both.c], [tight.a, tight.b, tight.c], rtol=1e-15)
+    fair, pair = BinarySum().decomposition(), sb.variation_ratio(math.inf, 1.0, 2.0)
+    np.testing.assert_array_equal([fair.a, fair.b, fair.c], [pair.a, pair.b, pair.c])
+    # Balls into bins, without its third component, which neither input uses.
+    balls, pair = BallsIntoBins(12, 3).decomposition(), sb.variation_ratio(math.inf, 1.0, 4.0)
+    np.testing.assert_array_equal([balls.a, balls.b, balls.c], [pair.a, pair.b, pair.c])
+    # mixDUMP: the published pair is exact, as all leftovers are uniform.
+    d, f = 5, 0.25
+    p, beta, q = (1 - f) * (d - 1) / f, ((1 - f) * (d - 1) - f) / (d - 1), (1 - f) * d
+    mixed, pair = Dump(d, f).decomposition(), sb.variation_ratio(p, beta, q, published=True)
+    np.testing.assert_allclose([mixed.a, mixed.b, mixed.c], [pair.a, pair.b, pair.c], rtol=1e-14)
+    # Cheu and Zhilyaev: the published pair is below the truth.
+    f = 0.25
+    p, beta, q = ((1 - f) / f) ** 2, 1 - 2 * f, (1 - f) / f
+    truth_ = largest(CheuZhilyaev(f).decomposition())
+    assert largest(sb.variation_ratio(p, beta, q, published=True)).upper < 0.999 * truth_.lower
+    assert truth_.lower <= largest(sb.variation_ratio(p, beta, q)).upper
+
+
+def test_hierarchical_histograms_over_four_values():
+    """Inputs that share their half differ on one level of two."""
+    e = F(4)
+    halves = [[(e if x // 2 == y else 1) / (2 * (e + 1)) for y in range(2)] for x in range(4)]
+    values = [[(e if x == y else 1) / (2 * (e + 3)) for y in range(4)] for x in range(4)]
+    rows = [[*half, *value] for half, value in zip(halves, values, strict=True)]
+    candidates, draws = HierarchicalHistogram(math.log(4.0), 4).reduce(2)
+    assert draws == 2
+    (found,) = (one.decomposition for one in candidates)
+    sure = [min(column) for column in zip(*rows, strict=True)]
+    for exp_eps in LOSSES:
+        eps = math.log(exp_eps)
+        apart, near = (
+            exact(sb.Decomposition(*np.array([rows[0], rows[x], sure], float)), eps, 2)
+            for x in (2, 1)
+        )
+        mine = exact(found, eps, 2)
+        assert mine.lower == pytest.approx(apart.lower, rel=1e-12)
+        assert near.lower <= mine.upper
+        worst = max(
+            truth(rows[x0], rows[x1], [rows[x2]], exp_eps)
+            for x0, x1, x2 in itertools.product(range(4), repeat=3)
+        )
+        assert float(worst) <= mine.upper
+
+
+def test_an_epsilon_of_a_protocol():
+    candidates, draws = CheuZhilyaev(0.25, blankets=9).reduce(10_000)
+    name, found = sb.worst_epsilon({"": candidates[0].decomposition}, draws, 1e-6)
+    assert name == ""
+    assert 0.0 < found.lower <= found.upper < 0.2
+
+
+MISTAKES = [
+    (lambda: BinarySum(coin=0.0), "coin must be"),
+    (lambda: BinarySum(coin=1.0), "coin must be .* got 1.0"),
+    (lambda: BinarySum(coin=math.nan), "coin must be"),
+    (lambda: BinarySum(blankets=0), "blankets must be an integer >= 1"),
+    (lambda: CheuZhilyaev(0.5), "flip must be .* < 0.5, got 0.5"),
+    (lambda: CheuZhilyaev(0.0), "flip must be"),
+    (lambda: BallsIntoBins(5, 3), "special must be an integer <= 2, got 3"),
+    (lambda: BallsIntoBins(1), "bins must be an integer >= 2"),
+    (lambda: Dump(1), "domain_size must be an integer >= 2"),
+    (lambda: Dump(4, 0.75), "flip must be 0 or .* < 0.75, got 0.75"),
+    (lambda: HierarchicalHistogram(1.0, 48), "domain_size must be a power of 2, got 48"),
+    (lambda: HierarchicalHistogram(1.0, 1), "domain_size must be an integer >= 2"),
+    (lambda: HierarchicalHistogram(0.0, 4), "eps0 must be"),
+    (lambda: HierarchicalHistogram(1.0, 4).reduce(2.5), "n must be an integer"),
+    (lambda: Dump(4).reduce(0), "n must be an integer >= 1"),
+    (lambda: Dump(4, blankets=10).reduce(10**15), "n must leave at most 1e[+]15 blanket"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), MISTAKES)
+def test_mistakes_are_told_in_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

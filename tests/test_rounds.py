@@ -1,0 +1,335 @@
+"""Composed rounds against enumeration of real shuffles, closed forms, and other accountants."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import shuffles
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import fftconvolve
+from strategies import FUZZ, decompositions, examples
+
+import shufflebounds as sb
+from shufflebounds.accounting import rounds
+from shufflebounds.accounting.composed import compose
+from shufflebounds.divergence.exact import exact
+
+LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
+TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
+
+
+def delta_of(composed, eps, rtol=0.1):
+    """The enclosure, be it as narrow as asked for or not."""
+    try:
+        return composed.delta(eps, rtol=rtol)
+    except sb.PrecisionError as shortfall:
+        return shortfall.enclosure
+
+
+def epsilon_of(composed, delta, rtol=None):
+    try:
+        return composed.epsilon(delta, rtol=rtol)
+    except sb.PrecisionError as shortfall:
+        return shortfall.enclosure
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("channel", "inputs"),
+    [(shuffles.BINARY, 2), (shuffles.TERNARY, 3), (shuffles.CROOKED, 3)],
+    ids=["2-RR", "3-RR", "crooked"],
+)
+def test_upper_end_covers_every_dataset(channel, inputs, n, times):
+    """All datasets of the others, all pairs of inputs, either order in every round."""
+    for one, other in itertools.combinations(range(inputs), 2):
+        composed = compose([(shuffles.blanket(channel, one, other), n, times)])
+        found = {eps: delta_of(composed, eps) for eps in (0.0, 0.4, 1.3)}
+        for others in itertools.combinations_with_replacement(range(inputs), n - 1):
+            pair = shuffles.shuffled(channel, one, other, others)
+            for turned in range(times + 1 if FUZZ > 1 or n < 4 else 1):
+                mixed = [pair] * (times - turned) + [shuffles.swapped(pair)] * turned
+                whole = shuffles.product(mixed)
+                for eps, enclosure in found.items():
+                    assert shuffles.divergence(whole, eps)[0] <= enclosure.upper
+
+
+@given(st.data(), st.sampled_from([shuffles.TERNARY, shuffles.CROOKED]), st.integers(1, 3))
+@examples(25)
+def test_upper_end_covers_adaptive_datasets(data, channel, n):
+    """The others' values in the second round, and the order, depend on the first histogram."""
+    some = st.lists(st.integers(0, 2), min_size=n - 1, max_size=n - 1)
+    eps = data.draw(st.floats(0.0, 1.5))
+    whole = []
+    for p, q in shuffles.shuffled(channel, 0, 1, data.draw(some)):
+        second = shuffles.shuffled(channel, 0, 1, data.draw(some))
+        second = shuffles.swapped(second) if data.draw(st.booleans()) else second
+        whole += [(p * x, q * y) for x, y in second]
+    found = delta_of(compose([(shuffles.blanket(channel, 0, 1), n, 2)]), eps)
+    assert shuffles.divergence(whole, eps)[0] <= found.upper
+
+
+@given(st.data(), st.integers(1, 3), st.integers(2, 3))
+@examples(40)
+def test_both_ends_hold_for_any_decomposition(data, n, times):
+    decomposition = data.draw(decompositions(max_components=3))
+    eps = data.draw(st.one_of(st.just(0.0), st.floats(0.0, 3.0), st.floats(0.0, 1e-3)))
+    pair = shuffles.pair_of(decomposition, n)
+    found = delta_of(compose([(decomposition, n, times)]), eps)
+    orders = [[pair] * times, [shuffles.swapped(pair)] * times]
+    ends = [shuffles.divergence(shuffles.product(order), eps) for order in orders]
+    assert found.lower <= max(high for _, high in ends)
+    assert max(low for low, _ in ends) <= found.upper
+    mixed = shuffles.product([pair, *[shuffles.swapped(pair)] * (times - 1)])
+    assert shuffles.divergence(mixed, eps)[0] <= found.upper
+
+
+@given(st.data(), st.integers(1, 3), st.floats(-8.0, -0.3).map(lambda x: 10.0**x))
+@examples(30)
+def test_epsilon_encloses_the_root(data, n, delta):
+    decomposition = data.draw(decompositions(max_components=3))
+    pair = shuffles.pair_of(decomposition, n)
+    found = epsilon_of(compose([(decomposition, n, 2)]), delta, rtol=1e-2)
+    orders = [shuffles.product([one, one]) for one in (pair, shuffles.swapped(pair))]
+    if found.upper < math.inf:
+        assert all(shuffles.divergence(one, found.upper)[0] <= delta for one in orders)
+    if 0.0 < found.lower < math.inf:
+        assert any(shuffles.divergence(one, found.lower)[1] >= delta for one in orders)
+    if found.lower == math.inf:
+        assert any(shuffles.divergence(one, 60.0)[1] >= delta for one in orders)
+
+
+@given(st.data())
+@examples(12)
+def test_different_rounds(data):
+    parts = [(data.draw(decompositions(max_components=2)), n) for n in (1, 2, 3)]
+    eps = data.draw(st.floats(0.0, 2.0))
+    pairs = [shuffles.pair_of(*part) for part in parts]
+    found = delta_of(compose([(*part, 1) for part in parts]), eps)
+    turned = [shuffles.swapped(pair) for pair in pairs]
+    ends = [shuffles.divergence(shuffles.product(order), eps) for order in (pairs, turned)]
+    assert found.lower <= max(high for _, high in ends)
+    assert max(low for low, _ in ends) <= found.upper
+    mixed = shuffles.product([pairs[0], turned[1], pairs[2]])
+    assert shuffles.divergence(mixed, eps)[0] <= found.upper
+
+
+def binary_delta(eps0, times, eps):
+    """δ(ε) of T binary randomized responses (Kairouz, Oh, Viswanath, ICML 2015)."""
+    with mpmath.workdps(60):
+        p = 1 / (1 + mpmath.exp(-mpmath.mpf(eps0)))
+        terms = []
+        for k in range(times + 1):
+            gain = 1 - mpmath.exp(mpmath.mpf(eps) - (times - 2 * k) * mpmath.mpf(eps0))
+            if gain <= 0:
+                break
+            terms.append(mpmath.binomial(times, k) * p ** (times - k) * (1 - p) ** k * gain)
+        return mpmath.fsum(terms)
+
+
+@pytest.mark.parametrize("times", [2, 3, 10, 100, 2000])
+@pytest.mark.parametrize("eps0", [0.01, 1.0, 4.0])
+def test_local_reports_in_closed_form(eps0, times):
+    """One user alone: T-fold composition of binary randomized response."""
+    composed = compose([(sb.KRR(2, eps0).blanket(), 1, times)])
+    spread = eps0 * math.sqrt(times)
+    for eps in (0.0, 0.3 * spread, min(2.0 * spread, 0.8 * eps0 * times), 0.97 * eps0 * times):
+        found, truth = delta_of(composed, eps), binary_delta(eps0, times, eps)
+        assert found.lower <= truth * (1 + mpmath.mpf(10) ** -12)
+        assert truth * (1 - mpmath.mpf(10) ** -12) <= found.upper
+        if eps < 0.9 * eps0 * times and truth > 1e-290:
+            assert found.relative_width <= 0.3
+
+
+def test_clone_of_a_lone_user_is_binary():
+    one, two = (
+        epsilon_of(compose([(d, 1, 5)]), 1e-4)
+        for d in (sb.standard_clone(1.0), sb.KRR(2, 1.0).blanket())
+    )
+    assert one.lower <= two.upper
+    assert two.lower <= one.upper
+
+
+@pytest.mark.parametrize("times", [2, 30])
+def test_plain_convolution_agrees(times):
+    """Losses of the enumerated histograms in narrow bins, convolved by FFT."""
+    decomposition = sb.KRR(3, 1.0).blanket()
+    pair = shuffles.pair_of(decomposition, 12)
+    p, q = (np.array([float(x[side]) for x in pair]) for side in (0, 1))
+    bin_width = 1e-4
+    bins = np.rint(np.log(p / q) / bin_width).astype(int)
+    start = bins.min()
+    law = np.bincount(bins - start, weights=p)
+    total = np.ones(1)
+    for _ in range(times):
+        total = fftconvolve(total, law)
+    losses = (np.arange(total.size) + times * start) * bin_width
+    for eps in (0.1, 0.5, 1.0):
+        plain = float(total @ np.maximum(0.0, -np.expm1(np.minimum(eps - losses, 0.0))))
+        found = delta_of(compose([(decomposition, 12, times)]), eps)
+        assert found.relative_width <= 0.1
+        assert found.lower <= plain * 1.001 + 1e-12
+        assert plain * 0.999 - 1e-12 <= found.upper
+
+
+@pytest.mark.parametrize("n", [50, 10**6, 10**12])
+@pytest.mark.parametrize("times", [2, 30, 10**6])
+@pytest.mark.parametrize("delta", [0.1, 1e-8, 1e-100])
+def test_width_and_order(n, times, delta):
+    blanket, pair = sb.KRR(10, 2.0).blanket(), sb.KRR(10, 2.0).dataset_pair()
+    upper, lower = (epsilon_of(compose([(d, n, times)]), delta) for d in (blanket, pair))
+    if (n, times, delta) != (50, 2, 1e-100):  # a hair's breadth from the largest loss
+        assert max(upper.relative_width, lower.relative_width) <= 1e-3
+    assert 0.0 <= lower.lower <= upper.upper <= 2.0 * times * (1.0 + 1e-9)
+    assert upper.upper >= sb.epsilon(blanket, n, delta).lower
+
+
+def test_narrower_enclosures_lie_within_wider_ones():
+    composed = compose([(sb.KRR(10, 2.0).blanket(), 10**5, 30)])
+    wide, narrow = (composed.epsilon(1e-6, rtol=rtol) for rtol in (1e-2, 1e-4))
+    assert narrow.relative_width <= 1e-4
+    assert wide.lower <= narrow.upper
+    assert narrow.lower <= wide.upper
+
+
+def test_one_round_is_one_round():
+    blanket = sb.KRR(10, 2.0).blanket()
+    assert rounds.epsilon(blanket, 10**4, 1e-6, rounds=1) == sb.epsilon(blanket, 10**4, 1e-6)
+    assert rounds.delta(blanket, 0.1, 10**4, rounds=1) == sb.delta(blanket, 0.1, 10**4)
+    composed = compose([(blanket, 10**4, 1)]).epsilon(1e-6)
+    once = sb.epsilon(blanket, 10**4, 1e-6)
+    assert composed.lower <= once.upper
+    assert once.lower <= composed.upper
+    assert composed.relative_width <= 1e-3
+
+
+def test_rounds_split_in_two_lists_are_the_same():
+    blanket = sb.KRR(10, 2.0).blanket()
+    whole = compose([(blanket, 10**4, 30)]).epsilon(1e-6)
+    split = compose([(blanket, 10**4, 10), (blanket, 10**4, 20)]).epsilon(1e-6)
+    assert split.lower <= whole.upper
+    assert whole.lower <= split.upper
+
+
+def test_rounds_of_many_sizes():
+    """A few rounds of few users dominate, however many of very many users there are beside them."""
+    few, many = (sb.KRR(10, 2.0).blanket(), 10**3, 3), (sb.KRR(10, 2.0).blanket(), 10**12, 100)
+    alone, both = compose([few]).epsilon(1e-6), compose([few, many]).epsilon(1e-6)
+    assert both.relative_width <= 1e-3
+    assert alone.lower <= both.upper <= alone.upper * 1.01
+
+
+def test_delta_and_epsilon_are_inverse():
+    composed = compose([(sb.KRR(10, 2.0).blanket(), 10**5, 30)])
+    eps = composed.epsilon(1e-7)
+    assert composed.delta(eps.upper).lower <= 1e-7
+    assert composed.delta(eps.lower).upper >= 1e-7
+
+
+def test_directions_that_differ_are_both_covered():
+    composed = compose([(LOPSIDED, 500, 20)])
+    turned = compose([(LOPSIDED.swap(), 500, 20)])
+    assert composed.epsilon(1e-6) == turned.epsilon(1e-6)
+    with pytest.raises(sb.PrecisionError, match="rounds is known only to lie"):
+        composed.epsilon(1e-6, rtol=1e-4)
+
+
+def test_outputs_that_tell_add_up():
+    composed = compose([(TELLING, 1000, 5)])
+    limit = 1.0 - 0.875**5
+    assert composed.epsilon(limit * 0.999).lower == math.inf
+    assert composed.epsilon(limit * 1.001).upper < math.inf
+    found = composed.delta(30.0)
+    assert found.lower <= limit <= found.upper
+    assert found.relative_width < 1e-6
+
+
+def test_losses_beyond_the_largest_are_impossible():
+    composed = compose([(sb.KRR(2, 1.0).blanket(), 3, 4)])
+    assert composed.delta(4.001) == sb.Enclosure(0.0, 0.0)
+    assert epsilon_of(composed, 1e-300).upper <= 4.0 * (1.0 + 1e-12)
+
+
+def test_same_inputs_tell_nothing():
+    same = sb.Decomposition([0.5, 0.5], [0.5, 0.5], [0.25, 0.25])
+    assert compose([(same, 10, 100)]).epsilon(1e-9) == sb.Enclosure(0.0, 0.0)
+
+
+@pytest.mark.parametrize("mechanism", [sb.Laplace(1.0), sb.RAPPOR(2.0), sb.BLH(2.0)], ids=str)
+def test_mechanisms(mechanism):
+    upper = rounds.epsilon(mechanism.blanket(), 10**5, 1e-6, rounds=30)
+    lower = rounds.epsilon(mechanism.dataset_pair(), 10**5, 1e-6, rounds=30)
+    assert max(upper.relative_width, lower.relative_width) < 2e-3
+    assert 0.0 < lower.lower <= upper.upper
+
+
+@pytest.mark.parametrize("eps", [0.5, 1.5])
+def test_exact_profile_of_a_single_round_is_dominated(eps):
+    """Composing anything with a round that tells nothing leaves the round as it is."""
+    decomposition = shuffles.blanket(shuffles.CROOKED, 0, 1)
+    same = sb.Decomposition([1.0], [1.0], [1.0])
+    found = delta_of(compose([(decomposition, 3, 1), (same, 3, 1)]), eps)
+    ends = [exact(d, eps, 3) for d in (decomposition, decomposition.swap())]
+    assert found.lower <= max(end.upper for end in ends)
+    assert max(end.lower for end in ends) <= found.upper
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], r"rounds must be one or more triples \(decomposition, n, times\), got \[\]"),
+        ([(LOPSIDED, 5)], "rounds must be one or more triples"),
+        (3, "rounds must be one or more triples"),
+        ([(3, 5, 1)], "must be a Decomposition"),
+        ([(LOPSIDED, 0, 1)], "n must be an integer >= 1, got 0"),
+        ([(LOPSIDED, 5, 0)], "rounds must be an integer >= 1, got 0"),
+        ([(LOPSIDED, 5, 1.5)], "rounds must be an integer >= 1, got 1.5"),
+        ([(LOPSIDED, 5, True)], "rounds must be an integer >= 1, got True"),
+        ([(LOPSIDED, 5, 10**6 + 1)], "rounds must be an integer <= 1000000, got 1000001"),
+    ],
+)
+def test_bad_rounds(parts, message):
+    with pytest.raises(ValueError, match=message):
+        compose(parts)
+
+
+def test_rounds_of_the_public_functions():
+    blanket = sb.KRR(10, 2.0).blanket()
+    composed = compose([(blanket, 10**4, 30)])
+    assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == composed.epsilon(1e-6)
+    assert sb.delta(blanket, 0.5, 10**4, rounds=30) == composed.delta(0.5)
+    for wrong in (0, 2.0, True, None):
+        with pytest.raises(ValueError, match="rounds must be an integer >= 1"):
+            sb.epsilon(blanket, 10**4, 1e-6, rounds=wrong)
+    with pytest.raises(ValueError, match="engine must be saddle for more rounds than one"):
+        sb.delta(blanket, 0.5, 10**4, rounds=3, engine="fft")
+
+
+def test_bad_targets():
+    composed = compose([(LOPSIDED, 5, 2)])
+    with pytest.raises(ValueError, match="delta must be a finite number with"):
+        composed.epsilon(0.0)
+    with pytest.raises(ValueError, match="eps must be a finite number with eps >= 0"):
+        composed.delta(-1.0)
+    with pytest.raises(ValueError, match="rtol must be"):
+        composed.delta(1.0, rtol=0.5)
+
+
+def test_another_accountant_agrees():
+    """dp_accounting's connect-the-dots composition of the same enumerated pair."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    decomposition, times = sb.KRR(3, 1.0).blanket(), 10
+    grid = np.arange(-1.2, 1.2, 1e-3)
+    pair = shuffles.pair_of(decomposition, 8)
+    deltas = [float(shuffles.divergence(pair, float(eps))[1]) for eps in grid]
+    pmf = pytest.importorskip("dp_accounting.pld.pld_pmf")
+    one = pmf.create_pmf_pessimistic_connect_dots(1e-3, np.rint(grid / 1e-3).astype(int), deltas)
+    other = pld.PrivacyLossDistribution(one).self_compose(times)
+    found = compose([(decomposition, 8, times)])
+    for eps in (0.5, 1.0, 2.0):
+        ours, theirs = delta_of(found, eps, 0.02), other.get_delta_for_epsilon(eps)
+        assert ours.lower <= theirs * (1.0 + 1e-6) + 1e-12
+        assert theirs <= ours.upper * 1.02 + 1e-12

@@ -1,0 +1,238 @@
+"""The sweep against enumeration in rationals, 50-digit sums and the smooth engine."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import decompositions, epsilons, examples
+
+import shufflebounds as sb
+from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
+from shufflebounds.divergence import nodes as nodes_module
+from shufflebounds.divergence import sweep as sweep_module
+from shufflebounds.divergence.atoms import moments, recentred, tilts
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.law import law
+from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.sweep import sweep
+
+
+def overlap(one, two):
+    """Whether two enclosures can hold the same value."""
+    return one.lower <= two.upper and two.lower <= one.upper
+
+
+@given(st.data(), st.integers(1, 6), st.sampled_from([0.1, 1e-2, 1e-4]))
+@examples(150)
+def test_few_users_against_enumeration(data, n, rtol):
+    decomposition = data.draw(decompositions())
+    eps = data.draw(epsilons(decomposition))
+    assert overlap(sweep(decomposition, eps, n, rtol), exact(decomposition, eps, n))
+
+
+@given(st.data(), st.integers(2, 3))
+@examples(40)
+def test_masses_over_hundreds_of_decades(data, n):
+    decomposition = data.draw(decompositions(max_components=3, decades=280.0))
+    eps = data.draw(epsilons(decomposition))
+    assert overlap(sweep(decomposition, eps, n, 0.01), exact(decomposition, eps, n))
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([2.0**-53, 1e-13, 1e-9, 1e-5]),
+    st.sampled_from([1.0, 1.0 - 1e-13, 0.5, 1e-4]),
+    st.floats(0.0, 1.0),
+)
+@examples(100)
+def test_every_decomposition_within_the_uncertainty_is_covered(seed, rel_err, sure, share):
+    """The floats themselves are one of those that `rel_err` allows; some sum to 1 but for it."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 5))
+    n = int(rng.integers(2, {1: 40, 2: 40, 3: 14, 4: 8}[size]))
+    a, b, c = (10.0 ** -rng.uniform(0.0, rng.choice([1.0, 6.0, 14.0]), size) for _ in "abc")
+    a, b, c = a / a.sum(), b / b.sum(), sure * c / c.sum()
+    while math.fsum([-1.0, *c]) > 0.0:
+        c = np.nextafter(c, 0.0)
+    eps = share * max(0.0, float(np.log(a / b).max()))
+    found = sweep(Decomposition(a, b, c, rel_err=rel_err), eps, n, 1e-4)
+    assert overlap(found, exact(Decomposition(a, b, c), eps, n))
+
+
+def binomial_divergence(a, b, c, eps, n, most):
+    """D(ε) to 50 digits where at most `most` users each draw the first or second component.
+
+    The last one has what they leave of c, up to a rounding of its float.
+    """
+    with mp.workdps(50):
+        a, b, c = ([mp.mpf(float(x)) for x in values] for values in (a, b, c))
+        c[2] = 1 - c[0] - c[1]
+        values = [(x - mp.exp(mp.mpf(eps)) * y) / z for x, y, z in zip(a, b, c, strict=True)]
+        total, first = mp.mpf(0), mp.mpf(1)
+        for i in range(min(most, n) + 1):
+            second = first
+            for k in range(min(most, n - i) + 1):
+                s = i * values[0] + k * values[1] + (n - i - k) * values[2]
+                if s > 0:
+                    total += second * c[2] ** (n - i - k) * s
+                second *= mp.mpf(n - i - k) / (k + 1) * c[1]
+            first *= mp.mpf(n - i) / (i + 1) * c[0]
+        return total / n
+
+
+@pytest.mark.parametrize("n", [100, 10_000, 10**6])
+@pytest.mark.parametrize("mean", [1e-6, 1e-2, 1.0, 4.0])
+@pytest.mark.parametrize("jump", [1.0, 1e3, 1e7])
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4])
+def test_rare_huge_values_against_direct_sums(n, mean, jump, rtol):
+    """Two rare atoms, one of them huge, over a common one slightly below 0; residual 0."""
+    rare = np.array([mean / n / max(1.0, 0.01 * jump), mean / n])
+    c = np.append(rare, 1.0 - rare.sum())
+    scale = 0.3 / max(float(rare @ [jump, 1.0]), 1e-3)
+    a = np.append(rare * np.array([jump, 1.0]) * min(scale, 1e5), 0.0)
+    a /= max(1.0, 2.0 * a.sum())
+    a[2] = 1.0 - a.sum()
+    b = np.append(rare * 1e-3, 0.0)
+    b[2] = 1.0 - b.sum()
+    eps = max(0.0, math.log(a[2] / b[2])) + 1e-4
+    found = sweep(Decomposition(a, b, c, rel_err=2.0**-51), eps, n, rtol)
+    truth = binomial_divergence(a, b, c, eps, n, 60)
+    slack = mp.mpf("1e-12")
+    assert found.lower <= truth * (1 + slack)
+    assert found.upper >= truth * (1 - slack)
+    assert truth < 1e-200 or found.relative_width <= rtol
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "eps", "n"),
+    [
+        (KRR(k=10, eps0=4.0).blanket(), 0.5, 10_000),
+        (KRR(k=10, eps0=4.0).dataset_pair(), 0.5, 10_000),
+        (RAPPOR(eps0=2.0).blanket(), 0.2, 10_000),
+        (Joint([KRR(k=10, eps0=1.0)] * 3).blanket(), 0.5, 10_000),
+        (subsample(KRR(k=4, eps0=1.0).blanket(), 0.01), 2e-4, 10**6),
+        (KRR(k=10, eps0=4.0).blanket(), 2.9, 10_000),
+    ],
+)
+def test_both_engines_agree(decomposition, eps, n):
+    found = sweep(decomposition, eps, n, 1e-4)
+    assert overlap(found, saddle(decomposition, eps, n, 1e-5))
+    assert found.relative_width <= 1e-4
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.floats(2.0, 12.0).map(lambda x: int(10.0**x)),
+    st.floats(0.0, 0.99),
+    st.sampled_from([0.1, 1e-2, 1e-3]),
+)
+@examples(60)
+def test_nasty_laws_of_many_users_agree_with_the_smooth_engine(seed, n, share, rtol):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 12))
+    c = 10.0 ** -rng.uniform(0.0, rng.choice([2.0, 8.0, 20.0]), size)
+    c /= c.sum()
+    a, b = (c * np.exp(rng.choice([0.01, 1.0, 6.0]) * rng.random(size)) for _ in "ab")
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), rng.choice([0.3, 1.0 - 1e-9]) * c)
+    eps = share * max(0.0, float(np.log(decomposition.a / decomposition.b).max()))
+    found, other = sweep(decomposition, eps, n, rtol), saddle(decomposition, eps, n, rtol)
+    assert overlap(found, other)
+    assert found.upper <= exact(decomposition, eps, 1).upper * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("many", [16])
+def test_united_and_spread_nodes_bound_from_both_sides(monkeypatch, many):
+    """With nodes united all the time the enclosure is wider, and still holds."""
+    decomposition = Joint([KRR(k=10, eps0=1.0)] * 2).blanket()
+    for eps, n in ((0.3, 400), (1.0, 400)):
+        narrow = sweep(decomposition, eps, n, 1e-4)
+        with monkeypatch.context() as patch:
+            patch.setattr(sweep_module, "_MANY_NODES", many)
+            patch.setattr(sweep_module, "_CELLS", many // 4)
+            patch.setattr(sweep_module, "_TAME", 0.0)
+            coarse = sweep(decomposition, eps, n, 1e-4)
+        assert overlap(narrow, coarse)
+        assert coarse.upper > 0.0
+
+
+def test_few_cells_bound_from_both_sides(monkeypatch):
+    decomposition = Joint([RAPPOR(eps0=2.0)] * 6).blanket()
+    narrow = sweep(decomposition, 3.0, 10_000, 1e-4)
+    monkeypatch.setattr(sweep_module, "_MOST_ATOMS", 20)
+    monkeypatch.setattr(sweep_module, "_FINEST_CELLS", 40)
+    coarse = sweep(decomposition, 3.0, 10_000, 1e-4)
+    assert overlap(narrow, coarse)
+    assert coarse.relative_width > narrow.relative_width
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 10**6))
+@examples(30)
+def test_moments_of_every_tail_against_fifty_digits(seed, n):
+    """log E e^{θH} of law j, its mean and R_j stay within what is claimed of them."""
+    rng = np.random.default_rng(seed)
+    c = 10.0 ** -rng.uniform(0.0, 9.0, 4)
+    c *= rng.choice([0.5, 1.0 - 1e-12]) / c.sum()
+    a, b = (c * np.exp(3.0 * rng.random(4)) for _ in "ab")
+    g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
+    if not g.values.max() > 0.0:
+        return
+    atoms = recentred(g)
+    if not atoms.values.max() > 0.0:
+        return
+    table = moments(atoms, tilts(atoms, n))
+    with mp.workdps(50):
+        h = [mp.mpf(x) for x in atoms.values.tolist()]
+        p = [mp.mpf(x) for x in atoms.masses.tolist()]
+        for j in range(len(h) + 1):
+            rest = 1 - mp.fsum(p[:j])
+            centre = mp.fsum(q * x for q, x in zip(p[j:], h[j:], strict=True)) / rest
+            assert abs(atoms.left[j] - rest) <= rest * atoms.left_err[j]
+            assert abs(atoms.mean[j] - centre) <= atoms.mean_err[j]
+            for t in range(0, table.theta.size, 5):
+                for side, sign in enumerate((1, -1)):
+                    z = sign * mp.mpf(float(table.theta[t]))
+                    pairs = zip(p[j:], h[j:], strict=True)
+                    k = mp.log1p(mp.fsum(q * mp.expm1(z * x) for q, x in pairs) / rest)
+                    assert k <= table.upper[side, j, t]
+                    assert side == 1 or k >= table.lower[j, t]
+
+
+def test_weights_of_children_and_tail_make_up_one():
+    """Children by draws of one atom have binomial weights, here against exact arithmetic."""
+    g = law(Decomposition([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.01, 0.8, 0.1]), 0.3)
+    atoms = recentred(g)
+    table = moments(atoms, tilts(atoms, 500))
+    start = nodes_module.root(atoms, 500)
+    parted = nodes_module.split(start, atoms, table, 0, -60.0)
+    with mp.workdps(50):
+        q = mp.mpf(float(atoms.masses[0]))
+        for i, left in enumerate(parted.children.draws):
+            k = 500 - int(left)
+            truth = mp.log(mp.binomial(500, k) * q**k * (1 - q) ** (500 - k))
+            found, err = parted.children.log_weight[i], parted.children.weight_err[i]
+            assert abs(truth - found) <= err
+
+
+@pytest.mark.parametrize("n", [10**5, 2 * 10**6])
+def test_eight_attributes_sent_together(n):
+    blanket = Joint([KRR(256, 2.0)] * 8).blanket()
+    found = sb.epsilon(blanket, n=n, delta=1e-8)
+    assert found.relative_width <= 1e-4
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "n", "delta"),
+    [
+        (subsample(KRR(10, 4.0).blanket(), 1e-6), 51, 1e-12),
+        (subsample(RAPPOR(4.0).blanket(), 1e-5), 1025, 1e-12),
+        (subsample(HadamardResponse(8.0).blanket(), 1e-5), 295, 1e-12),
+        (Joint([KRR(256, 8.0)] * 4).blanket(), 10_000, 1e-8),
+        (Joint([RAPPOR(6.0)] * 8).blanket(), 10**9, 1e-8),
+        (Joint([KRR(10, 1.0)] * 16).blanket(), 10**5, 1e-8),
+    ],
+)
+def test_what_used_to_fail_has_answers(decomposition, n, delta):
+    assert sb.epsilon(decomposition, n=n, delta=delta).relative_width <= 1e-4

@@ -1,0 +1,32 @@
+rule claims:
+    """Say of each claim of a paper whether the curves show it."""
+    input:
+        sources=claim_sources,
+        curves=claimed(CURVE),
+        # Run times belong to what is measured.
+        benchmarks=claimed(CURVE_BENCHMARK),
+    output:
+        csv=report(
+            f"{CLAIMS}.csv",
+            caption="../report/table.rst",
+            category=paper_title,
+            subcategory="Claims",
+            labels={"table": CLAIMS_TITLE, "format": DATA},
+        ),
+        page=f"{CLAIMS}.md",
+    log:
+        "results/{paper}/logs/claims.log",
+    benchmark:
+        "results/{paper}/benchmarks/claims.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        digest=lambda wildcards: PLAN.papers[wildcards.paper].claims_digest,
+    message:
+        "claims ({wildcards.paper})"
+    script:
+        "../scripts/claims.py"

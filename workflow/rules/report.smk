@@ -1,0 +1,47 @@
+"""How the report calls and sorts what it shows."""
+
+# Snakemake takes the name itself, at the beginning of a line, for the directive.
+in_report = report
+
+# Of several, the report shows first what comes first by alphabet.
+FORMATS = {"png": "PNG", "pdf": "print (PDF)", "svg": "web (SVG)"}
+PAGE = "Page"
+DATA = "data (CSV)"
+CLAIMS_TITLE = "The paper's claims, measured"
+
+
+def paper_title(wildcards):
+    return PLAN.papers[wildcards.paper].title
+
+
+def figure_files():
+    """The files of a figure, as results of the report."""
+    return [
+        in_report(
+            f"{FIGURE}.{kind}",
+            caption="../report/figure.rst",
+            category=paper_title,
+            subcategory="Figures",
+            labels=functools.partial(figure_labels, kind=FORMATS[kind]),
+        )
+        for kind in PLAN.formats
+    ]
+
+
+def figure_labels(wildcards, kind):
+    return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure], "format": kind}
+
+
+def table_labels(wildcards):
+    return {"table": table(wildcards).kind.title, "format": DATA}
+
+
+def page_labels(wildcards):
+    name = wildcards.page.removeprefix("tables/")
+    tables = PLAN.papers[wildcards.paper].tables
+    title = tables[name].kind.title if name in tables else CLAIMS_TITLE
+    return {"table": title, "format": PAGE}
+
+
+def page_group(wildcards):
+    return "Claims" if wildcards.page == "claims" else "Tables"

@@ -1,0 +1,15 @@
+"""Draw one figure from a table."""
+
+import job
+
+with job.running(snakemake) as given:
+    import stale
+    from shufflebounds.experiments.configuration import loading
+    from shufflebounds.papers import table_files, table_stamp
+    from shufflebounds.plotting import theme
+
+    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    table = paper.tables[paper.drawn_tables[given.wildcards.figure]]
+    stale.require(lambda path: table_stamp.verify(path, table.digest), given.input.csv)
+    frame, title = table_files.read(given.input.csv), paper.titles[given.wildcards.figure]
+    theme.write(lambda: table.kind.draw(frame, title), given.output)
