@@ -37,24 +37,23 @@ def read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
 
 
 def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
-    refusal = f"{name} must be an array of numbers, got {values!r}"
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must be an array without a mask, got {values!r}")
     # In a list beside floats they would pass for floats.
     if isinstance(values, list | tuple) and any(
         isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
     ):
-        raise ValueError(refusal)
+        raise _refusal(name, values)
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "fiuO" or (
             given.dtype.kind == "O" and not all(map(_is_number, given.flat))
         ):
-            raise ValueError(refusal)
+            raise _refusal(name, values)
         with np.errstate(over="ignore", under="ignore"):
             array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(refusal) from None
+        raise _refusal(name, values) from None
     different = array != given
     lost = different & (array == 0.0)
     if lost.any():
@@ -64,3 +63,8 @@ def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _refusal(name: str, values: object) -> ValueError:
+    """Made only when it is raised: writing an array out takes longer than reading it."""
+    return ValueError(f"{name} must be an array of numbers, got {values!r}")
