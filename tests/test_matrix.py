@@ -96,7 +96,7 @@ def test_no_one_of_several_blankets_is_the_blanket():
         [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
     )
     assert len(randomizer.blankets()) > 1
-    with pytest.raises(ValueError, match=r"^P must have the same blanket .* got .* more$"):
+    with pytest.raises(ValueError, match=r"^P must have the same blanket .* got .* more: ask"):
         randomizer.blanket()
 
 
@@ -196,3 +196,11 @@ def test_the_matrix_is_a_copy_that_nobody_changes():
     assert randomizer.matrix()[0, 0] == 0.75
     with pytest.raises(ValueError, match="read-only"):
         randomizer.P[0, 0] = 1.0
+
+
+def test_candidates_must_be_named():
+    channel = sb.MatrixRandomizer([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]])
+    with pytest.raises(ValueError, match=r"^candidates must be decompositions by name"):
+        sb.worst_epsilon(channel, 1000, 1e-6)
+    with pytest.raises(ValueError, match=r"ask worst_epsilon of blankets\(\) instead$"):
+        channel.blanket()

@@ -80,6 +80,10 @@ def _variance(decomposition: Decomposition, eps: float) -> float:
 
 
 def _names(candidates: Mapping[str, Decomposition]) -> list[str]:
+    if not isinstance(candidates, Mapping):
+        raise ValueError(
+            f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"
+        )
     if not candidates:
         raise ValueError("candidates must hold at least one decomposition, got none")
     return list(candidates)

@@ -64,8 +64,8 @@ class MatrixRandomizer(Randomizer):
         (name, first), *more = self.blankets().items()
         if more:
             raise ValueError(
-                f"P must have the same blanket for all pairs of inputs to have a single one, got "
-                f"{name} and {len(more)} more"
+                "P must have the same blanket for all pairs of inputs to have a single one, got "
+                f"{name} and {len(more)} more: ask worst_epsilon of blankets() instead"
             )
         return first
 
