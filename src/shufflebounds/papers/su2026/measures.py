@@ -134,7 +134,8 @@ def _enclosures(curves: pd.DataFrame, bound: str, *also: str) -> pd.DataFrame:
     bounds the best is wanted.
     """
     rows = curves[curves["bound"] == bound].groupby([*GRID, *also])
-    ends = rows[["epsilon_lower", "epsilon_upper"]].max()
+    # Of rows one of which is empty the largest is not known.
+    ends = rows[["epsilon_lower", "epsilon_upper"]].max(skipna=False)
     return ends.set_axis(["low", "high"], axis="columns")
 
 
@@ -150,7 +151,9 @@ def _extreme(tables: list[pd.DataFrame], which: str) -> pd.DataFrame:
         end: pd.concat([table[end] for table in tables], axis="columns", join="inner")
         for end in ("low", "high")
     }
-    return pd.DataFrame({end: columns.agg(which, axis="columns") for end, columns in ends.items()})
+    return pd.DataFrame(
+        {end: columns.agg(which, axis="columns", skipna=False) for end, columns in ends.items()}
+    )
 
 
 def _ratio(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
