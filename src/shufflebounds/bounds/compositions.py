@@ -21,25 +21,23 @@ def of_rounds(
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
     _require_saddle(numerics)
-    # One row for each choice of a candidate for every part.
-    choices = list(product(*(pairs_of(part.protocol) for part in asked.parts)))
-    if kind is not Kind.LOWER and len(choices) > 1:
-        # The worst pair may be another in each round, which no maximum over pairs covers.
-        raise ValueError(
-            "rounds must be 1 where several pairs of inputs may be the worst, "
-            f"of which there are {len(choices)}"
-        )
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
-    def answer(chosen: Sequence[Candidate]) -> Answer:
+    def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
         composed = compose(
-            (pair.decomposition, part.protocol.draws(part.n), part.times)
-            for pair, part in zip(chosen, asked.parts, strict=True)
+            ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
+            for pairs, part in zip(chosen, asked.parts, strict=True)
         )
         # To the width that composition promises by itself.
         found = attempt(lambda: function(composed, asked.at))
-        return replace(found, differing=chosen[0].differing, others=chosen[0].others)
+        named = chosen[0][0] if len(chosen[0]) == 1 else Candidate(chosen[0][0].decomposition)
+        return replace(found, differing=named.differing, others=named.others)
 
+    several = [pairs_of(part.protocol) for part in asked.parts]
+    if kind is not Kind.LOWER:
+        # Another pair may be the worst in every round, which no maximum over pairs covers.
+        return answer(several)
+    choices = product(*([[pair] for pair in pairs] for pairs in several))
     return largest(answer(chosen) for chosen in choices)
 
 
