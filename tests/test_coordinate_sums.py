@@ -8,7 +8,11 @@ import pytest
 import shuffles
 
 import shufflebounds as sb
-from shufflebounds.protocols.coordinate_sums import CoordinateSums
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.coordinate_sums import CoordinateSums, coordinate_sums
+from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.setting import Setting
 
 MECHANISMS = [sb.RAPPOR(1.5), sb.OUE(1.5), sb.RAPPOR(4.0), sb.OUE(3.0)]
 
@@ -98,9 +102,24 @@ def test_sums_tell_less_than_vectors(randomizer):
 
 def test_days_add_up():
     protocol = CoordinateSums(sb.OUE(4.0))
-    assert [one.times for one in protocol.upper_rounds(100, 30).rounds] == [60]
+    assert [one.times for one in protocol.upper_rounds(100, 30).rounds] == [30, 30]
     for one in protocol.lower_rounds(100, 30).values():
         assert [part.times for part in one.rounds] == [30, 30]
+
+
+@pytest.mark.parametrize("bits", ["rappor", "oue"])
+def test_curves_know_them(bits):
+    """The bounds of curves compose the same shuffles, and find the better dataset."""
+    protocol = coordinate_sums(bits, 3.0)
+    setting = Setting(n=1000, eps0=3.0, delta=1e-6, rounds=2)
+    upper, lower = (
+        BOUNDS[name].prepare(protocol, "epsilon", Numerics())([setting])[0].enclosure
+        for name in ("upper", "lower")
+    )
+    assert upper == protocol.upper_rounds(1000, 2).epsilon(1e-6)
+    ends = [one.epsilon(1e-6) for one in protocol.lower_rounds(1000, 2).values()]
+    assert lower.lower == max(one.lower for one in ends)
+    assert set(PROTOCOLS["coordinate_sums"].needs) == {"eps0"}
 
 
 def test_two_values_leave_no_third():
@@ -112,14 +131,15 @@ def test_two_values_leave_no_third():
     ("call", "message"),
     [
         (lambda: CoordinateSums(sb.KRR(10, 1.0)), "randomizer must make bit vectors, such as"),
+        (lambda: coordinate_sums("blh", 1.0), "bits must be one of oue, rappor, got 'blh'"),
         (lambda: CoordinateSums(sb.OUE(1.0)).upper_rounds(0), "n must be an integer >= 1, got 0"),
         (
             lambda: CoordinateSums(sb.OUE(1.0)).upper_rounds(10, 0),
-            "times must be an integer >= 1, got 0",
+            "rounds must be an integer >= 1, got 0",
         ),
         (
             lambda: CoordinateSums(sb.OUE(1.0)).lower_rounds(10, 10**6),
-            "times must be an integer <= 500000, got 1000000",
+            "rounds, all added up, must be an integer <= 1000000, got 2000000",
         ),
     ],
 )

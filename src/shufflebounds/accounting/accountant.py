@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 from shufflebounds import validation
@@ -23,19 +23,24 @@ class ShuffleAccountant:
     """
 
     def __init__(self) -> None:
-        self._rounds: dict[tuple, tuple[Decomposition, int, int]] = {}
+        self._rounds: dict[tuple, tuple[tuple[Decomposition, ...], int, int]] = {}
 
-    def compose(self, decomposition: Decomposition, n: int, count: int = 1) -> Self:
+    def compose(
+        self, decomposition: Decomposition | Iterable[Decomposition], n: int, count: int = 1
+    ) -> Self:
         """Add `count` rounds of n users, 1 to 10¹⁵, and return the accountant.
 
-        At most 10⁶ rounds fit. Raises ValueError for arguments outside these ranges, and leaves the
-        ledger as it was.
+        Several decompositions are those of pairs any of which may be the worst. At most 10⁶ rounds
+        fit. Raises ValueError for arguments outside these ranges, and leaves the ledger as it was.
         """
-        decomposition, n = require("decomposition", decomposition), validation.users(n)
+        some = tuple(decomposition) if isinstance(decomposition, Iterable) else (decomposition,)
+        for one in some:
+            require("decomposition", one)
+        n = validation.users(n)
         count = validation.whole("count", count, minimum=1, maximum=validation.MAX_ROUNDS)
-        key = (*content(decomposition), n)
+        key = (*map(content, some), n)
         before = self._rounds[key][2] if key in self._rounds else 0
-        rounds = {**self._rounds, key: (decomposition, n, before + count)}
+        rounds = {**self._rounds, key: (some, n, before + count)}
         compose(rounds.values())
         self._rounds = rounds
         return self

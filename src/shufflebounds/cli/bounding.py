@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.base import Answer, Bound, attempt
+from shufflebounds.bounds.base import Answer, Bound, Kind, attempt
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row
 from shufflebounds.cli.report import Report
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
+from shufflebounds.setting import Setting
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
@@ -34,7 +35,11 @@ def rows(
 
 
 def of_candidates(
-    bound: Bound, report: Report, eps0: float, evaluate: Callable[[Decomposition], Enclosure]
+    bound: Bound,
+    report: Report,
+    eps0: float,
+    rounds: int | None,
+    evaluate: Callable[[Decomposition], Enclosure],
 ) -> list[Answer]:
     """What `evaluate` says of every pair that the bound compares."""
     return [
@@ -43,15 +48,29 @@ def of_candidates(
             differing=pair.differing,
             others=pair.others,
         )
-        for pair in pairs(bound, report, eps0)
+        for pair in pairs(bound, report, eps0, rounds)
     ]
 
 
-def pairs(bound: Bound, report: Report, eps0: float) -> tuple[Candidate, ...]:
-    """The pairs that a bound compares, at ε₀ of all that a user sends."""
+def pairs(bound: Bound, report: Report, eps0: float, rounds: int | None) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares, at ε₀ of all that a user sends.
+
+    ValueError for several rounds (None: any number) in each of which another pair may be the worst,
+    which no maximum over pairs covers.
+    """
     assert bound.candidates is not None
-    protocol = report.protocol(eps0) if bound.knows_mechanism else report.reports.generic(eps0)
-    return bound.candidates(protocol)
+    protocol = (
+        report.protocol(eps0)
+        if bound.knows_mechanism
+        else report.reports.generic(Setting(eps0=eps0))
+    )
+    found = bound.candidates(protocol)
+    if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
+        raise ValueError(
+            "rounds must be 1 here where any of several pairs of inputs may be the worst: "
+            "sb.compose takes them all"
+        )
+    return found
 
 
 def facts(report: Report) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _answers(
         return _evaluated(report, quantity, setting, numerics)
     eps0 = setting.require("eps0")
     return {
-        key: largest(of_candidates(BOUNDS[name], report, eps0, composed))
+        key: largest(of_candidates(BOUNDS[name], report, eps0, rounds, composed))
         for key, name in ANSWERED.items()
     }
 

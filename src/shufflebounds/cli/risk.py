@@ -107,7 +107,7 @@ def risk(
     if plot is not None:
         require_plotting()
     rates = tuple(validation.probability("false_positives", rate) for rate in rates)
-    compared = {key: pairs(BOUNDS[name], report, eps0) for key, name in ANSWERED.items()}
+    compared = {key: pairs(BOUNDS[name], report, eps0, rounds) for key, name in ANSWERED.items()}
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
     compared["lower_bound"] = tuple(alike) or compared["lower_bound"]
     risks = {

@@ -97,7 +97,10 @@ def users(
     promised = _USERS_RTOL if rounds == 1 else _ROUNDS_RTOL
     answers = {
         key: _held_to(
-            promised, largest(of_candidates(BOUNDS[name], report, eps0, fewest)), rounds, name
+            promised,
+            largest(of_candidates(BOUNDS[name], report, eps0, rounds, fewest)),
+            rounds,
+            name,
         )
         for key, name in ANSWERED.items()
     }
@@ -135,7 +138,7 @@ def rounds(report: Report, eps0: float, n: int, eps: float, delta: float, as_jso
     most = partial(most_rounds, eps=eps, delta=delta, n=n)
     answers = {
         key: _held_to(
-            _ROUNDS_RTOL, smallest(of_candidates(BOUNDS[name], report, eps0, most)), 2, name
+            _ROUNDS_RTOL, smallest(of_candidates(BOUNDS[name], report, eps0, None, most)), 2, name
         )
         for key, name in ANSWERED.items()
     }
@@ -159,7 +162,7 @@ def rounds(report: Report, eps0: float, n: int, eps: float, delta: float, as_jso
 
 def _largest_eps0(bound: Bound, report: Report, **target: Any) -> Answer:
     """The smallest of all pairs': whatever one of them rules out is ruled out."""
-    some = pairs(bound, next(report.coarse_to_fine()), 1.0)
+    some = pairs(bound, next(report.coarse_to_fine()), 1.0, target["rounds"])
     found = smallest(
         replace(_largest_eps0_of_pair(bound, report, i, target), others=pair.others)
         for i, pair in enumerate(some)
@@ -175,7 +178,7 @@ def _largest_eps0_of_pair(
     for candidate in report.coarse_to_fine():
 
         def decomposition(eps0: float, of: Report = candidate) -> Decomposition:
-            return pairs(bound, of, eps0)[pair].decomposition
+            return pairs(bound, of, eps0, target["rounds"])[pair].decomposition
 
         search = partial(calibration.largest_eps0, decomposition, **target, rtol=_EPS0_RTOL)
         answer = attempt(search)
