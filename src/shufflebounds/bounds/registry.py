@@ -11,7 +11,9 @@ from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.composition_theorems import ADVANCED, BASIC, OPTIMAL
 from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.vector_bits import VECTOR_BITS_PUBLISHED
 
 _ALL = (
     UPPER,
@@ -24,6 +26,10 @@ _ALL = (
     BENNETT_GENERIC,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
+    BASIC,
+    ADVANCED,
+    OPTIMAL,
+    VECTOR_BITS_PUBLISHED,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})

@@ -16,6 +16,10 @@ STYLES: dict[str, dict[str, Any]] = {
     "blanket_bennett_generic": {"color": "#0072b2", "style": "dashdot", "marker": "^"},
     "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
+    "basic_composition": {"color": "#a0a0a0", "style": "dashed", "marker": "v"},
+    "advanced_composition": {"color": "#666666", "style": "dashed", "marker": "^"},
+    "optimal_composition": {"color": "#00604a", "style": "dashdot", "marker": "v"},
+    "vector_bits_published": {"color": "#cc3311", "style": "dotted"},
 }
 # A bound that has no style of its own yet.
 DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}

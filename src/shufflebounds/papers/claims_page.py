@@ -76,4 +76,5 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _listed(values: pd.Series) -> str:
-    return ", ".join(f"{value:g}" for value in sorted(values.unique()))
+    # Messages of a protocol may have no ε₀.
+    return ", ".join(f"{value:g}" for value in sorted(values.dropna().unique())) or "none"
