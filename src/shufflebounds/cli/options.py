@@ -37,7 +37,7 @@ def of_a_report(command: Callable) -> Callable:
         default=1,
         show_default=True,
         help="How many independent reports at eps0/K a user sends together, linked to each other "
-        "(those of separate days are --rounds).",
+        "as one report. (Reports on separate days are --rounds.)",
         metavar="K",
     )
     sample = click.option(
@@ -95,7 +95,7 @@ rounds_option = click.option(
     default=1,
     show_default=True,
     help="How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
-    "days. (Reports that are sent together are --k-joint.)",
+    "days. (Reports that are sent together, linked to each other, are --k-joint.)",
     metavar="T",
 )
 json_option = click.option(
