@@ -277,7 +277,8 @@ def test_good_configurations_pass(made):
                 "blanket_bennett?); it must be one of upper, lower, clone, stronger_clone, "
                 "blanket_hoeffding, "
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
-                "clone_closed_form, erlingsson"
+                "clone_closed_form, erlingsson, variation_ratio, variation_ratio_published, "
+                "variation_ratio_analytic, variation_ratio_asymptotic, merged_lower, original"
             ),
         ),
         (

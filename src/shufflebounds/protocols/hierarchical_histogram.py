@@ -34,3 +34,17 @@ class HierarchicalHistogram(Protocol):
         levels = self.domain_size.bit_length() - 1
         parts = [KRR(2 ** (level + 1), self.eps0).blanket() for level in range(levels)]
         return (Candidate(parallel([(1.0 / levels, part) for part in parts])),)
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The others hold x₁¹, or a third value that shares a half with it and nothing else."""
+        levels = [
+            KRR(2 ** (level + 1), self.eps0).dataset_pairs()
+            for level in range(self.domain_size.bit_length() - 1)
+        ]
+        return tuple(
+            Candidate(
+                parallel([(1.0 / len(levels), level.get(name, level["x1"])) for level in levels]),
+                others=name,
+            )
+            for name in (("third", "x1") if len(levels) > 1 else ("x1",))
+        )
