@@ -83,6 +83,15 @@ users_option = click.option(
     required=True,
     help="Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
 )
+colluding_option = click.option(
+    "--colluding",
+    type=WHOLE,
+    default=0,
+    show_default=True,
+    help="How many of them work with the observer, drop out or break the protocol: they hide "
+    "nobody, and answers are those of the others alone.",
+    metavar="M",
+)
 rtol_option = click.option(
     "--rtol",
     type=float,

@@ -18,6 +18,7 @@ from shufflebounds.bounds.base import Answer, Bound, Numerics, attempt, largest,
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
 from shufflebounds.cli.options import (
+    colluding_option,
     delta_option,
     eps0_option,
     eps_option,
@@ -44,6 +45,7 @@ _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
 @of_a_report
 @eps0_option
 @users_option
+@colluding_option
 @delta_option
 @rounds_option
 @rtol_option
@@ -52,6 +54,7 @@ def epsilon(
     report: Report,
     eps0: float,
     n: int,
+    colluding: int,
     delta: float,
     rounds: int,
     rtol: float | None,
@@ -61,13 +64,21 @@ def epsilon(
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
-    setting = Setting(n=n, eps0=eps0, delta=delta)
-    composed = partial(composition.epsilon, n=n, delta=delta, rounds=rounds, rtol=rtol)
+    honest = _honest(n, colluding)
+    setting = Setting(n=honest, eps0=eps0, delta=delta)
+    composed = partial(composition.epsilon, n=honest, delta=delta, rounds=rounds, rtol=rtol)
     answers = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "delta": delta, "rounds": rounds},
-        title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, delta = {delta!r}",
+        facts={
+            **_facts(report),
+            "eps0": eps0,
+            **_of_users(n, colluding),
+            "delta": delta,
+            "rounds": rounds,
+        },
+        title=f"{report.name(eps0)}, n = {n} users{_apart(colluding)}{_often(rounds)}, "
+        f"delta = {delta!r}",
         column="epsilon (natural log)",
         rows=_rows(
             answers,
@@ -75,7 +86,7 @@ def epsilon(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + _round_notes(rounds),
+        notes=report.notes() + _user_notes(colluding) + _round_notes(rounds),
     )
 
 
@@ -83,6 +94,7 @@ def epsilon(
 @of_a_report
 @eps0_option
 @users_option
+@colluding_option
 @eps_option
 @rounds_option
 @rtol_option
@@ -91,6 +103,7 @@ def delta(
     report: Report,
     eps0: float,
     n: int,
+    colluding: int,
     eps: float,
     rounds: int,
     rtol: float | None,
@@ -100,13 +113,20 @@ def delta(
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
-    setting = Setting(n=n, eps0=eps0, eps=eps)
-    composed = partial(composition.delta, eps=eps, n=n, rounds=rounds, rtol=rtol)
+    honest = _honest(n, colluding)
+    setting = Setting(n=honest, eps0=eps0, eps=eps)
+    composed = partial(composition.delta, eps=eps, n=honest, rounds=rounds, rtol=rtol)
     answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "eps": eps, "rounds": rounds},
-        title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, "
+        facts={
+            **_facts(report),
+            "eps0": eps0,
+            **_of_users(n, colluding),
+            "eps": eps,
+            "rounds": rounds,
+        },
+        title=f"{report.name(eps0)}, n = {n} users{_apart(colluding)}{_often(rounds)}, "
         f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
         rows=_rows(
@@ -115,29 +135,31 @@ def delta(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + _round_notes(rounds),
+        notes=report.notes() + _user_notes(colluding) + _round_notes(rounds),
     )
 
 
 @click.command()
 @of_a_report
 @users_option
+@colluding_option
 @eps_option
 @delta_option
 @json_option
-def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> None:
+def eps0(report: Report, n: int, colluding: int, eps: float, delta: float, as_json: bool) -> None:
     """The largest eps0 that meets a target (epsilon, delta), to a relative width of 1e-3.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
     answers = {
-        key: _largest_eps0(BOUNDS[name], report, eps=eps, delta=delta, n=n)
+        key: _largest_eps0(BOUNDS[name], report, eps=eps, delta=delta, n=_honest(n, colluding))
         for key, name in _ANSWERED.items()
     }
     show(
         as_json,
-        facts={**_facts(report), "n": n, "eps": eps, "delta": delta},
-        title=f"{report.name()}, n = {n} users, target epsilon = {eps!r}, delta = {delta!r}",
+        facts={**_facts(report), **_of_users(n, colluding), "eps": eps, "delta": delta},
+        title=f"{report.name()}, n = {n} users{_apart(colluding)}, target epsilon = {eps!r}, "
+        f"delta = {delta!r}",
         column="eps0 (natural log)",
         rows=_rows(
             answers,
@@ -146,7 +168,7 @@ def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> Non
             lower="with this eps0 two datasets miss the target; no analysis can allow it.",
             clone="what would be allowed knowing nothing but eps0.",
         ),
-        notes=report.notes(),
+        notes=report.notes() + _user_notes(colluding),
     )
 
 
@@ -155,8 +177,11 @@ def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> Non
 @eps0_option
 @eps_option
 @delta_option
+@colluding_option
 @json_option
-def users(report: Report, eps0: float, eps: float, delta: float, as_json: bool) -> None:
+def users(
+    report: Report, eps0: float, eps: float, delta: float, colluding: int, as_json: bool
+) -> None:
     """The fewest users that meet a target (epsilon, delta).
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
@@ -166,11 +191,18 @@ def users(report: Report, eps0: float, eps: float, delta: float, as_json: bool) 
         key: _held_to(_USERS_RTOL, largest(_of_candidates(BOUNDS[name], report, eps0, fewest)))
         for key, name in _ANSWERED.items()
     }
+    answers = {key: _with_others(answer, colluding) for key, answer in answers.items()}
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
     unknown = ["inf: not even 10^15 users are known to be enough."]
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "eps": eps, "delta": delta},
+        facts={
+            **_facts(report),
+            "eps0": eps0,
+            "eps": eps,
+            "delta": delta,
+            "colluding": colluding,
+        },
         title=f"{report.name(eps0)}, target epsilon = {eps!r}, delta = {delta!r}",
         column="users",
         rows=_rows(
@@ -179,7 +211,7 @@ def users(report: Report, eps0: float, eps: float, delta: float, as_json: bool) 
             lower="with fewer users two datasets miss the target; no analysis can do with fewer.",
             clone="how many would be enough knowing nothing but eps0.",
         ),
-        notes=report.notes() + (unknown if is_unknown else []),
+        notes=report.notes() + _user_notes(colluding) + (unknown if is_unknown else []),
     )
 
 
@@ -212,6 +244,37 @@ def _answers(
         key: largest(_of_candidates(BOUNDS[name], report, eps0, composed))
         for key, name in _ANSWERED.items()
     }
+
+
+def _honest(n: int, colluding: int) -> int:
+    """Those of n users who hide each other; ValueError where the victim would not be one."""
+    if validation.whole("colluding", colluding, minimum=0) >= validation.users(n):
+        raise ValueError(f"colluding must be an integer below n = {n}, got {colluding}")
+    return n - colluding
+
+
+def _of_users(n: int, colluding: int) -> dict[str, int]:
+    return {"n": n, "colluding": colluding, "n_honest": _honest(n, colluding)}
+
+
+def _with_others(answer: Answer, colluding: int) -> Answer:
+    """A number of users who hide each other, and so many more."""
+    validation.whole("colluding", colluding, minimum=0)
+    found = answer.enclosure
+    return replace(answer, enclosure=Enclosure(found.lower + colluding, found.upper + colluding))
+
+
+def _apart(colluding: int) -> str:
+    return f" ({colluding} of them colluding)" if colluding else ""
+
+
+def _user_notes(colluding: int) -> list[str]:
+    if not colluding:
+        return []
+    return [
+        f"{colluding} users work with the observer, drop out or break the protocol. What they send "
+        "hides nobody, and the answers are those of the others alone, whoever they are."
+    ]
 
 
 def _often(rounds: int) -> str:
