@@ -7,14 +7,14 @@ of clones. All in one run and one thread: seconds depend on the machine, their r
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 os.environ["OMP_NUM_THREADS"] = "1"  # NumPy reads it once, when it is imported.
-
-import math
 
 import shufflebounds as sb
 from shufflebounds.papers.wang2024 import binary_search
@@ -34,26 +34,15 @@ def main() -> None:
         pair = sb.stronger_clone(eps0)
         for n in (10**4, 10**6, 10**8):
             target = 0.01 / n
-            ours, ms = timed(lambda: sb.epsilon(pair, n=n, delta=target, rtol=RTOL))  # noqa: B023
-            theirs, their_ms = timed(
-                lambda: binary_search.epsilon(p, beta, p, n, target, ITERATIONS)  # noqa: B023
-            )
+            ours, ms = timed(partial(sb.epsilon, pair, n=n, delta=target, rtol=RTOL))
+            bisected = partial(binary_search.epsilon, p, beta, p, n, target, ITERATIONS)
+            theirs, their_ms = timed(bisected)
             line = (
                 f"{eps0:4g} {n:6.0e}  [{ours.lower:.8f}, {ours.upper:.8f}] {ms:5.1f}  "
                 f"{theirs:10.8f} {their_ms:7.1f}"
             )
             if n <= SMALL:
-                full, full_ms = timed(
-                    lambda: binary_search.epsilon(  # noqa: B023
-                        p,
-                        beta,
-                        p,
-                        n,
-                        target,
-                        ITERATIONS,
-                        everything=True,  # noqa: B023
-                    )
-                )
+                full, full_ms = timed(partial(bisected, everything=True))
                 line += f"  all counts: {full:.8f} {full_ms:.0f} ms"
             print(line, flush=True)
 

@@ -51,6 +51,8 @@ def test_names():
         "blanket_hoeffding_generic",
         "blanket_bennett",
         "blanket_bennett_generic",
+        "blanket_best",
+        "blanket_best_generic",
         "clone_closed_form",
         "erlingsson",
         "variation_ratio",

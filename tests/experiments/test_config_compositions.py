@@ -518,7 +518,8 @@ def test_the_good_configuration_passes():
                 "mechanisms.mix.type is empty; it must be one of blh, collision, duchi, hadamard, "
                 "hadamard_blocks, krr, laplace, local_hash, metric_laplace, oue, piecewise, "
                 "privset, privunit, rappor, subset, joint, parallel, subsample, balls_into_bins, "
-                "binary_sum, cheu_zhilyaev, dump, hierarchical_histogram"
+                "balls_into_bins_designed, binary_sum, cheu_zhilyaev, cheu_zhilyaev_designed, "
+                "dump, hierarchical_histogram, separate_histograms"
             ),
         ),
         (
@@ -528,8 +529,9 @@ def test_the_good_configuration_passes():
                 "mechanisms.mix.type is ['parallel'] (did you mean parallel?); it must be one of "
                 "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
                 "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
-                "hierarchical_histogram"
+                "joint, parallel, subsample, balls_into_bins, balls_into_bins_designed, "
+                "binary_sum, cheu_zhilyaev, cheu_zhilyaev_designed, dump, hierarchical_histogram, "
+                "separate_histograms"
             ),
         ),
         (

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.formulas import require_one_round
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Protocol
+from shufflebounds.setting import Setting
 
 # `Protocol.original_epsilon` rounds up by less.
 _ROUNDING = 2.0**-40
 
 
 def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-    return lambda settings: [
-        _answer(protocol.original_epsilon(at.require("n"), at.require("delta"))) for at in settings
-    ]
+    def answer(setting: Setting) -> Answer:
+        require_one_round("original", setting)
+        eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))
+        return _answer(eps)
+
+    return lambda settings: [answer(setting) for setting in settings]
 
 
 def _answer(eps: float | None) -> Answer:
@@ -33,5 +38,6 @@ ORIGINAL = Bound(
     knows_mechanism=True,
     is_divergence=False,
     quantities=("epsilon",),
+    composes=False,
     prepare=_prepare,
 )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from shufflebounds import validation
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
+from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
@@ -26,6 +27,8 @@ _ALL = (
     HOEFFDING_GENERIC,
     BENNETT,
     BENNETT_GENERIC,
+    BLANKET_BEST,
+    BLANKET_BEST_GENERIC,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
     VARIATION_RATIO,

@@ -27,9 +27,11 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.formulas import require_one_round
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.ratios import Ratios
+from shufflebounds.setting import Setting
 
 # Of a protocol's ratios, its number of messages n and δ: ε, or None outside the range.
 Formula = Callable[[Ratios, int, float], Decimal | None]
@@ -95,14 +97,14 @@ def _masses(ratios: Ratios) -> tuple[Decimal, Decimal, Decimal, Decimal]:
 def _bound(name: str, label: str, theorem: str, formula: Formula) -> Bound:
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         ratios = protocol.ratios()
-        return lambda settings: [
-            _answer(
-                name,
-                formula(ratios, protocol.draws(at.require("n")), at.require("delta")),
-                protocol.eps0 or math.log(ratios.p),
-            )
-            for at in settings
-        ]
+
+        def answer(setting: Setting) -> Answer:
+            require_one_round(name, setting)
+            draws = protocol.draws(setting.require("n"))
+            eps = formula(ratios, draws, setting.require("delta"))
+            return _answer(name, eps, protocol.eps0 or math.log(ratios.p))
+
+        return lambda settings: [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -113,6 +115,7 @@ def _bound(name: str, label: str, theorem: str, formula: Formula) -> Bound:
         knows_mechanism=True,
         is_divergence=False,
         quantities=("epsilon",),
+        composes=False,
         prepare=prepare,
     )
 

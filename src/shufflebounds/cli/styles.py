@@ -14,6 +14,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "blanket_hoeffding_generic": {"color": "#a0a0a0", "style": "dashdot", "marker": "s"},
     "blanket_bennett": {"color": "#0072b2", "style": "dashed", "marker": "^"},
     "blanket_bennett_generic": {"color": "#0072b2", "style": "dashdot", "marker": "^"},
+    "blanket_best": {"color": "#56b4e9", "style": "dashed", "marker": "P"},
+    "blanket_best_generic": {"color": "#56b4e9", "style": "dashdot", "marker": "P"},
     "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
     "variation_ratio": {"color": "#00604a", "style": "dashed", "marker": "s"},

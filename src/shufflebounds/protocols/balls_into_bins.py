@@ -12,6 +12,7 @@ from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.protocols.base import CLOSED_FORM_ERR, Candidate, MultiMessage
 from shufflebounds.protocols.ratios import Ratios
+from shufflebounds.setting import OverN
 
 # Relative rounding of a closed form, with room to spare.
 _ROUNDED = 1.0 + 2.0**-46
@@ -61,3 +62,32 @@ class BallsIntoBins(MultiMessage):
         log_inverse = math.log(2.0) - math.log(delta)
         eps = math.sqrt(32.0 * log_inverse * self.bins / (self.special * messages)) * _ROUNDED
         return eps if eps <= _LARGEST_ORIGINAL else None
+
+
+def designed(
+    target: float, delta: float | OverN, bins: int, special: int = 1, blankets: int = 1
+) -> BallsIntoBins:
+    """The protocol, for as many users as `designed_users` says."""
+    return BallsIntoBins(bins, special, blankets=blankets)
+
+
+def designed_users(
+    target: float, delta: float | OverN, bins: int, special: int = 1, blankets: int = 1
+) -> int:
+    """The fewest users of whom its authors say (``target``, δ): 32 log(2/δ) d/(s ε²) messages.
+
+    `target` is ε (natural log). Raises ValueError for arguments out of range.
+    """
+    target = validation.eps0(target, "target")
+    blankets = designed(target, delta, bins, special, blankets).blankets
+
+    def needed(n: int) -> int:
+        at = delta.at(n) if isinstance(delta, OverN) else validation.delta(delta)
+        log_inverse = math.log(2.0) - math.log(at)
+        return math.ceil(32.0 * log_inverse * bins / (special * target**2) / blankets)
+
+    # The right side grows like log n: from below, this rises to the least solution.
+    n = max(1, needed(validation.MAX_USERS) // 100)
+    while (more := needed(n)) > n:
+        n = more
+    return validation.users(n)

@@ -28,6 +28,10 @@ class Candidate:
     others: str = ""
 
 
+class InfeasibleError(ValueError):
+    """There is no protocol that does what was asked of it; a curve has no point there."""
+
+
 class Reduction(NamedTuple):
     """What n users reduce to: decompositions, any of which may be the worst, and draws."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, InfeasibleError, MultiMessage
 from shufflebounds.protocols.ratios import Ratios
 
 # Relative rounding of a closed form, with room to spare.
@@ -57,3 +57,22 @@ class CheuZhilyaev(MultiMessage):
         noise = (self.draws(n) - 1) * self.flip * (1.0 - self.flip)
         squared = 6.6 * (math.log(4.0) - math.log(delta)) / noise * _ROUNDED
         return 2.0 * math.atanh(math.sqrt(squared)) * _ROUNDED if squared < 1.0 - 1e-9 else None
+
+
+def designed(target: float, n: int, delta: float, blankets: int = 1) -> CheuZhilyaev:
+    """The protocol with as few flips as its authors need for (``target``, δ) and `n` users.
+
+    `target` is ε (natural log). Raises `InfeasibleError` where no flip makes up for so few
+    messages, that is, where `original_epsilon` at ``flip`` = 1/2 is more.
+    """
+    target, delta = validation.eps0(target, "target"), validation.delta(delta)
+    messages = validation.users(n) * validation.whole("blankets", blankets, minimum=1)
+    needed = 6.6 * (math.log(4.0) - math.log(delta)) / math.tanh(target / 2.0) ** 2
+    share = 4.0 * needed / messages
+    if share >= 1.0:
+        raise InfeasibleError(
+            f"no flip gives epsilon = {target!r} by the authors' analysis with {messages} messages "
+            f"at delta = {delta!r}"
+        )
+    # The smaller root of f(1 − f) = needed/messages, without cancellation.
+    return CheuZhilyaev(share / 2.0 / (1.0 + math.sqrt(1.0 - share)), blankets=blankets)
