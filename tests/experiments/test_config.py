@@ -14,6 +14,7 @@ from small_paper import PAPER, ROOT, content, edited, mistake, refusal
 from shufflebounds import validation
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.errors import ConfigError

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from small_paper import PAPER, added, content, mistake
 
-from shufflebounds.experiments import plan
+from shufflebounds.experiments import plan, sent
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.models import PaperEntry
 from shufflebounds.papers.registry import research
