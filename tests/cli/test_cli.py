@@ -253,6 +253,38 @@ def test_only_open_numbers_of_cells_start_small(chosen, cells):
     assert finer[-1] == chosen
 
 
+def test_colluding_users_hide_nobody():
+    fewer = answer("epsilon", *KRR10, "--eps0", "4", "--n", "7000", "--delta", "1e-6")
+    options = (*AT_4, "--colluding", "3000")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
+    assert found["upper_bound"] == fewer["upper_bound"]
+    assert found["lower_bound"] == fewer["lower_bound"]
+    assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
+    at = ("--eps0", "4", "--eps", "0.4")
+    found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
+    assert found["upper_bound"] == answer("delta", *KRR10, *at, "--n", "7000")["upper_bound"]
+    target = ("--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
+    alone = answer("eps0", *KRR10, *target, "--n", "7000")
+    assert found["upper_bound"] == alone["upper_bound"]
+    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper_bound"]
+    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper_bound"]
+    assert found == {end: value + 500 for end, value in needed.items()}
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "n = 10000 users (3000 of them colluding)" in text
+    assert "3000 users work with the observer" in text
+
+
+@pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
+def test_somebody_must_be_left_to_hide(colluding):
+    result = run("epsilon", *AT_4, "--delta", "1e-6", "--colluding", colluding)
+    assert result.exit_code == 2
+    assert re.match(
+        r"Error: colluding must be an integer (below n = 10000|>= 0), got", result.stderr
+    )
+
+
 def test_json_has_these_keys():
     found = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert list(found) == [
@@ -263,6 +295,8 @@ def test_json_has_these_keys():
         "rate",
         "eps0",
         "n",
+        "colluding",
+        "n_honest",
         "delta",
         "rounds",
         "upper_bound",
@@ -584,11 +618,17 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert tuple(styles.STYLES) == tuple(BOUNDS)
-    bounds = [part for bound in BOUNDS for part in ("--bound", bound)]
-    plot = tmp_path / "curve.pdf"
+    # That of a protocol's authors says nothing of a mechanism.
+    known = [bound for bound in BOUNDS if bound != "original"]
     # One of them knows nothing but randomized bits.
-    options = ("curve", *BINARY, *CURVE[5:], "--points", "2", *bounds, "--plot", str(plot))
-    assert len(succeed(*options).stdout.splitlines()) == 1 + 2 * len(BOUNDS)
+    bits = ("curve", *BINARY, *CURVE[5:])
+    bounds = [part for bound in known for part in ("--bound", bound)]
+    plot = tmp_path / "curve.pdf"
+    result = succeed(*bits, "--points", "2", *bounds, "--plot", str(plot))
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(known)
+    result = run(*CURVE, "--points", "2", "--bound", "original")
+    assert result.exit_code == 2
+    assert "SingleMessage has no analysis of its authors" in result.stderr
     assert plot.read_bytes().startswith(b"%PDF")
 
 

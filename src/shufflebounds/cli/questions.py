@@ -13,15 +13,16 @@ from shufflebounds.bounds.base import Answer, Numerics, largest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import show
 from shufflebounds.cli.bounding import ANSWERED, facts, of_candidates, often, round_notes, rows
+from shufflebounds.cli.crowd import Users, crowd_notes
 from shufflebounds.cli.options import (
     delta_option,
     eps0_option,
     eps_option,
     json_option,
     of_a_report,
+    of_users,
     rounds_option,
     rtol_option,
-    users_option,
 )
 from shufflebounds.cli.report import Report
 from shufflebounds.decomposition import Decomposition
@@ -32,7 +33,7 @@ from shufflebounds.setting import Setting
 @click.command()
 @of_a_report
 @eps0_option
-@users_option
+@of_users
 @delta_option
 @rounds_option
 @rtol_option
@@ -40,7 +41,7 @@ from shufflebounds.setting import Setting
 def epsilon(
     report: Report,
     eps0: float,
-    n: int,
+    users: Users,
     delta: float,
     rounds: int,
     rtol: float | None,
@@ -50,13 +51,13 @@ def epsilon(
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
-    setting = Setting(n=n, eps0=eps0, delta=delta)
-    composed = partial(composition.epsilon, n=n, delta=delta, rounds=rounds, rtol=rtol)
+    setting = Setting(n=users.honest, eps0=eps0, delta=delta)
+    composed = partial(composition.epsilon, n=users.honest, delta=delta, rounds=rounds, rtol=rtol)
     answers = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, "n": n, "delta": delta, "rounds": rounds},
-        title=f"{report.name(eps0)}, n = {n} users{often(rounds)}, delta = {delta!r}",
+        facts={**facts(report), "eps0": eps0, **users.facts(), "delta": delta, "rounds": rounds},
+        title=f"{report.name(eps0)}, {users}{often(rounds)}, delta = {delta!r}",
         column="epsilon (natural log)",
         rows=rows(
             answers,
@@ -64,14 +65,14 @@ def epsilon(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + round_notes(rounds),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
     )
 
 
 @click.command()
 @of_a_report
 @eps0_option
-@users_option
+@of_users
 @eps_option
 @rounds_option
 @rtol_option
@@ -79,7 +80,7 @@ def epsilon(
 def delta(
     report: Report,
     eps0: float,
-    n: int,
+    users: Users,
     eps: float,
     rounds: int,
     rtol: float | None,
@@ -89,13 +90,13 @@ def delta(
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
-    setting = Setting(n=n, eps0=eps0, eps=eps)
-    composed = partial(composition.delta, eps=eps, n=n, rounds=rounds, rtol=rtol)
+    setting = Setting(n=users.honest, eps0=eps0, eps=eps)
+    composed = partial(composition.delta, eps=eps, n=users.honest, rounds=rounds, rtol=rtol)
     answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, "n": n, "eps": eps, "rounds": rounds},
-        title=f"{report.name(eps0)}, n = {n} users{often(rounds)}, epsilon = {eps!r} (natural log)",
+        facts={**facts(report), "eps0": eps0, **users.facts(), "eps": eps, "rounds": rounds},
+        title=f"{report.name(eps0)}, {users}{often(rounds)}, epsilon = {eps!r} (natural log)",
         column="delta (probability)",
         rows=rows(
             answers,
@@ -103,7 +104,7 @@ def delta(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + round_notes(rounds),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
     )
 
 

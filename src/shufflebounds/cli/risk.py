@@ -15,13 +15,14 @@ from shufflebounds import validation
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.bounding import ANSWERED, facts, often, pairs, round_notes
+from shufflebounds.cli.crowd import Users, crowd_notes
 from shufflebounds.cli.errors import or_usage_error
 from shufflebounds.cli.options import (
     eps0_option,
     json_option,
     of_a_report,
+    of_users,
     rounds_option,
-    users_option,
 )
 from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
@@ -74,7 +75,7 @@ class _Risk:
 @click.command()
 @of_a_report
 @eps0_option
-@users_option
+@of_users
 @rounds_option
 @click.option(
     "--false-positives",
@@ -92,7 +93,7 @@ class _Risk:
 def risk(
     report: Report,
     eps0: float,
-    n: int,
+    users: Users,
     rounds: int,
     rates: tuple[float, ...],
     plot: Path | None,
@@ -111,14 +112,14 @@ def risk(
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
     compared["lower_bound"] = tuple(alike) or compared["lower_bound"]
     risks = {
-        key: _Risk([profile(pair.decomposition, n, rounds=rounds) for pair in some])
+        key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
         for key, some in compared.items()
     }
     notes = [_TEST] if alike else [_TEST, _UNLIKE]
-    notes += report.notes() + round_notes(rounds)
-    title = f"{report.name(eps0)}, n = {n} users{often(rounds)}"
+    notes += report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
+    title = f"{report.name(eps0)}, {users}{often(rounds)}"
     if as_json:
-        known = {**facts(report), "eps0": eps0, "n": n, "rounds": rounds}
+        known = {**facts(report), "eps0": eps0, **users.facts(), "rounds": rounds}
         click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
     else:
         click.echo(f"{title}\n")

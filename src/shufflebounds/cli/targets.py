@@ -25,14 +25,16 @@ from shufflebounds.cli.bounding import (
     round_notes,
     rows,
 )
+from shufflebounds.cli.crowd import Users, crowd_notes, with_colluding
 from shufflebounds.cli.options import (
+    colluding_option,
     delta_option,
     eps0_option,
     eps_option,
     json_option,
     of_a_report,
+    of_users,
     rounds_option,
-    users_option,
 )
 from shufflebounds.cli.report import Report
 from shufflebounds.decomposition import Decomposition
@@ -43,12 +45,14 @@ _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 
 @click.command()
 @of_a_report
-@users_option
+@of_users
 @eps_option
 @delta_option
 @rounds_option
 @json_option
-def eps0(report: Report, n: int, eps: float, delta: float, rounds: int, as_json: bool) -> None:
+def eps0(
+    report: Report, users: Users, eps: float, delta: float, rounds: int, as_json: bool
+) -> None:
     """The largest eps0 that meets a target (epsilon, delta), to a relative width of 1e-3.
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target; the width
@@ -57,13 +61,15 @@ def eps0(report: Report, n: int, eps: float, delta: float, rounds: int, as_json:
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
     answers = {
-        key: _largest_eps0(BOUNDS[name], report, eps=eps, delta=delta, n=n, rounds=rounds)
+        key: _largest_eps0(
+            BOUNDS[name], report, eps=eps, delta=delta, n=users.honest, rounds=rounds
+        )
         for key, name in ANSWERED.items()
     }
     show(
         as_json,
-        facts={**facts(report), "n": n, "eps": eps, "delta": delta, "rounds": rounds},
-        title=f"{report.name()}, n = {n} users{often(rounds)}, "
+        facts={**facts(report), **users.facts(), "eps": eps, "delta": delta, "rounds": rounds},
+        title=f"{report.name()}, {users}{often(rounds)}, "
         f"target epsilon = {eps!r}, delta = {delta!r}",
         column="eps0 (natural log)",
         rows=rows(
@@ -73,7 +79,7 @@ def eps0(report: Report, n: int, eps: float, delta: float, rounds: int, as_json:
             lower="with this eps0 two datasets miss the target; no analysis can allow it.",
             clone="what would be allowed knowing nothing but eps0.",
         ),
-        notes=report.notes() + round_notes(rounds),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
     )
 
 
@@ -82,10 +88,17 @@ def eps0(report: Report, n: int, eps: float, delta: float, rounds: int, as_json:
 @eps0_option
 @eps_option
 @delta_option
+@colluding_option
 @rounds_option
 @json_option
 def users(
-    report: Report, eps0: float, eps: float, delta: float, rounds: int, as_json: bool
+    report: Report,
+    eps0: float,
+    eps: float,
+    delta: float,
+    colluding: int,
+    rounds: int,
+    as_json: bool,
 ) -> None:
     """The fewest users that meet a target (epsilon, delta).
 
@@ -104,11 +117,19 @@ def users(
         )
         for key, name in ANSWERED.items()
     }
+    answers = {key: with_colluding(answer, colluding) for key, answer in answers.items()}
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
     unknown = ["inf: not even 10^15 users are known to be enough."]
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, "eps": eps, "delta": delta, "rounds": rounds},
+        facts={
+            **facts(report),
+            "eps0": eps0,
+            "eps": eps,
+            "delta": delta,
+            "colluding": colluding,
+            "rounds": rounds,
+        },
         title=f"{report.name(eps0)}{often(rounds)}, target epsilon = {eps!r}, delta = {delta!r}",
         column="users",
         rows=rows(
@@ -117,25 +138,30 @@ def users(
             lower="with fewer users two datasets miss the target; no analysis can do with fewer.",
             clone="how many would be enough knowing nothing but eps0.",
         ),
-        notes=report.notes() + round_notes(rounds) + (unknown if is_unknown else []),
+        notes=report.notes()
+        + crowd_notes(colluding)
+        + round_notes(rounds)
+        + (unknown if is_unknown else []),
     )
 
 
 @click.command()
 @of_a_report
 @eps0_option
-@users_option
+@of_users
 @eps_option
 @delta_option
 @json_option
-def rounds(report: Report, eps0: float, n: int, eps: float, delta: float, as_json: bool) -> None:
+def rounds(
+    report: Report, eps0: float, users: Users, eps: float, delta: float, as_json: bool
+) -> None:
     """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
 
     Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
-    most = partial(most_rounds, eps=eps, delta=delta, n=n)
+    most = partial(most_rounds, eps=eps, delta=delta, n=users.honest)
     answers = {
         key: _held_to(
             _ROUNDS_RTOL, smallest(of_candidates(BOUNDS[name], report, eps0, None, most)), 2, name
@@ -146,8 +172,8 @@ def rounds(report: Report, eps0: float, n: int, eps: float, delta: float, as_jso
     unknown = [f"inf: not even {validation.MAX_ROUNDS} rounds are known to be too many."]
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, "n": n, "eps": eps, "delta": delta},
-        title=f"{report.name(eps0)}, n = {n} users, target epsilon = {eps!r}, delta = {delta!r}",
+        facts={**facts(report), "eps0": eps0, **users.facts(), "eps": eps, "delta": delta},
+        title=f"{report.name(eps0)}, {users}, target epsilon = {eps!r}, delta = {delta!r}",
         column="rounds",
         rows=rows(
             answers,
@@ -156,7 +182,10 @@ def rounds(report: Report, eps0: float, n: int, eps: float, delta: float, as_jso
             lower="in more rounds two datasets miss the target; no analysis can allow more.",
             clone="how many would be allowed knowing nothing but eps0.",
         ),
-        notes=report.notes() + round_notes(None) + (unknown if is_unknown else []),
+        notes=report.notes()
+        + crowd_notes(users.colluding)
+        + round_notes(None)
+        + (unknown if is_unknown else []),
     )
 
 
