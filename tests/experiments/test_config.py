@@ -279,7 +279,9 @@ def test_good_configurations_pass(made):
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
                 "blanket_best, blanket_best_generic, "
                 "clone_closed_form, erlingsson, variation_ratio, variation_ratio_published, "
-                "variation_ratio_analytic, variation_ratio_asymptotic, merged_lower, original"
+                "variation_ratio_analytic, variation_ratio_asymptotic, merged_lower, original, "
+                "basic_composition, advanced_composition, optimal_composition, "
+                "vector_bits_published"
             ),
         ),
         (
