@@ -46,7 +46,7 @@ class Round:
 
     def __post_init__(self) -> None:
         require("decomposition", self.decomposition)
-        validation.users(self.n)
+        object.__setattr__(self, "n", validation.users(self.n))
         validation.whole("rounds", self.times, minimum=1, maximum=validation.MAX_ROUNDS)
 
 
