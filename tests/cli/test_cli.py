@@ -631,6 +631,17 @@ def test_ways_to_write_a_number_of_users(text):
     assert answer("epsilon", *options(n=text))["n"] == 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("KRR", "krr"), ("Krr", "krr"), ("Hadamard-Blocks", "hadamard_blocks"), ("RAPPOR", "rappor")],
+)
+def test_ways_to_write_a_mechanism(name, found):
+    blocks = ("--blocks", "3") if found == "hadamard_blocks" else ()
+    k = "10" if found == "krr" else None
+    asked = answer("epsilon", *options(mechanism=name, k=k), *blocks)
+    assert asked["mechanism"] == found
+
+
 MISTAKES = {
     "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
     "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
@@ -638,11 +649,45 @@ MISTAKES = {
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
     "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
+    "a misspelt mechanism in capitals": (
+        ["epsilon", *options(mechanism="RAPOR")],
+        "did you mean rappor",
+    ),
     "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],
-        "--domain-size is not a parameter of krr, which has only --k",
+        "--domain-size is not a parameter of krr, which has only --k; did you mean --k?",
+    ),
+    "the k of others": (
+        ["epsilon", *options(mechanism="blh")],
+        "--k is not a parameter of blh, which has only --domain-size; did you mean --domain-size?",
+    ),
+    "a misspelt option": (["epsilon", *options(), "--round", "3"], "did you mean --rounds?"),
+    "a name of eps0": (
+        ["epsilon", *options(eps0=None, epsilon0="4")],
+        "No such option '--epsilon0'; did you mean --eps0?",
+    ),
+    "a name of n": (["epsilon", *options(n=None, users="9")], "did you mean --n?"),
+    "a name of eps": (
+        ["delta", *options(delta=None, epsilon="0.4")],
+        "No such option '--epsilon'; did you mean --eps?",
+    ),
+    "the delta that is asked for": (
+        ["delta", *options()],
+        "--delta is what delta computes; it needs --eps",
+    ),
+    "the epsilon that is asked for": (
+        ["epsilon", *options(delta=None, epsilon="0.4")],
+        "--epsilon is what epsilon computes; it needs --delta",
+    ),
+    "the users that are asked for": (
+        ["users", *options(eps="0.4")],
+        "--n is what users computes; it needs --eps and --delta",
+    ),
+    "the eps0 that is asked for": (
+        ["eps0", *options(eps="0.4")],
+        "--eps0 is what eps0 computes; it needs --eps and --delta",
     ),
     "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
     "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),

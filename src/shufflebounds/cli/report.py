@@ -13,6 +13,7 @@ from shufflebounds.protocols.base import Protocol
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, Mechanism, SubsampleOf
+from shufflebounds.randomizers.parameter_names import likely
 
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0
@@ -38,8 +39,10 @@ class Report:
         for name in self.parameters:
             if name not in own:
                 has = f"has only {', '.join(map(flag, own))}" if own else "has none"
+                meant = likely(name, own)
+                guess = f"; did you mean {flag(meant)}?" if meant else ""
                 raise ValueError(
-                    f"{flag(name)} is not a parameter of {self.mechanism}, which {has}"
+                    f"{flag(name)} is not a parameter of {self.mechanism}, which {has}{guess}"
                 )
         for name, field in own.items():
             if is_required(field) and name not in self.parameters:

@@ -19,7 +19,6 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
+from shufflebounds.randomizers.parameter_names import likely
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
 
 MAX_DEPTH = 20
@@ -302,8 +302,8 @@ def _require_keys(
     listed = ", ".join(known) or "none"
     for key in given:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            guess = f" (did you mean {near[0]}?)" if near else ""
+            meant = likely(str(key), known)
+            guess = f" (did you mean {meant}?)" if meant else ""
             raise ValueError(
                 f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
             )
