@@ -206,9 +206,9 @@ def test_good_configurations_pass(made):
             (
                 "config/su2026.yaml: mechanisms.krr10.type is 'kr' (did you mean krr?); it must be "
                 "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
-                "hierarchical_histogram"
+                "local_hash, matrix, metric_laplace, oue, piecewise, privset, privunit, rappor, "
+                "subset, joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, "
+                "dump, hierarchical_histogram"
             ),
         ),
         (

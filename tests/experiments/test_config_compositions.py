@@ -516,9 +516,9 @@ def test_the_good_configuration_passes():
             None,
             (
                 "mechanisms.mix.type is empty; it must be one of blh, collision, duchi, hadamard, "
-                "hadamard_blocks, krr, laplace, local_hash, metric_laplace, oue, piecewise, "
-                "privset, privunit, rappor, subset, joint, parallel, subsample, balls_into_bins, "
-                "binary_sum, cheu_zhilyaev, dump, hierarchical_histogram"
+                "hadamard_blocks, krr, laplace, local_hash, matrix, metric_laplace, oue, "
+                "piecewise, privset, privunit, rappor, subset, joint, parallel, subsample, "
+                "balls_into_bins, binary_sum, cheu_zhilyaev, dump, hierarchical_histogram"
             ),
         ),
         (
@@ -527,9 +527,9 @@ def test_the_good_configuration_passes():
             (
                 "mechanisms.mix.type is ['parallel'] (did you mean parallel?); it must be one of "
                 "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
-                "hierarchical_histogram"
+                "local_hash, matrix, metric_laplace, oue, piecewise, privset, privunit, rappor, "
+                "subset, joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, "
+                "dump, hierarchical_histogram"
             ),
         ),
         (

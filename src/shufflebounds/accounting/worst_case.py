@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,12 +22,41 @@ _COARSE = 0.05
 # So many dataset pairs are looked at more closely than by the variance of G.
 _TRIES = 300
 
+# So few are all answered.
+_FEW = 4
+
 # The largest enclosure so far.
 SoFar = Callable[[], Enclosure]
 
 
+class Question(ABC):
+    """What is the larger, the larger D is: at most x where D(ε) ≤ δ at the point of x."""
+
+    @abstractmethod
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """Of one decomposition; raises PrecisionError where it is too wide."""
+
+    @abstractmethod
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """ε, δ and n where an answer `found` has D(ε) = δ; None where nothing exceeds it."""
+
+    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether the answer is not known to be at most `found`."""
+        point = self.point(found)
+        return point is not None and _upper_delta(decomposition, point[0], point[2]) > point[1]
+
+    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether an estimate says that the answer is more than `found`."""
+        point = self.point(found)
+        if point is None:
+            return False
+        eps, delta, n = point
+        estimates = (log_estimate(inner, eps, n)[0] for inner, _ in decomposition.directions)
+        return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
+
+
 @dataclass(frozen=True)
-class Question:
+class Divergence(Question):
     """ε(δ), or δ(ε), of ``n`` users: ``quantity`` is epsilon or delta, ``at`` the other one."""
 
     quantity: str
@@ -36,25 +66,16 @@ class Question:
     engine: str = DEFAULT
 
     def answer(self, decomposition: Decomposition) -> Enclosure:
-        """As `amplification` gives it; raises what that raises."""
+        """See `Question`."""
         if self.quantity == "epsilon":
             return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol, engine=self.engine)
         return delta_at(decomposition, self.at, self.n, rtol=self.rtol, engine=self.engine)
 
-    def decisive(self, found: float) -> tuple[float, float]:
-        """The point (ε, δ) that another answer is to be compared with where `found` is one."""
-        return (found, self.at) if self.quantity == "epsilon" else (self.at, found)
-
-    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
-        """Whether the answer is not known to be at most `found`."""
-        eps, delta = self.decisive(found)
-        return _upper_delta(decomposition, eps, self.n) > delta
-
-    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
-        """Whether an estimate says that the answer is more than `found`."""
-        eps, delta = self.decisive(found)
-        estimates = (log_estimate(inner, eps, self.n)[0] for inner, _ in decomposition.directions)
-        return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """See `Question`; ε may be infinite."""
+        if math.isinf(found):
+            return None
+        return (found, self.at, self.n) if self.quantity == "epsilon" else (self.at, found, self.n)
 
 
 def worst_epsilon(
@@ -68,7 +89,7 @@ def worst_epsilon(
     looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
     no candidates.
     """
-    return _largest(candidates, Question("epsilon", n, delta, rtol), worth_asking)
+    return _largest(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
 
 
 def best_lower_epsilon(
@@ -80,7 +101,7 @@ def best_lower_epsilon(
     most at the first one's ε are, and of these, those that an estimate puts above the best so far.
     The arguments, and what is raised, are those of `epsilon`; ValueError for no pairs.
     """
-    return _largest(pairs, Question("epsilon", n, delta, rtol), worth_trying)
+    return _largest(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
 
 
 def worst_delta(
@@ -90,7 +111,7 @@ def worst_delta(
 
     All else is as for `worst_epsilon`; the arguments are those of `delta`.
     """
-    return _largest(candidates, Question("delta", n, eps, rtol), worth_asking)
+    return _largest(candidates, Divergence("delta", n, eps, rtol), worth_asking)
 
 
 def best_lower_delta(
@@ -100,7 +121,7 @@ def best_lower_delta(
 
     All else is as for `best_lower_epsilon`; the arguments are those of `delta`.
     """
-    return _largest(pairs, Question("delta", n, eps, rtol), worth_trying)
+    return _largest(pairs, Divergence("delta", n, eps, rtol), worth_trying)
 
 
 def worth_asking(
@@ -111,9 +132,7 @@ def worth_asking(
     The others' answers are at most the upper end of what `so_far` tells in the end.
     """
     for i, candidate in enumerate(candidates):
-        if i == 0 or (
-            math.isfinite(so_far().upper) and question.may_exceed(candidate, so_far().upper)
-        ):
+        if i == 0 or len(candidates) <= _FEW or question.may_exceed(candidate, so_far().upper):
             yield i
 
 
@@ -121,12 +140,15 @@ def worth_trying(
     pairs: Sequence[Decomposition], question: Question, so_far: SoFar
 ) -> Iterator[int]:
     """Which dataset pairs seem to have the largest answer, one by one."""
+    if len(pairs) <= _FEW:
+        yield from range(len(pairs))
+        return
     yield 0
-    eps, _ = question.decisive(so_far().lower)
+    point = question.point(so_far().lower)
+    eps = point[0] if point is not None else 0.0
     others = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
     for i in others[:_TRIES]:
-        found = so_far().lower
-        if math.isfinite(found) and question.seems_to_exceed(pairs[i], found):
+        if question.seems_to_exceed(pairs[i], so_far().lower):
             yield i
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import product
 
 from shufflebounds.accounting.composed import Composed, compose
@@ -38,7 +37,7 @@ def of_rounds(
         )
         # To the width that composition promises by itself.
         found = attempt(lambda: function(composed, asked.at))
-        return replace(found, differing=chosen[0].differing, others=chosen[0].others)
+        return found.of(chosen[0])
 
     return largest(answer(chosen) for chosen in choices)
 

@@ -14,7 +14,17 @@ from shufflebounds import validation
 from shufflebounds._version import __version__
 from shufflebounds.accounting import calibration
 from shufflebounds.accounting import rounds as composition
-from shufflebounds.bounds.base import Answer, Bound, Numerics, attempt, largest, smallest
+from shufflebounds.accounting.worst_users import FewestUsers
+from shufflebounds.bounds.base import (
+    Answer,
+    Bound,
+    Kind,
+    Numerics,
+    attempt,
+    largest,
+    smallest,
+)
+from shufflebounds.bounds.many_pairs import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
 from shufflebounds.cli.options import (
@@ -28,6 +38,7 @@ from shufflebounds.cli.options import (
     users_option,
 )
 from shufflebounds.cli.report import Report
+from shufflebounds.cli.trivial import within_eps0, zero_from_eps0
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
@@ -35,6 +46,8 @@ from shufflebounds.setting import Setting
 
 # Relative widths that are promised of an answer.
 _EPS0_RTOL, _USERS_RTOL = 1e-3, 1e-4
+# Dataset pairs that are composed over rounds.
+_TRIES = 4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
@@ -50,7 +63,7 @@ _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
 @json_option
 def epsilon(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     n: int,
     delta: float,
     rounds: int,
@@ -61,12 +74,13 @@ def epsilon(
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
-    setting = Setting(n=n, eps0=eps0, delta=delta)
+    setting = Setting(n=n, eps0=report.require_eps0(eps0), delta=delta)
     composed = partial(composition.epsilon, n=n, delta=delta, rounds=rounds, rtol=rtol)
-    answers = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "delta": delta, "rounds": rounds},
+        facts=_facts(report, eps0) | {"n": n, "delta": delta, "rounds": rounds},
         title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, delta = {delta!r}",
         column="epsilon (natural log)",
         rows=_rows(
@@ -75,7 +89,7 @@ def epsilon(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + _round_notes(rounds),
+        notes=report.notes() + _round_notes(rounds) + trivial,
     )
 
 
@@ -89,7 +103,7 @@ def epsilon(
 @json_option
 def delta(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     n: int,
     eps: float,
     rounds: int,
@@ -100,12 +114,13 @@ def delta(
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
-    setting = Setting(n=n, eps0=eps0, eps=eps)
+    setting = Setting(n=n, eps0=report.require_eps0(eps0), eps=eps)
     composed = partial(composition.delta, eps=eps, n=n, rounds=rounds, rtol=rtol)
-    answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+    found = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+    answers = zero_from_eps0(found, report.protocol(eps0).eps0, rounds, eps)
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "n": n, "eps": eps, "rounds": rounds},
+        facts=_facts(report, eps0) | {"n": n, "eps": eps, "rounds": rounds},
         title=f"{report.name(eps0)}, n = {n} users{_often(rounds)}, "
         f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
@@ -130,13 +145,14 @@ def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> Non
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
+    report.refuse_own_eps0()
     answers = {
         key: _largest_eps0(BOUNDS[name], report, eps=eps, delta=delta, n=n)
         for key, name in _ANSWERED.items()
     }
     show(
         as_json,
-        facts={**_facts(report), "n": n, "eps": eps, "delta": delta},
+        facts=_facts(report) | {"n": n, "eps": eps, "delta": delta},
         title=f"{report.name()}, n = {n} users, target epsilon = {eps!r}, delta = {delta!r}",
         column="eps0 (natural log)",
         rows=_rows(
@@ -156,21 +172,22 @@ def eps0(report: Report, n: int, eps: float, delta: float, as_json: bool) -> Non
 @eps_option
 @delta_option
 @json_option
-def users(report: Report, eps0: float, eps: float, delta: float, as_json: bool) -> None:
+def users(report: Report, eps0: float | None, eps: float, delta: float, as_json: bool) -> None:
     """The fewest users that meet a target (epsilon, delta).
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
-    fewest = partial(calibration.fewest_users, eps=eps, delta=delta)
-    answers = {
-        key: _held_to(_USERS_RTOL, largest(_of_candidates(BOUNDS[name], report, eps0, fewest)))
-        for key, name in _ANSWERED.items()
+    question = FewestUsers(validation.eps(eps), validation.delta(delta))
+    found = {
+        key: largest_answer(bound.kind, _pairs(bound, report, eps0), question)
+        for key, bound in _answered(report, report.require_eps0(eps0)).items()
     }
+    answers = {key: _held_to(_USERS_RTOL, answer) for key, answer in found.items()}
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
     unknown = ["inf: not even 10^15 users are known to be enough."]
     show(
         as_json,
-        facts={**_facts(report), "eps0": eps0, "eps": eps, "delta": delta},
+        facts=_facts(report, eps0) | {"eps": eps, "delta": delta},
         title=f"{report.name(eps0)}, target epsilon = {eps!r}, delta = {delta!r}",
         column="users",
         rows=_rows(
@@ -193,7 +210,15 @@ def _rows(
             BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
         )
         for key, name in _ANSWERED.items()
+        if key in answers
     }
+
+
+def _answered(report: Report, eps0: float | None) -> dict[str, Bound]:
+    """The bounds that can be answered: no clone of a matrix whose ε₀ is infinite, or nothing."""
+    whole = report.protocol(eps0).eps0
+    has_clone = whole is not None and 0.0 < whole < math.inf
+    return {key: BOUNDS[name] for key, name in _ANSWERED.items() if key != "clone" or has_clone}
 
 
 def _answers(
@@ -207,11 +232,20 @@ def _answers(
     """Of one round, or of several: there each pair of datasets is the same in all of them."""
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
-    eps0 = setting.require("eps0")
-    return {
-        key: largest(_of_candidates(BOUNDS[name], report, eps0, composed))
-        for key, name in _ANSWERED.items()
-    }
+    answers = {}
+    for key, bound in _answered(report, setting.eps0).items():
+        pairs = _pairs(bound, report, setting.eps0)
+        if bound.kind is not Kind.LOWER and len(pairs) > 1:
+            # The worst pair may be another in each round, which no maximum over pairs covers.
+            raise ValueError(
+                "rounds must be 1 where several pairs of inputs may be the worst, "
+                f"of which there are {len(pairs)}"
+            )
+        # Any of them is a lower bound; those that tell the inputs apart best come first.
+        answers[key] = largest(
+            attempt(partial(composed, pair.decomposition)).of(pair) for pair in pairs[:_TRIES]
+        )
+    return answers
 
 
 def _often(rounds: int) -> str:
@@ -232,25 +266,11 @@ def _round_notes(rounds: int) -> list[str]:
 def _evaluated(
     report: Report, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
-    protocol = report.protocol(setting.require("eps0"))
+    protocol = report.protocol(setting.eps0)
     return {
-        key: BOUNDS[name].prepare(protocol, quantity, numerics)([setting])[0]
-        for key, name in _ANSWERED.items()
+        key: bound.prepare(protocol, quantity, numerics)([setting])[0]
+        for key, bound in _answered(report, setting.eps0).items()
     }
-
-
-def _of_candidates(
-    bound: Bound, report: Report, eps0: float, evaluate: Callable[[Decomposition], Enclosure]
-) -> list[Answer]:
-    """What `evaluate` says of every pair that the bound compares."""
-    return [
-        replace(
-            attempt(partial(evaluate, pair.decomposition)),
-            differing=pair.differing,
-            others=pair.others,
-        )
-        for pair in _pairs(bound, report, eps0)
-    ]
 
 
 def _largest_eps0(bound: Bound, report: Report, **target: Any) -> Answer:
@@ -296,15 +316,18 @@ def _held_to(rtol: float, answer: Answer) -> Answer:
     return replace(answer, shortfall=wide)
 
 
-def _pairs(bound: Bound, report: Report, eps0: float) -> tuple[Candidate, ...]:
+def _pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candidate, ...]:
     assert bound.candidates is not None
-    protocol = (
-        report.protocol(eps0)
-        if bound.knows_mechanism
-        else report.reports.generic(Setting(eps0=eps0))
+    return bound.candidates(
+        report.protocol(eps0) if bound.knows_mechanism else report.generic(eps0)
     )
-    return bound.candidates(protocol)
 
 
-def _facts(report: Report) -> dict[str, Any]:
-    return {"version": __version__, **report.facts()}
+def _facts(report: Report, *eps0: float | None) -> dict[str, Any]:
+    """Of a report and, where the question fixes it, ε₀; None stands for infinity, as in answers."""
+    facts = {"version": __version__, **report.facts()}
+    if not eps0:
+        return facts
+    [given] = eps0
+    whole = report.protocol(given).eps0 if given is None else given
+    return facts | {"eps0": None if whole is None or math.isinf(whole) else whole}

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,8 @@ class Randomizer(ABC):
     """A local randomizer: a channel from one user's value to one report.
 
     A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
-    ``eps0`` (natural log); None stands for a mechanism that is not. Arguments are checked on
+    ``eps0`` (natural log); None stands for a mechanism that is not. One that has an ε₀ of its own
+    does not take it as an argument. Arguments are checked on
     construction (ValueError). A field's metadata may hold a ``help`` for the command line.
     `registry` lists the mechanisms.
     """
@@ -45,8 +46,15 @@ class Randomizer(ABC):
     # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
     # in section 10. Where a class does not say so, they look at its `matrix`.
     composable: ClassVar[bool] = False
+    # Parameters that name files, which its results depend on.
+    FILES: ClassVar[tuple[str, ...]] = ()
 
     eps0: float | None
+
+    @classmethod
+    def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters, with what else decides the results where they name files."""
+        return dict(parameters)
 
     @property
     def label(self) -> str:

@@ -20,7 +20,7 @@ from shufflebounds.randomizers.base import Choice, Randomizer, the_only
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
 Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 
-_SUM_TOLERANCE = 1e-9
+SUM_TOLERANCE = 1e-9
 # Decompositions this close, relatively, are taken for one, whose uncertainty covers both.
 _NEARLY_EQUAL = 1e-12
 _U = 2.0**-53
@@ -141,7 +141,7 @@ def _checked(rows: ArrayLike) -> NDArray[np.float64]:
             x, y = place[0].tolist()
             raise ValueError(f"P must hold {wanted}, got {float(matrix[x, y])!r} in row {x}")
     for x, row in enumerate(matrix.tolist()):
-        if abs(math.fsum([-1.0, *row])) > _SUM_TOLERANCE:
+        if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
     matrix.flags.writeable = False
     return matrix
