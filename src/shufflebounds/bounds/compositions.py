@@ -10,6 +10,9 @@ from shufflebounds.bounds.base import Answer, Asked, Kind, Numerics, attempt, la
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.protocols.base import Candidate, Protocol
 
+# Dataset pairs of a part that are composed, each of which takes a while.
+_TRIES = 4
+
 
 def of_rounds(
     kind: Kind,
@@ -20,25 +23,24 @@ def of_rounds(
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
     _require_saddle(numerics)
-    # One row for each choice of a candidate for every part.
-    choices = list(product(*(pairs_of(part.protocol) for part in asked.parts)))
-    if kind is not Kind.LOWER and len(choices) > 1:
-        # The worst pair may be another in each round, which no maximum over pairs covers.
-        raise ValueError(
-            "rounds must be 1 where several pairs of inputs may be the worst, "
-            f"of which there are {len(choices)}"
-        )
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
-    def answer(chosen: Sequence[Candidate]) -> Answer:
+    def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
         composed = compose(
-            (pair.decomposition, part.protocol.draws(part.n), part.times)
-            for pair, part in zip(chosen, asked.parts, strict=True)
+            ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
+            for pairs, part in zip(chosen, asked.parts, strict=True)
         )
         # To the width that composition promises by itself.
         found = attempt(lambda: function(composed, asked.at))
-        return found.of(chosen[0])
+        # The worst may be another in each round.
+        return found.of(chosen[0][0]) if len(chosen[0]) == 1 else found
 
+    several = [pairs_of(part.protocol) for part in asked.parts]
+    if kind is not Kind.LOWER:
+        # Another pair may be the worst in every round, which no maximum over pairs covers.
+        return answer(several)
+    # Those that tell the inputs apart best come first.
+    choices = product(*([[pair] for pair in pairs[:_TRIES]] for pairs in several))
     return largest(answer(chosen) for chosen in choices)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import click
 from shufflebounds import validation
 from shufflebounds._version import __version__
 from shufflebounds.accounting import calibration
-from shufflebounds.accounting import rounds as composition
+from shufflebounds.accounting.composed import compose
 from shufflebounds.accounting.worst_users import FewestUsers
 from shufflebounds.bounds.base import (
     Answer,
@@ -75,7 +75,10 @@ def epsilon(
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
     setting = Setting(n=n, eps0=report.require_eps0(eps0), delta=delta)
-    composed = partial(composition.epsilon, n=n, delta=delta, rounds=rounds, rtol=rtol)
+
+    def composed(pairs: Sequence[Decomposition]) -> Enclosure:
+        return compose([(pairs, n, rounds)]).epsilon(delta, rtol=rtol)
+
     found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
     show(
@@ -115,7 +118,10 @@ def delta(
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
     setting = Setting(n=n, eps0=report.require_eps0(eps0), eps=eps)
-    composed = partial(composition.delta, eps=eps, n=n, rounds=rounds, rtol=rtol)
+
+    def composed(pairs: Sequence[Decomposition]) -> Enclosure:
+        return compose([(pairs, n, rounds)]).delta(eps, rtol=rtol)
+
     found = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     answers = zero_from_eps0(found, report.protocol(eps0).eps0, rounds, eps)
     show(
@@ -227,23 +233,21 @@ def _answers(
     setting: Setting,
     numerics: Numerics,
     rounds: int,
-    composed: Callable[[Decomposition], Enclosure],
+    composed: Callable[[Sequence[Decomposition]], Enclosure],
 ) -> dict[str, Answer]:
-    """Of one round, or of several: there each pair of datasets is the same in all of them."""
+    """Of one round, or of several, in each of which any of several pairs may be the worst."""
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
     answers = {}
     for key, bound in _answered(report, setting.eps0).items():
         pairs = _pairs(bound, report, setting.eps0)
         if bound.kind is not Kind.LOWER and len(pairs) > 1:
-            # The worst pair may be another in each round, which no maximum over pairs covers.
-            raise ValueError(
-                "rounds must be 1 where several pairs of inputs may be the worst, "
-                f"of which there are {len(pairs)}"
-            )
+            # The worst may be another in each round, which no maximum over pairs covers.
+            answers[key] = attempt(partial(composed, [pair.decomposition for pair in pairs]))
+            continue
         # Any of them is a lower bound; those that tell the inputs apart best come first.
         answers[key] = largest(
-            attempt(partial(composed, pair.decomposition)).of(pair) for pair in pairs[:_TRIES]
+            attempt(partial(composed, [pair.decomposition])).of(pair) for pair in pairs[:_TRIES]
         )
     return answers
 

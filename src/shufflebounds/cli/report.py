@@ -135,7 +135,8 @@ class Report:
             together = "" if self.k_joint == 1 else "of all coordinates together "
             notes.append(
                 f"All pairs of inputs {together}are looked at, and the worst that was found is "
-                f"named. Inputs are the rows of {label}, counted from 0."
+                "named (of several rounds none is, since it may be another in each). Inputs are "
+                f"the rows of {label}, counted from 0."
             )
         if self.k_joint > 1 and self.has_own_eps0:
             notes.append(
