@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import parameters, rounding, styles
+from shufflebounds.cli import parameters, rounding, styles, trivial
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
@@ -126,20 +127,43 @@ def test_eps0_inverts_a_known_divergence():
     assert confirmed["upper_bound"]["upper"] <= 0.4
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
-def test_no_epsilon_is_above_eps0(rounds):
+def test_no_epsilon_is_above_eps0():
     """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
-    options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6", "--rounds", str(rounds))
+    options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
     found = answer("epsilon", *KRR10, *options)
     for key in ("upper_bound", "lower_bound", "clone"):
-        assert found[key]["lower"] <= found[key]["upper"] <= 16.0 * rounds
-    assert found["upper_bound"]["upper"] == 16.0 * rounds
-    what = "eps0" if rounds == 1 else "3 times eps0"
-    assert found["notes"][-1].startswith(f"The reports are ({what}, 0)-DP before they are")
+        assert found[key]["lower"] <= found[key]["upper"] <= 16.0
+    assert found["upper_bound"]["upper"] == 16.0
+    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
     text = succeed("epsilon", *KRR10, *options).stdout
-    assert value(text, "upper bound") == value(text, "clone") == 16 * rounds
+    assert value(text, "upper bound") == value(text, "clone") == 16
     small = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert small["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("eps0", "rounds", "given", "expected", "what"),
+    [
+        (2.0, 1, (1.0, 3.0), (1.0, 2.0), "eps0"),
+        (2.0, 3, (7.0, 8.0), (6.0, 6.0), "3 times eps0"),
+        (2.0, 3, (1.0, math.inf), (1.0, 6.0), "3 times eps0"),
+        (2.0, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (math.inf, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (None, 1, (3.0, math.inf), (3.0, math.inf), None),
+    ],
+)
+def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
+    answers, notes = trivial.within_eps0({"any": found(*given)}, eps0, rounds)
+    assert answers == {"any": found(*expected)}
+    assert [note.split(", 0)")[0] for note in notes] == (
+        [f"The reports are ({what}"] if what else []
+    )
+
+
+def test_times_eps0_is_rounded_up():
+    cap = trivial.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    assert Fraction(cap) >= 3 * Fraction(0.1)
+    assert cap <= 0.1 * 3 * (1 + 1e-15)
 
 
 def test_a_joint_has_the_eps0_of_all_its_reports_together():

@@ -38,7 +38,7 @@ from shufflebounds.cli.options import (
     users_option,
 )
 from shufflebounds.cli.report import Report
-from shufflebounds.cli.trivial import within_eps0, zero_from_eps0
+from shufflebounds.cli.trivial import is_zero, within_eps0
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
@@ -122,8 +122,10 @@ def delta(
     def composed(pairs: Sequence[Decomposition]) -> Enclosure:
         return compose([(pairs, n, rounds)]).delta(eps, rtol=rtol)
 
-    found = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
-    answers = zero_from_eps0(found, report.protocol(eps0).eps0, rounds, eps)
+    if is_zero(eps, report.protocol(eps0).eps0, validation.rounds(rounds)):
+        answers = dict.fromkeys(_answered(report, eps0), Answer(Enclosure(0.0, 0.0)))
+    else:
+        answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
         facts=_facts(report, eps0) | {"n": n, "eps": eps, "rounds": rounds},

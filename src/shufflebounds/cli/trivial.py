@@ -32,16 +32,9 @@ def within_eps0(
     ]
 
 
-def zero_from_eps0(
-    answers: Mapping[str, Answer], eps0: float | None, rounds: int, eps: float
-) -> dict[str, Answer]:
-    """Answers on δ at ε: 0 from ε₀ times rounds on."""
-    if eps < _cap(eps0, rounds):
-        return dict(answers)
-    return {
-        key: replace(answer, enclosure=Enclosure(0.0, 0.0), shortfall="")
-        for key, answer in answers.items()
-    }
+def is_zero(eps: float, eps0: float | None, rounds: int) -> bool:
+    """Whether δ(ε) is 0 for want of reports that tell more."""
+    return eps >= _cap(eps0, rounds)
 
 
 def _cap(eps0: float | None, rounds: int) -> float:
