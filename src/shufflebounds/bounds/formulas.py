@@ -43,8 +43,8 @@ def closed_form(
             pairs = [(None, formula(None, eps0))]
 
         def answer(setting: Setting) -> Answer:
-            if not composes and setting.rounds not in (None, 1):
-                raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
+            if not composes:
+                require_one_round(name, setting)
             answers = ((pair, Answer(of_pair(setting))) for pair, of_pair in pairs)
             return largest(answer.of(pair) if pair else answer for pair, answer in answers)
 
@@ -62,6 +62,12 @@ def closed_form(
         composes=composes,
         prepare=prepare,
     )
+
+
+def require_one_round(name: str, setting: Setting) -> None:
+    """Raise ValueError where a bound that does not compose is asked about several rounds."""
+    if setting.rounds not in (None, 1):
+        raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
 
 
 def _eps0(name: str, protocol: Protocol) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -82,6 +83,11 @@ class Report:
         if self.has_own_eps0:
             raise ValueError(f"eps0 cannot be chosen: {self._fixes_eps0}")
 
+    def told_eps0(self, eps0: float | None) -> float | None:
+        """ε₀ of all that a user sends as answers tell it; None where it is infinite, as there."""
+        whole = self.protocol(None).eps0 if eps0 is None else eps0
+        return None if whole is None or math.isinf(whole) else whole
+
     @property
     def _fixes_eps0(self) -> str:
         one = self._one.randomizer(None)
@@ -147,7 +153,8 @@ class Report:
             notes.append(
                 f"A user sends {self.k_joint} reports together, each at eps0/{self.k_joint}, one "
                 "of every coordinate of the input. The bound covers inputs that differ in any "
-                "number of the coordinates: all of them is the worst."
+                "number of the coordinates: all of them is the worst. Reports of separate days, "
+                "shuffled separately, are --rounds instead."
             )
         if self.rate < 1.0:
             what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"
