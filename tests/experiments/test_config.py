@@ -14,6 +14,7 @@ from small_paper import PAPER, ROOT, content, edited, mistake, refusal
 from shufflebounds import validation
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.errors import ConfigError
@@ -205,11 +206,7 @@ def test_good_configurations_pass(made):
             "{type: kr, k: 10}",
             (
                 "config/su2026.yaml: mechanisms.krr10.type is 'kr' (did you mean krr?); it must be "
-                "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, balls_into_bins_designed, "
-                "binary_sum, cheu_zhilyaev, cheu_zhilyaev_designed, dump, hierarchical_histogram, "
-                "separate_histograms"
+                f"one of {', '.join(sent.types())}"
             ),
         ),
         (

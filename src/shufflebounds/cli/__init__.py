@@ -13,7 +13,9 @@ from shufflebounds._version import __version__
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
-from shufflebounds.cli.questions import delta, eps0, epsilon, users
+from shufflebounds.cli.questions import delta, epsilon
+from shufflebounds.cli.risk import risk
+from shufflebounds.cli.targets import eps0, rounds, users
 
 __all__ = ["main"]
 
@@ -32,5 +34,5 @@ def main() -> None:
     """
 
 
-for command in (epsilon, delta, eps0, users, curve, mechanisms, bounds):
+for command in (epsilon, delta, eps0, users, rounds, risk, curve, mechanisms, bounds):
     main.add_command(command)
