@@ -14,6 +14,7 @@ from shufflebounds.papers.wang2024 import parameters
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shufflebounds.papers.claims import Claim
     from shufflebounds.papers.page import Page
 
 
@@ -65,6 +66,18 @@ def _timed_page(table: pd.DataFrame) -> Page:
     return general_pair.timed_page(table)
 
 
+def _claims() -> tuple[Claim, ...]:
+    from shufflebounds.papers.wang2024 import claims
+
+    return claims.CLAIMS
+
+
+def _introduction() -> str:
+    from shufflebounds.papers.wang2024 import claims
+
+    return claims.INTRODUCTION
+
+
 _HERE = __name__
 
 RESEARCH = Research(
@@ -106,4 +119,19 @@ RESEARCH = Research(
             uses_numerics=True,
         ),
     },
+    claims=(
+        "upper_bound",
+        "single_savings",
+        "single_peak",
+        "multi_savings",
+        "analytic_savings",
+        "asymptotic_savings",
+        "parallel_basic",
+        "parallel_separate",
+        "tight",
+        "symmetry",
+    ),
+    load_claims=_claims,
+    claim_modules=(f"{_HERE}.claims",),
+    introduction=_introduction,
 )
