@@ -11,9 +11,11 @@ from typing import Any
 import pandas as pd
 
 from shufflebounds.accounting import amplification
-from shufflebounds.bounds.base import Numerics
-from shufflebounds.bounds.clones import stronger_clone
-from shufflebounds.bounds.registry import bound
+from shufflebounds.bounds.base import Bound, Numerics
+from shufflebounds.bounds.blanket_best import BLANKET_BEST_GENERIC
+from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE, stronger_clone
+from shufflebounds.bounds.closed_forms import ERLINGSSON
+from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
 from shufflebounds.papers.page import Page, safe
 from shufflebounds.papers.wang2024 import binary_search
 from shufflebounds.protocols.single_message import GenericReports, SingleMessage
@@ -43,35 +45,35 @@ PRINTED: Mapping[tuple[float, int], tuple[float, float, float, float]] = Mapping
 # Of Table 1: method, the bound that is its best here, and the printed form without its constant,
 # of e^ε₀, β and log(1/δ)/n. The last row is of 10-RR.
 _KRR = 10
-_FORMS: tuple[tuple[str, str, str, Callable[[float, float, float], float]], ...] = (
+_FORMS: tuple[tuple[str, Bound, str, Callable[[float, float, float], float]], ...] = (
     (
         "EFMRTT19",
-        "erlingsson",
+        ERLINGSSON,
         r"\sqrt{e^{3\varepsilon_0}\log(1/\delta)/n}",
         lambda e, beta, x: math.sqrt(e**3 * x),
     ),
     (
         "privacy blanket",
-        "blanket_best_generic",
+        BLANKET_BEST_GENERIC,
         r"\sqrt{e^{2\varepsilon_0}\log(1/\delta)/n}",
         lambda e, beta, x: math.sqrt(e**2 * x),
     ),
     (
         "clone",
-        "clone",
+        CLONE,
         r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+1}"
         r"\sqrt{e^{\varepsilon_0}\log(1/\delta)/n}",
         lambda e, beta, x: (e - 1) / (e + 1) * math.sqrt(e * x),
     ),
     (
         "stronger clone",
-        "stronger_clone",
+        STRONGER_CLONE,
         r"\sqrt{(e^{\varepsilon_0}-1)^2\log(1/\delta)/(n(e^{\varepsilon_0}+1))}",
         lambda e, beta, x: math.sqrt((e - 1) ** 2 / (e + 1) * x),
     ),
     (
         f"variation ratio, {_KRR}-RR",
-        "variation_ratio",
+        VARIATION_RATIO,
         r"\sqrt{\beta(e^{\varepsilon_0}-1)\log(1/\delta)/n}",
         lambda e, beta, x: math.sqrt(beta * (e - 1) * x),
     ),
@@ -85,10 +87,9 @@ def asymptotics(eps0: Sequence[float], n: Sequence[int], delta: Any) -> pd.DataF
     ``eps0``, ``n``, ``delta``, ``epsilon`` (what may be claimed) and ``quotient`` (by the form).
     """
     rows = []
-    for name, wanted, form, value in _FORMS:
+    for name, known, form, value in _FORMS:
         for level in eps0:
             report = KRR(_KRR, level)
-            known = bound(wanted)
             protocol = SingleMessage(report) if known.knows_mechanism else GenericReports(level)
             evaluate = known.prepare(protocol, "epsilon", Numerics())
             settings = [Setting(delta=delta).at(n=users) for users in n]
