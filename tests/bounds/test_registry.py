@@ -30,7 +30,8 @@ def protocol(name, eps0=EPS0):
     if name == "original":
         return CheuZhilyaev(0.4)
     if BOUNDS[name].knows_mechanism:
-        return SingleMessage(sb.KRR(k=4, eps0=eps0))
+        # One of them knows nothing but randomized bits.
+        return SingleMessage(sb.KRR(k=2 if name == "vector_bits_published" else 4, eps0=eps0))
     return GenericReports(eps0)
 
 
@@ -61,10 +62,16 @@ def test_names():
         "variation_ratio_asymptotic",
         "merged_lower",
         "original",
+        "basic_composition",
+        "advanced_composition",
+        "optimal_composition",
+        "vector_bits_published",
     ]
     assert all(bound.name == name for name, bound in BOUNDS.items())
     assert registry.bound("clone") is BOUNDS["clone"]
-    with pytest.raises(ValueError, match=r"^bound must be one of blanket_bennett, .*, got 'best'$"):
+    with pytest.raises(
+        ValueError, match=r"^bound must be one of advanced_composition, .*, got 'best'$"
+    ):
         registry.bound("best")
 
 
@@ -72,6 +79,7 @@ def test_names():
 def test_each_tells_what_it_is(bound):
     kinds = dict.fromkeys(("lower", "merged_lower"), Kind.LOWER)
     kinds |= {name: Kind.UNPROVEN for name in BOUNDS if name.startswith("variation_ratio_")}
+    kinds["vector_bits_published"] = Kind.UNPROVEN
     assert bound.kind is kinds.get(bound.name, Kind.UPPER)
     assert bound.label
     assert bound.source

@@ -12,11 +12,13 @@ from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.composition_theorems import ADVANCED, BASIC, OPTIMAL
 from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
 from shufflebounds.bounds.originals import ORIGINAL
 from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
 from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
+from shufflebounds.bounds.vector_bits import VECTOR_BITS_PUBLISHED
 
 _ALL = (
     UPPER,
@@ -37,6 +39,10 @@ _ALL = (
     ASYMPTOTIC,
     MERGED_LOWER,
     ORIGINAL,
+    BASIC,
+    ADVANCED,
+    OPTIMAL,
+    VECTOR_BITS_PUBLISHED,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})

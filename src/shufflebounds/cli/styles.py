@@ -24,6 +24,10 @@ STYLES: dict[str, dict[str, Any]] = {
     "variation_ratio_asymptotic": {"color": "#b8a800", "style": "dotted", "marker": "v"},
     "merged_lower": {"color": "#666666", "style": "solid", "width": 0.9},
     "original": {"color": "#cc7a00", "style": "dashed", "marker": "v"},
+    "basic_composition": {"color": "#a0a0a0", "style": "dashed", "marker": "v"},
+    "advanced_composition": {"color": "#666666", "style": "dashed", "marker": "^"},
+    "optimal_composition": {"color": "#00604a", "style": "dashdot", "marker": "v"},
+    "vector_bits_published": {"color": "#cc3311", "style": "dotted"},
 }
 # A bound that has no style of its own yet.
 DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}
