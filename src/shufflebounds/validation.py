@@ -20,6 +20,7 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
 MAX_ROUNDS = 10**6
+MAX_ORDER = 1e6
 
 _SUM_TOLERANCE = 1e-12
 
@@ -65,6 +66,12 @@ def delta_between(value: object) -> tuple[float, float]:
 def rtol(value: object) -> float:
     """A relative width, 10⁻⁹ to 0.1."""
     return _within("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+
+
+def order(value: object) -> float:
+    """A Rényi order α, 1 < α ≤ 10⁶."""
+    _within("order", value, 1.0 < _number(value) <= MAX_ORDER, f"1 < order <= {MAX_ORDER:g}")
+    return _exact("order", value)
 
 
 def users(value: object) -> int:
