@@ -20,7 +20,7 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
 MAX_ROUNDS = 10**6
-MAX_ORDER = 1e6
+MAX_ORDER = 10**6
 
 _SUM_TOLERANCE = 1e-12
 
@@ -68,18 +68,29 @@ def rtol(value: object) -> float:
     return _within("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
 
 
-def order(value: object) -> float:
-    """A Rényi order α, 1 < α ≤ 10⁶."""
-    _within("order", value, 1.0 < _number(value) <= MAX_ORDER, f"1 < order <= {MAX_ORDER:g}")
-    return _exact("order", value)
-
-
 def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵."""
     count = whole("n", value, minimum=1)
     if count > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
     return count
+
+
+def rounds(value: object) -> int:
+    """A number of rounds, 1 to 10⁶."""
+    return whole("rounds", value, minimum=1, maximum=MAX_ROUNDS)
+
+
+def messages(value: object) -> int:
+    """A number of messages that a user sends, 1 to 10¹⁵."""
+    return whole("messages", value, minimum=1, maximum=MAX_USERS)
+
+
+def order(value: object) -> float:
+    """The order of a Rényi divergence, 1 < order ≤ 10⁶."""
+    allowed = f"1 < order <= {MAX_ORDER}"
+    _within("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
+    return _exact("order", value)
 
 
 def probability(name: str, value: object) -> float:
