@@ -339,7 +339,7 @@ def test_logarithms_where_floats_end():
 
 
 @given(st.data(), st.integers(2, 4), st.sampled_from([1.05, 2.0, 20.0]))
-@examples(30)
+@examples(10)
 def test_cells_lie_on_their_sides(data, n, order):
     """Each integral over a cell, against the exact curve in many points."""
     a = data.draw(st.floats(0.55, 0.9))
@@ -375,10 +375,10 @@ def integral(pair, order, start, stop, ahead):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"order": 1.0}, "order must be a finite number with 1 < order <= 1e+06, got 1.0"),
+        ({"order": 1.0}, "order must be a finite number with 1 < order <= 1000000, got 1.0"),
         ({"order": math.inf}, "order must be a finite number"),
         ({"order": "2"}, "order must be a finite number"),
-        ({"order": [2.0, 0.5]}, "order must be a finite number with 1 < order <= 1e"),
+        ({"order": [2.0, 0.5]}, "order must be a finite number with 1 < order <= 1"),
         ({"order": []}, "order must be a number or a one-dimensional, non-empty array"),
         ({"n": 0}, "n must be an integer >= 1, got 0"),
         ({"rtol": 1.0}, "rtol must be"),
@@ -394,7 +394,7 @@ def test_bad_input(change, sentence):
 
 def test_too_narrow_to_reach(monkeypatch):
     monkeypatch.setattr(accounting, "_PASSES", 1)
-    with pytest.raises(sb.PrecisionError, match="Renyi divergence at order 2.0") as caught:
+    with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
         renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
     wide = caught.value.enclosure
     monkeypatch.undo()

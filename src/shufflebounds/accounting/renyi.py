@@ -72,9 +72,9 @@ def renyi(
     """Enclosure of the larger Rényi divergence D_α(P‖Q), D_α(Q‖P) of n shuffled reports.
 
     D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1), natural log. ``upper`` holds for whatever the
-    decomposition bounds, as with `amplification.delta`: (α, ``upper``)-RDP of the shuffled reports
-    (Girgis et al., CCS 2021), of `rounds` rounds also where these are adaptive. ``lower`` is that of
-    the decomposition's own histograms, the same pair in all rounds.
+    decomposition bounds, as with `amplification.delta`: the shuffled reports are
+    (α, ``upper``)-RDP (Girgis et al., CCS 2021), over `rounds` rounds even where these are adaptive.
+    ``lower`` is that of the decomposition's own histograms, the same pair in all rounds.
 
     Parameters
     ----------
@@ -115,8 +115,7 @@ def renyi(
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
     found = Enclosures(low, high)
     promised = rtol is not None or decomposition.is_finite()
-    wide = np.flatnonzero(found.relative_width > goal) if promised else []
-    for i in wide:
+    for i in np.flatnonzero(found.relative_width > goal) if promised else ():
         if math.isinf(high[i]) or high[i] > times * _NOTHING:
             raise PrecisionError(
                 f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
@@ -141,7 +140,7 @@ def bounds(
 def _larger(
     directions: list[Decomposition], n: int, orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the larger divergence of both orders of a pair, given once where it is symmetric."""
+    """Bounds of the larger divergence of both orders of a pair; one where it is symmetric."""
     if any(infinite(one) for one in directions):
         return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
     loss, slack = (max(x) for x in zip(*map(amplification._largest_loss, directions), strict=True))
@@ -259,9 +258,8 @@ def _pieces(excess: FloatArray) -> NDArray[np.int64]:
 def _log1p_exp(x: FloatArray) -> FloatArray:
     """log(1 + e^x), to a relative 4u, where e^x may be large or small."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.where(
-            x > 30.0, x + np.log1p(np.exp(-np.abs(x))), np.log1p(np.exp(np.minimum(x, 30.0)))
-        )
+        small = np.log1p(np.exp(np.minimum(x, 30.0)))
+        return np.where(x > 30.0, x + np.log1p(np.exp(-np.abs(x))), small)
 
 
 def _finite(x: FloatArray) -> FloatArray:

@@ -104,7 +104,8 @@ def outcomes(
     err = 1.01 * (n + 3.0) * decomposition.rel_err
     err += U * (64.0 + 4.0 * len(decomposition) + 16.0 * size)
     ratio_err = 8.0 * decomposition.rel_err + U * (32.0 + 4.0 * len(decomposition))
-    return Outcomes(gain, cost, *(np.concatenate(side) for side in weights), err, ratio_err)
+    low, high = (np.concatenate(side) for side in weights)
+    return Outcomes(gain, cost, low, high, err, ratio_err)
 
 
 def atoms(decomposition: Decomposition, n: int) -> Atoms | None:

@@ -78,9 +78,9 @@ class Knots:
         return np.minimum(lower - err - _slip(lower, 0.0), upper), upper + err + _slip(upper, 0.0)
 
     def _floor(self, other: Knots) -> tuple[FloatArray, FloatArray]:
-        """A polygon below h: in each cell its vertex, and logs of its heights there and at the ends.
+        """A polygon below h: its vertex in each cell, (K,), and logs of its heights.
 
-        Shapes (K,) and (3, K).
+        Those at the beginning of the cell, the vertex and the end, (3, K).
         """
         begin, end = self.eps[:-1], self.eps[1:]
         width, scale = end - begin, self.log_upper[:-1]
@@ -92,7 +92,7 @@ class Knots:
             down, up = self._falls(start, scale, other), self._rises(stop, scale, width)
             # In units of x and of h at the beginning of the cell.
             meet = (start - stop - up * whole) / (down - up)
-            meet = np.clip(np.nan_to_num(meet, nan=0.5 * whole), 0.0, whole)
+            meet = np.clip(np.where(np.isnan(meet), 0.5 * whole, meet), 0.0, whole)
             aside = np.clip(np.log1p(meet), _ASIDE * width, (1.0 - _ASIDE) * width)
             middle = begin + aside
             middle = np.where((begin < middle) & (middle < end), middle, 0.5 * (begin + end))

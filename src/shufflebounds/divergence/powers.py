@@ -89,7 +89,8 @@ def _far_fall(order: FloatArray, loss: FloatArray) -> FloatArray:
 def _log_series(order: FloatArray, loss: FloatArray, ratio: FloatArray) -> FloatArray:
     """Log of α(α − 1)L² Σ_{k ≥ 2} (αL)^{k−2} c_k/k!, c₂ = 1, c_{k+1} = c_k + `ratio`^{k−1}."""
     x = order * loss
-    total, term, count, power = np.full(x.shape, 0.5), np.full(x.shape, 0.5), 1.0, ratio
+    total, term = np.full(x.shape, 0.5), np.full(x.shape, 0.5)
+    count, power = np.ones(x.shape), ratio
     for k in range(3, 3 + _TERMS):
         term = term * x / k
         count = count + power
