@@ -327,7 +327,7 @@ def test_logarithms_where_floats_end():
     """D of the clone as floats tell it, and its decay beyond."""
     clone = sb.standard_clone(1.0)
     eps = np.array([0.0, 0.05, 0.2, 0.5, 0.8])
-    low, high = log_divergences(clone, eps, 10_000, 1e-6)
+    low, high = log_divergences(clone, eps, 10_000, np.full(5, 1e-6))
     for one, (below, above) in zip(eps, zip(low, high, strict=True), strict=True):
         direct = sb.delta(clone, float(one), 10_000) if one < 0.5 else None
         if direct is not None:

@@ -18,6 +18,8 @@ from shufflebounds.divergence.powers import chord_weights_err, log_chord_weights
 
 # So many neighbours may support a line, and so near an end of a cell two lines may meet.
 _NEIGHBOURS, _ASIDE = 3, 1e-3
+# Of the first points, so many are computed with care; the others, and deep tails, to this width.
+_CAREFUL, _COARSEST = 24, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,9 @@ class Knots:
     @staticmethod
     def at(decomposition: Decomposition, n: int, rtol: float, eps: FloatArray) -> Knots:
         """At the points `eps`, of which D is 0 at the last."""
-        low, high = log_divergences(decomposition, eps[:-1], n, rtol)
+        # Far out the first look is a rough one.
+        aims = np.where(np.arange(eps.size - 1) < _CAREFUL, rtol, max(rtol, _COARSEST))
+        low, high = log_divergences(decomposition, eps[:-1], n, aims)
         return Knots(decomposition, n, rtol, eps, *_falling(low, high))
 
     def split(self, pieces: NDArray[np.int64]) -> Knots:
@@ -50,7 +54,11 @@ class Knots:
         width = np.diff(self.eps)
         more = self.eps[cell] + width[cell] * (number / pieces[cell])
         more = np.setdiff1d(more, self.eps)
-        found = log_divergences(self.decomposition, more, self.n, self.rtol)
+        # Where D has fallen by e^{−x}, it matters to orders at which log E[R^α] is about x.
+        at = np.searchsorted(self.eps, more) - 1
+        depth = np.minimum(self.log_upper[0] - self.log_upper[at], 1e6)
+        aims = np.clip(0.5 * self.rtol * depth, self.rtol, max(self.rtol, _COARSEST))
+        found = log_divergences(self.decomposition, more, self.n, aims)
         eps = np.concatenate([self.eps, more])
         order = np.argsort(eps, kind="stable")
         low = np.concatenate([self.log_lower, found[0]])[order]

@@ -24,25 +24,25 @@ _LARGEST_EPS = 690.0
 
 
 def log_divergences(
-    decomposition: Decomposition, eps: FloatArray, n: int, rtol: float
+    decomposition: Decomposition, eps: FloatArray, n: int, rtol: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
 
     The bounds have the shape (P,) of `eps`; −inf where D is, or cannot be told from, 0. They aim
-    at a distance of `rtol`, and hold whether they reach it or not.
+    at a distance of `rtol`, (P,) too, and hold whether they reach it or not.
     """
     within = np.minimum(eps, _LARGEST_EPS)
     low, high = np.full(eps.shape, -np.inf), np.zeros(eps.shape)
     wide = np.ones(eps.shape, dtype=np.bool_)
     if len(decomposition) <= _MOST_COMPONENTS:
-        users, aims = np.full(eps.shape, float(n)), np.full(eps.shape, rtol)
-        lower, upper = stacked(decomposition, within, users, aims)
+        users = np.full(eps.shape, float(n))
+        lower, upper = stacked(decomposition, within, users, rtol)
         with np.errstate(divide="ignore"):
             # A logarithm is off by an ulp, which is at most 2u times 700.
             low, high = np.log(lower) - 1500.0 * U, np.minimum(np.log(upper) + 1500.0 * U, 0.0)
         wide = (upper > 0.0) & ~((upper - lower <= _ENOUGH * rtol * upper) & (lower > _SMALLEST))
     for i in np.flatnonzero(wide):
-        low[i], high[i] = log_divergence(decomposition, float(within[i]), n, rtol)
+        low[i], high[i] = log_divergence(decomposition, float(within[i]), n, float(rtol[i]))
     # D falls: what is known at one ε bounds it at others.
     low[eps > _LARGEST_EPS] = -np.inf
     return low, high
