@@ -21,7 +21,7 @@ from shufflebounds.protocols.single_message import GenericReports, SingleMessage
 from shufflebounds.setting import Setting
 
 NUMERICS = Numerics(rtol=1e-3)
-VALUES = {"n": 3000, "delta": 1e-6, "eps": 0.4}
+VALUES = {"n": 3000, "delta": 1e-6, "eps": 0.4, "order": 8.0}
 EPS0 = 2.0
 
 
@@ -50,6 +50,14 @@ def test_names():
         "blanket_bennett_generic",
         "clone_closed_form",
         "erlingsson",
+        "clone_advanced",
+        "upper_renyi",
+        "clone_renyi",
+        "stronger_clone_renyi",
+        "girgis_upper",
+        "girgis_simple",
+        "girgis_lower",
+        "girgis_lower_simple",
     ]
     assert all(bound.name == name for name, bound in BOUNDS.items())
     assert registry.bound("clone") is BOUNDS["clone"]
@@ -59,14 +67,14 @@ def test_names():
 
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=lambda bound: bound.name)
 def test_each_tells_what_it_is(bound):
-    assert bound.kind is (Kind.LOWER if bound.name == "lower" else Kind.UPPER)
+    assert bound.kind is (Kind.LOWER if "lower" in bound.name else Kind.UPPER)
     assert bound.label
     assert bound.source
     assert bound.quantities
     assert set(bound.quantities) <= set(QUANTITIES)
     # It stands in one module, and nowhere else.
     module = importlib.import_module(bound.module)
-    assert bound in vars(module).values()
+    assert any(value is bound for value in vars(module).values())
     assert bound.module.startswith("shufflebounds.bounds.")
     assert (bound.candidates is not None) == bound.is_divergence
 
@@ -82,7 +90,7 @@ def test_each_gives_its_quantities_and_says_what_is_missing(name, quantity):
     wanted = {key: VALUES[key] for key in QUANTITIES[quantity]}
     found = ask(name, quantity, **wanted)
     assert 0.0 <= found.lower <= found.upper < math.inf
-    if quantity == "epsilon":
+    if quantity in ("epsilon", "renyi"):
         assert found.upper <= EPS0 * (1 + 1e-12)
     else:
         assert found.upper <= 1.0

@@ -279,7 +279,9 @@ def test_good_configurations_pass(made):
                 "blanket_bennett?); it must be one of upper, lower, clone, stronger_clone, "
                 "blanket_hoeffding, "
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
-                "clone_closed_form, erlingsson"
+                "clone_closed_form, erlingsson, clone_advanced, upper_renyi, clone_renyi, "
+                "stronger_clone_renyi, girgis_upper, girgis_simple, girgis_lower, "
+                "girgis_lower_simple"
             ),
         ),
         (
@@ -616,10 +618,10 @@ def test_good_configurations_pass(made):
         ),
         (
             "clone: {bound: clone}",
-            "clone: {bound: clone, quantity: renyi}",
+            "clone: {bound: clone, quantity: entropy}",
             (
-                "config/su2026.yaml: curves.clone.quantity is 'renyi'; it must be one of epsilon, "
-                "delta"
+                "config/su2026.yaml: curves.clone.quantity is 'entropy'; it must be one of "
+                "epsilon, delta, renyi"
             ),
         ),
         (

@@ -119,8 +119,7 @@ def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclo
         nonlocal orders, low, high
         ends = divergences(np.array(more))
         orders, low, high = (
-            np.concatenate(pair)
-            for pair in ((orders, more), (low, ends[0]), (high, ends[1]))
+            np.concatenate(pair) for pair in ((orders, more), (low, ends[0]), (high, ends[1]))
         )
         rank = np.argsort(orders, kind="stable")
         orders, low, high = orders[rank], low[rank], high[rank]

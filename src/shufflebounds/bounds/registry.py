@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from shufflebounds import validation
+from shufflebounds.bounds.advanced import ADVANCED
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
 from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.renyi_divergences import (
+    CLONE_ACCOUNTED,
+    STRONGER_ACCOUNTED,
+    UPPER_ACCOUNTED,
+)
+from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
 
 _ALL = (
     UPPER,
@@ -24,6 +31,14 @@ _ALL = (
     BENNETT_GENERIC,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
+    ADVANCED,
+    UPPER_ACCOUNTED,
+    CLONE_ACCOUNTED,
+    STRONGER_ACCOUNTED,
+    RENYI_3_1,
+    RENYI_3_3,
+    RENYI_3_4,
+    RENYI_3_5,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})
