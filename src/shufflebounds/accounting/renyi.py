@@ -74,7 +74,7 @@ def renyi(
     D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1), natural log. ``upper`` holds for whatever the
     decomposition bounds, as with `amplification.delta`: the shuffled reports are
     (α, ``upper``)-RDP (Girgis et al., CCS 2021), over `rounds` rounds even where each depends on
-    what was seen. ``lower`` is that of the decomposition's own histograms, the same pair in all rounds.
+    what was seen. ``lower`` is that of the decomposition's own histograms, the same in all rounds.
 
     Parameters
     ----------

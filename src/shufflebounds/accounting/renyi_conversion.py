@@ -154,7 +154,11 @@ def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclo
 def _converted(orders: FloatArray, losses: FloatArray, delta: float) -> FloatArray:
     """The formula at each order, rounded up."""
     gain, cost = np.log1p(-1.0 / orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
-    sizes = losses + np.abs(gain) + (abs(math.log(delta)) + np.log(orders)) / (orders - 1.0)
+    sizes = (
+        np.where(np.isfinite(losses), losses, 0.0)
+        + np.abs(gain)
+        + (abs(math.log(delta)) + np.log(orders)) / (orders - 1.0)
+    )
     return np.asarray(losses + gain + cost + 16.0 * U * sizes)
 
 
@@ -165,7 +169,11 @@ def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float)
     """
     gain, numerator = np.log1p(-1.0 / start), -math.log(delta) - np.log(stop)
     cost = numerator / (np.where(numerator >= 0.0, stop, start) - 1.0)
-    sizes = low + np.abs(gain) + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
+    sizes = (
+        np.where(np.isfinite(low), low, 0.0)
+        + np.abs(gain)
+        + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
+    )
     return np.asarray(low + gain + cost - 16.0 * U * sizes)
 
 

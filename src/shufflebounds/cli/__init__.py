@@ -14,6 +14,7 @@ from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
 from shufflebounds.cli.questions import delta, eps0, epsilon, users
+from shufflebounds.cli.renyi import renyi
 
 __all__ = ["main"]
 
@@ -32,5 +33,5 @@ def main() -> None:
     """
 
 
-for command in (epsilon, delta, eps0, users, curve, mechanisms, bounds):
+for command in (epsilon, delta, renyi, eps0, users, curve, mechanisms, bounds):
     main.add_command(command)

@@ -76,4 +76,4 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _listed(values: pd.Series) -> str:
-    return ", ".join(f"{value:g}" for value in sorted(values.unique()))
+    return ", ".join(f"{value:g}" for value in sorted(values.dropna().unique()))
