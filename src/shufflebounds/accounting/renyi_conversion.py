@@ -154,12 +154,7 @@ def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclo
 def _converted(orders: FloatArray, losses: FloatArray, delta: float) -> FloatArray:
     """The formula at each order, rounded up."""
     gain, cost = np.log1p(-1.0 / orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
-    sizes = (
-        np.where(np.isfinite(losses), losses, 0.0)
-        + np.abs(gain)
-        + (abs(math.log(delta)) + np.log(orders)) / (orders - 1.0)
-    )
-    return np.asarray(losses + gain + cost + 16.0 * U * sizes)
+    return np.asarray(losses + gain + cost + _slip(losses, gain, orders, orders, delta))
 
 
 def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float) -> FloatArray:
@@ -169,12 +164,16 @@ def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float)
     """
     gain, numerator = np.log1p(-1.0 / start), -math.log(delta) - np.log(stop)
     cost = numerator / (np.where(numerator >= 0.0, stop, start) - 1.0)
-    sizes = (
-        np.where(np.isfinite(low), low, 0.0)
-        + np.abs(gain)
-        + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
-    )
-    return np.asarray(low + gain + cost - 16.0 * U * sizes)
+    return np.asarray(low + gain + cost - _slip(low, gain, start, stop, delta))
+
+
+def _slip(
+    losses: FloatArray, gain: FloatArray, start: FloatArray, stop: FloatArray, delta: float
+) -> FloatArray:
+    """More than the roundings of the formula."""
+    sizes = np.where(np.isfinite(losses), losses, 0.0) + np.abs(gain)
+    sizes = sizes + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
+    return np.asarray(16.0 * U * sizes)
 
 
 def _divergence(value: object) -> float:

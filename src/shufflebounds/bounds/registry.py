@@ -9,16 +9,21 @@ from shufflebounds import validation
 from shufflebounds.bounds.advanced import ADVANCED
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
+from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.originals import ORIGINAL
 from shufflebounds.bounds.renyi_divergences import (
     CLONE_ACCOUNTED,
     STRONGER_ACCOUNTED,
     UPPER_ACCOUNTED,
 )
 from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
+from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
+from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
 
 _ALL = (
     UPPER,
@@ -29,8 +34,16 @@ _ALL = (
     HOEFFDING_GENERIC,
     BENNETT,
     BENNETT_GENERIC,
+    BLANKET_BEST,
+    BLANKET_BEST_GENERIC,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
+    VARIATION_RATIO,
+    PUBLISHED,
+    ANALYTIC,
+    ASYMPTOTIC,
+    MERGED_LOWER,
+    ORIGINAL,
     ADVANCED,
     UPPER_ACCOUNTED,
     CLONE_ACCOUNTED,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import click
 
-from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
+from shufflebounds.cli.bounding import facts, often, round_notes
+from shufflebounds.cli.crowd import Users, crowd_notes
 from shufflebounds.cli.options import (
     eps0_option,
     json_option,
     of_a_report,
+    of_users,
     rounds_option,
     rtol_option,
-    users_option,
 )
 from shufflebounds.cli.report import Report
 from shufflebounds.setting import Setting
@@ -24,14 +25,14 @@ _ANSWERED = {
     "upper_bound": ("upper", "upper", "the shuffled reports are (order, this)-RDP."),
     "lower_bound": ("lower", "lower", "two datasets differ by this much; nobody can claim less."),
     "clone": ("clone", "upper", "what would be known of any mechanism with this eps0."),
-    "closed_form": ("girgis_upper", "upper", "what was published for any mechanism."),
+    "closed_form": ("girgis_upper", "upper", "what was published of any mechanism."),
 }
 
 
 @click.command()
 @of_a_report
 @eps0_option
-@users_option
+@of_users
 @click.option(
     "--order", type=float, required=True, help="Order of the divergence, above 1 and up to 1e6."
 )
@@ -41,36 +42,27 @@ _ANSWERED = {
 def renyi(
     report: Report,
     eps0: float,
-    n: int,
+    users: Users,
     order: float,
     rounds: int,
     rtol: float | None,
     as_json: bool,
 ) -> None:
-    """Bounds on the Renyi divergence at a given order, the larger of both directions.
+    """Bounds on the Renyi divergence at a given order, the larger one of both directions.
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """
-    setting = Setting(n=n, eps0=eps0, order=order, rounds=rounds)
-    protocol = report.protocol(eps0)
-    numerics = Numerics(rtol=rtol)
+    setting = Setting(n=users.honest, eps0=eps0, order=order, rounds=rounds)
+    protocol, numerics = report.protocol(eps0), Numerics(rtol=rtol)
     rows = {}
     for key, (name, end, meaning) in _ANSWERED.items():
         [answer] = BOUNDS[name].prepare(protocol, "renyi", numerics)([setting])
         rows[key] = Row(BOUNDS[name].label, end, answer, meaning)
-    often = "" if rounds == 1 else f", {rounds} rounds"
     show(
         as_json,
-        facts={
-            "version": __version__,
-            **report.facts(),
-            "eps0": eps0,
-            "n": n,
-            "order": order,
-            "rounds": rounds,
-        },
-        title=f"{report.name(eps0)}, n = {n} users{often}, order = {order!r}",
+        facts={**facts(report), "eps0": eps0, **users.facts(), "order": order, "rounds": rounds},
+        title=f"{report.name(eps0)}, {users}{often(rounds)}, order = {order!r}",
         column="Renyi divergence (natural log)",
         rows=rows,
-        notes=report.notes(),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
     )

@@ -24,13 +24,13 @@ def first_below_second(evidence: Evidence) -> pd.DataFrame:
 
 
 def upper_above_lower(evidence: Evidence) -> pd.DataFrame:
-    """Theorem 3.1 / (2e^{ε₀} · Theorem 3.4) − 1, where λ⁴e^{5ε₀} ≤ n."""
+    """Theorem 3.1 / (2e^{ε₀} · Theorem 3.4) − 1, where λ ≥ 2 and λ⁴e^{5ε₀} ≤ n/10."""
     ratio = _ratio(
         _ends(evidence, "renyi", "girgis_upper"), _ends(evidence, "renyi", "girgis_lower")
     )
     eps0, order, n = (ratio.index.get_level_values(name) for name in ("eps0", "order", "n"))
     ratio = ratio.div(2.0 * np.exp(eps0), axis=0) - 1.0
-    return _points(ratio[order**4 * np.exp(5.0 * eps0) <= n])
+    return _points(ratio[(order >= 2.0) & (order**4 * np.exp(5.0 * eps0) <= 0.1 * n)])
 
 
 def exact_below_first(evidence: Evidence) -> pd.DataFrame:
