@@ -71,7 +71,7 @@ POSITIVE = Rule(operator.gt, 0.0)
 
 
 def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgement | None:
-    """A claim about all points. A panel is a mechanism and one value of the column `panel`, or none.
+    """A claim about all points. A panel is a mechanism and a value (or none) of the column `panel`.
 
     Reproduced where every point of every panel holds; in part where every point of some panel does;
     else not reproduced. None where there is no point.
