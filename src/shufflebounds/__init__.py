@@ -6,6 +6,8 @@ from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
 from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi_conversion import epsilon_of_orders, renyi_epsilon
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import (
     best_lower_delta,
@@ -70,12 +72,15 @@ __all__ = [
     "compose",
     "delta",
     "epsilon",
+    "epsilon_of_orders",
     "fewest_users",
     "largest_eps0",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",
     "profile",
+    "renyi",
+    "renyi_epsilon",
     "standard_clone",
     "stronger_clone",
     "subsample",
