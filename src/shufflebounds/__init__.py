@@ -4,6 +4,11 @@ from shufflebounds._version import __version__
 from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.mechanism import (
+    MechanismBounds,
+    mechanism_delta,
+    mechanism_epsilon,
+)
 from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
@@ -47,6 +52,7 @@ __all__ = [
     "Laplace",
     "LocalHash",
     "MatrixRandomizer",
+    "MechanismBounds",
     "MetricLaplace",
     "Parallel",
     "Piecewise",
@@ -64,6 +70,8 @@ __all__ = [
     "epsilon",
     "fewest_users",
     "largest_eps0",
+    "mechanism_delta",
+    "mechanism_epsilon",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import overload
 
 from shufflebounds import validation
-from shufflebounds.accounting import amplification
+from shufflebounds.accounting import amplification, mechanism
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.enclosure import Enclosure, Enclosures
+from shufflebounds.randomizers.base import Randomizer
 
 
 # The numbers among the arguments of the second are those of the first.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     delta: float,
     *,
@@ -28,7 +29,7 @@ def epsilon(  # type: ignore[overload-overlap]
 
 @overload
 def epsilon(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int | Several[int],
     delta: float | Several[float],
     *,
@@ -39,7 +40,7 @@ def epsilon(
 
 
 def epsilon(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int | Several[int],
     delta: float | Several[float],
     *,
@@ -49,10 +50,17 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
-    One round is that of `amplification.epsilon`, which tells of all arguments and takes arrays of
-    n or δ; for more see `Composed.epsilon`, which also says what may be composed
-    (docs/composition.md). More rounds have one engine only, ``saddle``, and take no arrays.
+    Of a decomposition, one round is that of `amplification.epsilon`, which tells of all arguments
+    and takes arrays of n or δ; for more see `Composed.epsilon`, which also says what may be
+    composed (docs/composition.md). More rounds have one engine only, ``saddle``, and take no
+    arrays.
+
+    Of a randomizer, the enclosure is of the mechanism's own ε, for one round: what the worst known
+    dataset attains, and what is proven for all datasets. `mechanism_epsilon` tells which they are.
     """
+    if isinstance(decomposition, Randomizer):
+        _require_one_round(rounds, engine)
+        return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
@@ -62,7 +70,7 @@ def epsilon(
 # The numbers among the arguments of the second are those of the first.
 @overload
 def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float,
     n: int,
     *,
@@ -74,7 +82,7 @@ def delta(  # type: ignore[overload-overlap]
 
 @overload
 def delta(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float | Several[float],
     n: int | Several[int],
     *,
@@ -85,7 +93,7 @@ def delta(
 
 
 def delta(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float | Several[float],
     n: int | Several[int],
     *,
@@ -96,8 +104,11 @@ def delta(
     """Enclosure of the smallest δ with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
     One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
-    `Composed.delta`. All else is as for `epsilon`.
+    `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
+    if isinstance(decomposition, Randomizer):
+        _require_one_round(rounds, engine)
+        return mechanism.deltas(decomposition, eps, n, rtol=rtol)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
@@ -111,4 +122,15 @@ def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) 
 def _require_default(engine: str) -> None:
     validation.choice("engine", engine, ENGINES)
     if engine != DEFAULT:
-        raise ValueError(f"engine must be {DEFAULT} for more rounds than one, got {engine!r}")
+        raise ValueError(
+            f"engine must be {DEFAULT} for a randomizer and for more rounds than one, got {engine!r}"
+        )
+
+
+def _require_one_round(rounds: int, engine: str) -> None:
+    _require_default(engine)
+    if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) > 1:
+        raise ValueError(
+            "rounds must be 1 for a randomizer; for more ask for those of its blanket(), "
+            f"got {rounds!r}"
+        )

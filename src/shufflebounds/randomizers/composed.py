@@ -26,6 +26,7 @@ from functools import reduce
 import numpy as np
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.merging import component_gap, merge_arrays
 from shufflebounds.randomizers.base import Randomizer
@@ -202,6 +203,10 @@ class Subsampled(Randomizer):
     def blanket(self) -> Decomposition:
         """Of the same inputs, ⊥ being sure of its share of every user's reports."""
         return subsample(self.randomizer.blanket(), self.rate)
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of the same inputs."""
+        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Of the same datasets."""

@@ -17,6 +17,7 @@ from abc import abstractmethod
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_channel
@@ -48,11 +49,15 @@ class MatchingRandomizer(Randomizer):
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """The others hold a third input, as far from the two as these from each other, or x₁¹."""
+        return pairs_of_channel(self._rows()[0])
+
+    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Laws of the inputs by what matches which of them, and the blanket."""
         patterns = self._patterns(self._inputs)
         matched = np.array([pattern for pattern, mass in patterns.items() if mass > 0]).T
         masses = np.array([float(mass) for mass in patterns.values() if mass > 0])
         rows = np.where(matched, math.exp(self.eps0), 1.0) * masses / self._total()
-        return pairs_of_channel(rows)
+        return rows, masses / self._total()
 
     def _patterns(self, inputs: int) -> dict[tuple[bool, ...], Fraction]:
         """Probability under the fixed law of each set of inputs to match, and no others."""
