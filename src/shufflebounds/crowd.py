@@ -95,6 +95,10 @@ class Crowd:
         """The same with the victim's inputs exchanged."""
         return Crowd(self.b, self.a, self.c, self.others, self.rel_err)
 
+    def same_input(self) -> Crowd:
+        """The victim holds x₁⁰ either way."""
+        return Crowd(self.a, self.a, self.c, self.others, self.rel_err)
+
     @cached_property
     def classes(self) -> NDArray[np.int64]:
         """A number for every component, shape (J,), the same where a : b : c are, up to rounding.

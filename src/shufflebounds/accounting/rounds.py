@@ -119,16 +119,14 @@ def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) 
     return compose([(decomposition, validation.users(n), rounds)])
 
 
-def _require_default(engine: str) -> None:
+def _require_default(engine: str, where: str = "more rounds than one") -> None:
     validation.choice("engine", engine, ENGINES)
     if engine != DEFAULT:
-        raise ValueError(
-            f"engine must be {DEFAULT} for a randomizer and for more rounds than one, got {engine!r}"
-        )
+        raise ValueError(f"engine must be {DEFAULT} for {where}, got {engine!r}")
 
 
 def _require_one_round(rounds: int, engine: str) -> None:
-    _require_default(engine)
+    _require_default(engine, "a randomizer")
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) > 1:
         raise ValueError(
             "rounds must be 1 for a randomizer; for more ask for those of its blanket(), "

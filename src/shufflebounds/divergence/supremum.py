@@ -79,10 +79,11 @@ def _one_input(
 ) -> float:
     """What all others holding one input give in the maximum."""
     rest = other - aim.tau * crowd.c
-    if (rest < 0.0).any() or ((rest > 0.0) & (rest < SMALLEST_MASS)).any():
+    if (rest < 0.0).any() or _too_small(rest):
         return math.inf
     # Subtracting at most 9/10 of what another input is sure of magnifies errors.
-    magnified = np.where(rest > 0.0, (other + aim.tau * crowd.c) / rest, 1.0).max()
+    used = rest > 0.0
+    magnified = np.max((other + aim.tau * crowd.c)[used] / rest[used], initial=1.0)
     rel_err = (1.01 * crowd.rel_err + 3.0 * U) * float(magnified)
     if not rel_err < 1e-3:
         return math.inf
@@ -106,10 +107,14 @@ def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
     rel_err = 2.0 * crowd.rel_err + (crowd.c.size + 16.0) * U
     least = heads * (1.0 - rel_err)
     chance = math.exp((n - 1) * math.log1p(-least) * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U) + 5e-324
-    if ((rest > 0.0) & (rest < SMALLEST_MASS)).any():
+    if _too_small(rest):
         return chance
     left = divergence(Decomposition(crowd.a, crowd.b, rest, rel_err).merge(), eps, n, 0.02)
     return chance * min(left.upper, 1.0) * (1.0 + 8.0 * U)
+
+
+def _too_small(masses: FloatArray) -> bool:
+    return bool(((masses > 0.0) & (masses < SMALLEST_MASS)).any())
 
 
 def _log_integral(g: Law, n: int, aim: _Aim, heads: float) -> float:
@@ -191,7 +196,10 @@ class _Aim:
         excesses = crowd.a - math.exp(eps) * crowd.b
         values = np.where(masses > 0.0, excesses / masses, 0.0)
         share = float(tau @ crowd.c)
-        rest = Decomposition(crowd.a, crowd.b, crowd.c * (1.0 - tau) / (1.0 - share))
+        blanket = crowd.c * (1.0 - tau) / (1.0 - share)
+        if _too_small(blanket):
+            return None
+        rest = Decomposition(crowd.a, crowd.b, blanket)
         left = estimates(rest, np.array([eps]), np.array([1.0 * n])).log
         log_rest = (n - 1) * math.log1p(-share) + min(0.0, float(np.nan_to_num(left[0])))
         if not values.max() > 0.0:
@@ -225,7 +233,7 @@ def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
     def at(log_level: float) -> FloatArray:
         return np.clip(1.0 - height * math.exp(-log_level), 0.0, _MOST_OF_BLANKET)
 
-    low, high = -800.0, 700.0
+    low, high = -700.0, 700.0
     for _ in range(64):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if float(at(middle) @ c) >= share else (middle, high)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -30,9 +30,12 @@ from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.merging import component_gap, merge_arrays
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.composed_crowds import joint_crowd, parallel_crowd
 from shufflebounds.randomizers.joint_size import check_joint
 
 _MOST_PAIRS = 1000
+# Parts of a parallel composition whose subsets are looked at.
+_MOST_ALTERNATIVES = 4
 # Entries of a matrix times its rows, and how closely components must agree.
 _LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
 
@@ -91,6 +94,17 @@ class Joint(Randomizer):
             name: _product(factors)
             for name, factors in _by_others(part.dataset_pairs() for part in self.parts).items()
         }
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of inputs that differ in any number of coordinates; none where these are too many."""
+        crowds = _single_crowds(self.parts)
+        if crowds is None:
+            return ()
+        return _whole(
+            joint_crowd(_factors(crowds, differing), _kinds(self.parts, differing))
+            for distance in range(1, len(self.parts) + 1)
+            for differing in self._pairs(distance)
+        )
 
     def check_distance(self, distance: int) -> None:
         """Raise ValueError where `blankets` would, but for the size of its products."""
@@ -170,6 +184,18 @@ class Parallel(Randomizer):
             for name, pairs in _by_others(part.dataset_pairs() for _, part in self.parts).items()
         }
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of inputs that differ for any of the parts; none where these are too many."""
+        weights, parts = zip(*self.parts, strict=True)
+        crowds = _single_crowds(parts)
+        if crowds is None or len(parts) > _MOST_ALTERNATIVES:
+            return ()
+        kinds = list(zip(weights, parts, strict=True))
+        return _whole(
+            parallel_crowd(weights, _factors(crowds, differing), _kinds(kinds, differing))
+            for differing in _subsets(len(parts))
+        )
+
     def check_size(self) -> None:
         """Raise ValueError for joints among the parts that are too large for memory."""
         _check_sizes(part for _, part in self.parts)
@@ -219,6 +245,37 @@ class Subsampled(Randomizer):
 
 
 Composition = Joint | Parallel | Subsampled
+
+
+def _single_crowds(parts: Sequence[Randomizer]) -> list[Crowd] | None:
+    """The crowd of every part; None unless each has one that stands for all pairs."""
+    found = [part.crowds() for part in parts]
+    if any(len(crowds) != 1 for crowds in found):
+        return None
+    return [crowd for (crowd,) in found]
+
+
+def _factors(crowds: Sequence[Crowd], differing: Sequence[int]) -> list[Crowd]:
+    return [crowd if i in differing else crowd.same_input() for i, crowd in enumerate(crowds)]
+
+
+def _kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> list[Hashable]:
+    return [(part, i in differing) for i, part in enumerate(parts)]
+
+
+def _subsets(size: int) -> Iterator[tuple[int, ...]]:
+    for count in range(1, size + 1):
+        yield from itertools.combinations(range(size), count)
+
+
+def _whole(crowds: Iterable[Crowd | None]) -> tuple[Crowd, ...]:
+    """All of them, or none if one is missing."""
+    found = []
+    for crowd in crowds:
+        if crowd is None:
+            return ()
+        found.append(crowd)
+    return tuple(found)
 
 
 def repeated(part: Randomizer, k: int) -> Randomizer:
