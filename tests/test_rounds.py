@@ -117,6 +117,37 @@ def test_different_rounds(data):
     assert shuffles.divergence(mixed, eps)[0] <= found.upper
 
 
+@given(st.data(), st.integers(1, 3))
+@examples(15)
+def test_any_of_several_pairs_may_be_the_worst_in_every_round(data, n):
+    """The victim's inputs are another pair in each round, which no single pair covers."""
+    several = [data.draw(decompositions(max_components=2)) for _ in range(2)]
+    eps = data.draw(st.floats(0.0, 2.0))
+    pairs = [shuffles.pair_of(one, n) for one in several]
+    found = delta_of(compose([(several, n, 2)]), eps)
+    orders = [*pairs, *map(shuffles.swapped, pairs)]
+    for first, second in itertools.product(orders, repeat=2):
+        whole = shuffles.product([first, second])
+        assert shuffles.divergence(whole, eps)[0] <= found.upper
+    # The lower end is that of one pair.
+    ends = [shuffles.divergence(shuffles.product([one, one]), eps) for one in orders]
+    assert found.lower <= max(high for _, high in ends)
+
+
+def test_several_pairs_compose_worse_than_each_alone():
+    """Rounds of both kinds tell more than two rounds of either."""
+    rare = sb.Decomposition([0.9, 0.1, 0.0], [0.9, 0.0, 0.1], [0.5, 0.0, 0.0])
+    mild = sb.KRR(2, 0.5).blanket()
+    eps = 0.0
+    together = delta_of(compose([((rare, mild), 1, 2)]), eps)
+    alone = [delta_of(compose([(one, 1, 2)]), eps) for one in (rare, mild)]
+    pairs = [shuffles.pair_of(one, 1) for one in (rare, mild)]
+    mixed = shuffles.divergence(shuffles.product(pairs), eps)[1]
+    assert mixed > max(one.upper for one in alone)
+    assert together.upper >= mixed
+    assert 0.0 < together.lower <= max(one.upper for one in alone)
+
+
 def binary_delta(eps0, times, eps):
     """δ(ε) of T binary randomized responses (Kairouz, Oh, Viswanath, ICML 2015)."""
     with mpmath.workdps(60):

@@ -14,13 +14,15 @@ inside: that of ``shufflebounds`` only repeats names that are defined elsewhere.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
 from shufflebounds.experiments.plan import Table
+from shufflebounds.experiments.sent import Messages
 from shufflebounds.experiments.specification import Specification
+from shufflebounds.protocols import registry as protocols
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import mechanism
 
@@ -31,33 +33,42 @@ SRC = Path(__file__).resolve().parents[1] / "src"
 CHOOSERS = frozenset(
     f"{PACKAGE}.{name}"
     for name in (
+        "bounds.divergences",
         "bounds.registry",
         "divergence.engines",
         "experiments.curve",
         "experiments.plan",
+        "experiments.sent",
         "experiments.specification",
         "papers.base",
         "papers.registry",
         "papers.su2026",
+        "protocols.registry",
         "protocols.single_message",
         "randomizers.description",
         "randomizers.registry",
     )
 )
 # Of these, what only lists others by name.
-REGISTRIES = frozenset({f"{PACKAGE}.bounds.registry", f"{PACKAGE}.randomizers.registry"})
+REGISTRIES = frozenset(
+    f"{PACKAGE}.{name}.registry" for name in ("bounds", "protocols", "randomizers")
+)
 # What every curve goes through.
 _CURVE = (
     "_version",
     "bounds.base",
     "experiments.axis",
     "experiments.curve",
+    "experiments.sent",
     "experiments.specification",
     "experiments.storage",
-    "protocols.single_message",
+    "protocols.base",
     "randomizers.description",
     "setting",
 )
+# What every divergence goes through, and what several rounds do besides.
+_DIVERGENCE = ("accounting.amplification", "accounting.shortfalls", "bounds.divergences")
+_ROUNDS = ("bounds.compositions",)
 # What every table goes through.
 _TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 
@@ -65,15 +76,13 @@ _TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 def of_curve(specification: Specification) -> list[Path]:
     """Library files behind a curve."""
     bound, reports = specification.bound, specification.reports
-    names = [*(f"{PACKAGE}.{name}" for name in _CURVE), bound.module]
-    if bound.knows_mechanism or reports.is_composed:
-        names += [
-            f"{PACKAGE}.randomizers.composed",
-            *_of_mechanisms([reports.mechanism]),
-        ]
+    names = [*_CURVE]
     if bound.is_divergence:
-        names.append(f"{PACKAGE}.divergence.{specification.numerics.engine}")
-    return closure(names)
+        names += [*_DIVERGENCE, f"divergence.{specification.numerics.engine}"]
+        # A protocol may be made of several shuffles.
+        names += _ROUNDS if specification.has_rounds or isinstance(reports, Messages) else ()
+    own = [bound.module, *_of_what_is_sent(specification)]
+    return closure([*own, *(f"{PACKAGE}.{name}" for name in names)])
 
 
 def of_table(table: Table) -> list[Path]:
@@ -108,8 +117,11 @@ def of_pages() -> list[Path]:
 def definitions(specification: Specification) -> str:
     """What the registries picked for a curve: where its bound and its mechanisms are defined."""
     picked = [f"{specification.bound.name} of {specification.bound.module}"]
-    if specification.bound.knows_mechanism or specification.reports.is_composed:
-        picked += _classes([specification.reports.mechanism])
+    reports = specification.reports
+    if isinstance(reports, Messages):
+        picked += [f"{made.__module__}.{made.__qualname__}" for made in _makers(reports)]
+    elif specification.bound.knows_mechanism or reports.is_composed:
+        picked += _classes([reports.mechanism])
     return ", ".join(picked)
 
 
@@ -121,6 +133,23 @@ def table_definitions(table: Table) -> str:
 def closure(names: Iterable[str]) -> list[Path]:
     """Files of some modules of the library and of all they depend on, sorted."""
     return list(_closure(frozenset(names)))
+
+
+def _of_what_is_sent(specification: Specification) -> list[str]:
+    """Modules of what a user sends, as far as the bound looks at it."""
+    reports = specification.reports
+    if isinstance(reports, Messages):
+        return [made.__module__ for made in _makers(reports)]
+    names = [f"{PACKAGE}.protocols.single_message"]
+    if specification.bound.knows_mechanism or reports.is_composed:
+        names += [f"{PACKAGE}.randomizers.composed", *_of_mechanisms([reports.mechanism])]
+    return names
+
+
+def _makers(messages: Messages) -> list[Callable[..., object]]:
+    """What makes a protocol, and what tells its number of users."""
+    entry = protocols.entry(messages.type)
+    return [entry.make] if entry.users is None else [entry.make, entry.users]
 
 
 def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:

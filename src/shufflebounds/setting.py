@@ -31,13 +31,20 @@ class Setting:
     """What a question fixes; None where it leaves something open.
 
     ``eps0`` is ε₀ of all that a user sends and ``eps`` is ε, natural logs; ``n`` is the number of
-    users, ``delta`` δ. Raises ValueError for values out of range.
+    users, ``delta`` δ. ``rounds`` counts shuffles of the same users, one if left open; ``order`` is
+    that of a Rényi divergence. Of protocols with several messages, ``messages`` is how many a user
+    sends, and ``target`` the ε that their authors chose the other parameters for. Raises ValueError
+    for values out of range.
     """
 
     n: int | None = None
     eps0: float | None = None
     delta: float | OverN | None = None
     eps: float | None = None
+    rounds: int | None = None
+    order: float | None = None
+    target: float | None = None
+    messages: int | None = None
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -48,6 +55,14 @@ class Setting:
             object.__setattr__(self, "eps", validation.eps(self.eps))
         if self.delta is not None and not isinstance(self.delta, OverN):
             object.__setattr__(self, "delta", validation.delta(self.delta))
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", validation.rounds(self.rounds))
+        if self.order is not None:
+            object.__setattr__(self, "order", validation.order(self.order))
+        if self.target is not None:
+            object.__setattr__(self, "target", validation.eps0(self.target, "target"))
+        if self.messages is not None:
+            object.__setattr__(self, "messages", validation.messages(self.messages))
 
     def given(self) -> dict[str, Any]:
         """What is not left open, by name."""

@@ -20,6 +20,7 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
 MAX_ROUNDS = 10**6
+MAX_ORDER = 10**6
 
 _SUM_TOLERANCE = 1e-12
 
@@ -73,6 +74,23 @@ def users(value: object) -> int:
     if count > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
     return count
+
+
+def rounds(value: object) -> int:
+    """A number of rounds, 1 to 10⁶."""
+    return whole("rounds", value, minimum=1, maximum=MAX_ROUNDS)
+
+
+def messages(value: object) -> int:
+    """A number of messages that a user sends, 1 to 10¹⁵."""
+    return whole("messages", value, minimum=1, maximum=MAX_USERS)
+
+
+def order(value: object) -> float:
+    """The order of a Rényi divergence, 1 < order ≤ 10⁶."""
+    allowed = f"1 < order <= {MAX_ORDER}"
+    _within("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
+    return _exact("order", value)
 
 
 def probability(name: str, value: object) -> float:

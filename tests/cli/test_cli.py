@@ -33,7 +33,8 @@ from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.experiments.sent import Reports
+from shufflebounds.experiments.specification import Specification
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.randomizers.krr import KRR
@@ -713,7 +714,7 @@ MISTAKES = {
     ),
     "a curve along what does not matter": (
         ["curve", *options(n=None, x="eps", start="1", stop="2")],
-        "x must be one of delta, eps0, n for the quantity epsilon, got eps",
+        "x must be one of delta, eps0, n, rounds for the quantity epsilon, got eps",
     ),
     "no delta of a closed form": (
         ["curve", *options(n=None, delta=None, eps="1", quantity="delta", bound="erlingsson")],

@@ -2,11 +2,10 @@
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
-from shufflebounds.experiments import axis
+from shufflebounds.experiments import axis, sent
 from shufflebounds.experiments.curve import Name
-from shufflebounds.experiments.specification import Reports, Specification
-from shufflebounds.randomizers.description import parse
-from shufflebounds.setting import Setting
+from shufflebounds.experiments.specification import Specification
+from shufflebounds.setting import NAMES, Setting
 
 NAME = Name("krr10", "large", "upper")
 PLAIN = {
@@ -25,10 +24,10 @@ PLAIN = {
 def specification(**changes) -> Specification:
     """The upper bound of 10-RR at ε₀ = 4 and n = 1000, with changes; None leaves something open."""
     given = {**PLAIN, **changes}
-    setting = {key: given[key] for key in ("n", "eps0", "delta", "eps") if key in given}
+    setting = {key: given[key] for key in NAMES if key in given}
     return Specification(
         bound=bound(given["bound"]),
-        reports=Reports(parse(given["mechanism"]), given["k_joint"]),
+        reports=sent.parse(given["mechanism"], given["k_joint"]),
         setting=Setting(**setting),
         axis=axis.parse(given["x"]),
         quantity=given["quantity"],

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from shufflebounds.experiments import axis
 from shufflebounds.experiments.axis import Axis, Grid
 
+NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
+
 
 def integers(start, stop, points, **spacing):
     return list(Grid(start, stop, points, **spacing).values("n"))
@@ -110,8 +112,14 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
         ([1, 2], r"x must be a mapping of one name to its values.*, got \[1, 2\]$"),
         ({}, r"x must be a mapping of one name to its values.*, got \{\}$"),
         ({"n": [1], "eps": [1]}, "x must be a mapping of one name to its values"),
-        ({"m": [1]}, "x must be one of delta, eps, eps0, n, got 'm'$"),
-        ({None: [1]}, "x must be one of delta, eps, eps0, n, got None$"),
+        (
+            {"m": [1]},
+            f"x must be one of {NAMED}, got 'm'$",
+        ),
+        (
+            {None: [1]},
+            f"x must be one of {NAMED}, got None$",
+        ),
         ({"n": 5}, "n must be a list of values, or start, stop and points, got 5$"),
         ({"n": "12"}, "n must be a list of values, or start, stop and points, got '12'$"),
         ({"n": None}, "n must be a list of values, or start, stop and points, got None$"),

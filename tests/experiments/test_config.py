@@ -19,7 +19,8 @@ from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.errors import ConfigError
 from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
 from shufflebounds.experiments.curve import Name
-from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.experiments.sent import Reports
+from shufflebounds.experiments.specification import Specification
 from shufflebounds.plotting.layout import Line
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.setting import Setting
@@ -53,7 +54,7 @@ def test_good_configurations_pass(made):
             "low: {epso: 0.5,",
             (
                 "config/su2026.yaml: regimes.low.epso is not a known key (did you mean eps0?); the "
-                "keys here are n, eps0, delta, eps, label"
+                "keys here are n, eps0, delta, eps, rounds, order, target, messages, label"
             ),
         ),
         (
@@ -206,7 +207,8 @@ def test_good_configurations_pass(made):
                 "config/su2026.yaml: mechanisms.krr10.type is 'kr' (did you mean krr?); it must be "
                 "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
                 "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample"
+                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
+                "hierarchical_histogram"
             ),
         ),
         (
@@ -528,7 +530,10 @@ def test_good_configurations_pass(made):
         (
             "x: {n: {start: 100, stop: 1000, points: 3}}",
             "x: {m: [100]}",
-            "config/su2026.yaml: x must be one of delta, eps, eps0, n, got 'm'",
+            (
+                "config/su2026.yaml: x must be one of delta, eps, eps0, messages, n, order, "
+                "rounds, target, got 'm'"
+            ),
         ),
         (
             "x: {n: {start: 100, stop: 1000, points: 3}}",
@@ -550,8 +555,8 @@ def test_good_configurations_pass(made):
             "x: {n: {start: 100, stop: 1000, points: 3}}",
             "x:",
             (
-                "config/su2026.yaml: x is empty; it must be one of n, eps0, delta, eps and its "
-                "values, such as {n: [100, 1000]}"
+                "config/su2026.yaml: x is empty; it must be one of n, eps0, delta, eps, rounds, "
+                "order, target, messages and its values, such as {n: [100, 1000]}"
             ),
         ),
         (

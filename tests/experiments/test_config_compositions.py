@@ -452,7 +452,7 @@ def test_the_good_configuration_passes():
         (
             ["figures", "one", "transform"],
             "log",
-            "figures.one.transform is 'log'; it must be one of none, expm1, log2_ratio",
+            "figures.one.transform is 'log'; it must be one of none, expm1, log2_ratio, log2_gain",
         ),
         (
             ["claims", "improvment"],
@@ -517,7 +517,8 @@ def test_the_good_configuration_passes():
             (
                 "mechanisms.mix.type is empty; it must be one of blh, collision, duchi, hadamard, "
                 "hadamard_blocks, krr, laplace, local_hash, metric_laplace, oue, piecewise, "
-                "privset, privunit, rappor, subset, joint, parallel, subsample"
+                "privset, privunit, rappor, subset, joint, parallel, subsample, balls_into_bins, "
+                "binary_sum, cheu_zhilyaev, dump, hierarchical_histogram"
             ),
         ),
         (
@@ -527,7 +528,8 @@ def test_the_good_configuration_passes():
                 "mechanisms.mix.type is ['parallel'] (did you mean parallel?); it must be one of "
                 "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
                 "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample"
+                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
+                "hierarchical_histogram"
             ),
         ),
         (
@@ -563,7 +565,7 @@ def test_the_good_configuration_passes():
             {"epsilon": 1},
             (
                 "experiments.some.setting.epsilon is not a known key (did you mean eps?); the keys "
-                "here are n, eps0, delta, eps"
+                "here are n, eps0, delta, eps, rounds, order, target, messages"
             ),
         ),
     ],

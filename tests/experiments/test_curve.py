@@ -20,7 +20,7 @@ from shufflebounds.bounds.base import Answer
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import storage
 from shufflebounds.randomizers.composed import Joint
-from shufflebounds.setting import OverN
+from shufflebounds.setting import OverN, Setting
 
 BLH = {"type": "blh"}
 INTERVAL = {"type": "laplace", "cells": 12, "domain": "interval"}
@@ -252,6 +252,10 @@ def test_a_table_carries_its_settings():
             "eps0": 4.0,
             "delta": 1e-6,
             "eps": None,
+            "rounds": None,
+            "order": None,
+            "target": None,
+            "messages": None,
             "engine": "saddle",
             "rtol": 1e-4,
             "version": __version__,
@@ -350,7 +354,7 @@ def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, t
 @pytest.mark.parametrize("bound", ["clone", "erlingsson", "blanket_bennett_generic"])
 def test_parts_that_add_up_to_a_rounding_more_than_300_are_taken(bound):
     made = specification(bound=bound, eps0=300.0, k_joint=9)
-    assert made.protocol(300.0).eps0 > 300.0
+    assert made.protocol(Setting(eps0=300.0)).eps0 > 300.0
     made.check()
     (point,) = curves.compute(NAME, made).points
     assert point.answer.enclosure.upper >= 299.9

@@ -13,7 +13,9 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.experiments import sent
 from shufflebounds.experiments import specification as specifications
+from shufflebounds.experiments.axis import WHOLE
 from shufflebounds.setting import OverN, Setting
 
 KRR = {"type": "krr", "k": 3}
@@ -47,7 +49,9 @@ VALUES = {
     "eps0": st.floats(1e-300, 300.0),
     "eps": st.floats(0.0, 300.0),
     "delta": st.floats(1e-300, 0.999) | st.floats(1e-9, 0.9).map(OverN),
+    "rounds": st.integers(1, 10**6),
 }
+REPORTS = sent.parse(KRR)
 
 
 @st.composite
@@ -55,13 +59,15 @@ def plans(draw):
     """Arguments of `specification`, all of them valid."""
     name = draw(st.sampled_from(list(BOUNDS)))
     quantity = draw(st.sampled_from(BOUNDS[name].quantities))
-    wanted = specifications.needed(quantity)
+    wanted = specifications.needed(quantity, REPORTS)
+    if BOUNDS[name].composes and draw(st.booleans()):
+        wanted.add("rounds")
     axis = draw(st.sampled_from(sorted(wanted)))
     if draw(st.booleans()):
         number = VALUES[axis].filter(lambda value: not isinstance(value, OverN))
         x = draw(st.lists(number, min_size=1, max_size=4, unique=True))
     else:
-        ends = (1, 900) if axis == "n" else (0.01, 0.9)
+        ends = (1, 900) if axis in WHOLE else (0.01, 0.9)
         spacing = draw(st.sampled_from([{}, {"spacing": "linear"}]))
         x = {"start": ends[0], "stop": ends[1], "points": draw(st.integers(2, 5)), **spacing}
     plan = {
@@ -121,8 +127,11 @@ def test_every_change_changes_the_digest(plan, data):
         other = specification(**plan | change)
     except ValueError:
         return
-    counts = specifications.needed(made.quantity) - {made.axis.name}
-    idle = (key in VALUES and key not in counts) or (
+    # At a given n, δ and the share of 1/n that it is may be one.
+    shares = [isinstance(value, OverN) for value in (change[key], plan.get(key))]
+    assume(shares[0] == shares[1] or made.setting != other.setting)
+    counts = specifications.needed(made.quantity, REPORTS) | {"rounds"}
+    idle = (key in VALUES and key not in counts - {made.axis.name}) or (
         key in ("engine", "rtol") and not made.bound.is_divergence
     )
     assert (made.digest == other.digest) == idle
@@ -141,7 +150,8 @@ def test_settings_are_complete_all_along_the_axis(plan):
         return
     assert [getattr(one, made.axis.name) for one in settings] == list(made.axis.values)
     for one in settings:
-        assert set(one.given()) == specifications.needed(made.quantity)
+        assert set(one.given()) - {"rounds"} == specifications.needed(made.quantity, REPORTS)
+        assert (one.rounds is not None) == made.has_rounds
         assert not isinstance(one.delta, OverN)
 
 
@@ -192,9 +202,13 @@ def test_every_axis(changes, settings):
         ({"x": {"eps0": [1.0]}}, "n is missing"),
         (
             {"x": {"eps": [1.0]}},
-            "x must be one of delta, eps0, n for the quantity epsilon",
+            "x must be one of delta, eps0, n, rounds for the quantity epsilon",
         ),
-        ({"quantity": "delta", "x": {"delta": [0.1]}}, "x must be one of eps, eps0, n for the"),
+        (
+            {"quantity": "delta", "x": {"delta": [0.1]}},
+            "x must be one of eps, eps0, n, rounds for the quantity delta",
+        ),
+        ({"bound": "erlingsson", "rounds": 2}, "rounds must be left out for the bound erlingsson"),
         ({"k_joint": 0}, "k_joint must be an integer >= 1, got 0"),
         ({"k_joint": 101}, "k_joint must be an integer <= 100, got 101"),
         ({"engine": "magic"}, "engine must be one of .*, got 'magic'"),
@@ -254,7 +268,7 @@ def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
     assume(abs(math.fsum(shares) - 1.0) <= 1e-12)
     mechanism = joint(*(part(share=share) for share in shares))
     made = specification(bound="clone", mechanism=mechanism, eps0=eps0)
-    protocol = made.protocol(eps0)
+    protocol = made.protocol(Setting(eps0=eps0))
     (candidate,) = made.bound.candidates(protocol)
     spent = sum(Fraction(share * eps0) for share in shares)
     assert candidate.decomposition.a.tolist() == sb.standard_clone(protocol.eps0).a.tolist()
@@ -265,8 +279,10 @@ def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
 @pytest.mark.parametrize("bound", ["clone", "upper", "blanket_hoeffding_generic"])
 def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
     made = specification(bound=bound, mechanism=KRR, k_joint=k_joint, eps0=1.7)
-    parts = made.reports.protocol(1.7).randomizer.parts
-    assert made.protocol(1.7).eps0 >= max(1.7, sum(Fraction(one.eps0) for one in parts))
+    parts = made.reports.protocol(Setting(eps0=1.7)).randomizer.parts
+    assert made.protocol(Setting(eps0=1.7)).eps0 >= max(
+        1.7, sum(Fraction(one.eps0) for one in parts)
+    )
 
 
 def test_specifications_are_frozen():

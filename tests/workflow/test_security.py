@@ -137,7 +137,8 @@ FILE_HINT = "within --config every value is text, so put it into a file for --co
         (
             "su2026={setting:{delta:1.0e-5}}",
             f"{CONFIG} with --config: setting.delta:1.0e-5 is not a known key (YAML wants a blank "
-            "after each colon); the keys here are n, eps0, delta, eps",
+            "after each colon); the keys here are n, eps0, delta, eps, rounds, order, target, "
+            "messages",
         ),
         (
             "su2026=setting: {delta",

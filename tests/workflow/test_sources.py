@@ -9,10 +9,11 @@ import pytest
 import sources
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments import axis, curve, specification
+from shufflebounds.experiments import axis, curve, sent, specification
 from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.plan import Table
-from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.experiments.sent import Reports
+from shufflebounds.experiments.specification import Specification
 from shufflebounds.papers import table_files
 from shufflebounds.papers.base import Context
 from shufflebounds.papers.registry import research
@@ -23,24 +24,27 @@ LIBRARY = Path(curve.__file__).resolve().parents[1]
 NAME = Name("experiment", "regime", "curve")
 KRR = {"type": "krr", "k": 4}
 MECHANISMS = [KRR, {"type": "rappor"}, {"type": "laplace"}]
+PROTOCOLS = [
+    {"type": "balls_into_bins", "bins": 40},
+    {"type": "hierarchical_histogram", "domain_size": 8},
+]
+LARGER = Setting(n=100, eps0=1.0, delta=1e-3)
 # These list others by name; what they picked is a parameter of the job.
-REGISTRIES = {"bounds/registry.py", "randomizers/registry.py"}
+REGISTRIES = {"bounds/registry.py", "protocols/registry.py", "randomizers/registry.py"}
 DESCRIPTIONS = {"randomizers/description.py"}
 
 
 def wanted(
     bound: str, mechanism: dict = KRR, engine: str = "saddle", n=(3, 40), **changes
 ) -> Specification:
-    return replace(
-        Specification(
-            bound=BOUNDS[bound],
-            reports=Reports(description.parse(mechanism), changes.pop("k_joint", 1)),
-            setting=Setting(eps0=1.0, delta=1e-3),
-            axis=axis.parse({"n": list(n)}),
-            numerics=Numerics(engine, 1e-2),
-        ),
-        **changes,
-    )
+    given = {
+        "bound": BOUNDS[bound],
+        "reports": Reports(description.parse(mechanism), changes.pop("k_joint", 1)),
+        "setting": Setting(eps0=1.0, delta=1e-3),
+        "axis": changes.pop("x", axis.parse({"n": list(n)})),
+        "numerics": Numerics(engine, 1e-2),
+    }
+    return Specification(**given | changes)
 
 
 def relative(paths) -> set[str]:
@@ -77,6 +81,26 @@ def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
     run = run_by_job(one, tmp_path / "curve.csv")
     assert "experiments/curve.py" in run
     assert run <= listed(one) | REGISTRIES
+
+
+def test_whatever_a_curve_of_rounds_runs_is_listed(tmp_path):
+    one = wanted("upper", x=axis.parse({"rounds": [1, 3]}), setting=LARGER)
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "accounting/composed.py" in run
+    assert run <= listed(one) | REGISTRIES
+    assert "accounting/composed.py" not in listed(wanted("upper"))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_whatever_a_curve_of_a_protocol_runs_is_listed(protocol, tmp_path):
+    one = wanted("upper", x=axis.parse({"n": [50]}), reports=sent.parse(protocol), setting=LARGER)
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert run <= listed(one) | REGISTRIES
+    own = f"protocols/{protocol['type']}.py"
+    assert own in run
+    others = {path for path in listed(one) if path.startswith("protocols/")}
+    assert others == {own, "protocols/base.py"}
+    assert protocol["type"] in sources.definitions(one)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting.grid import grid, typical_loss
@@ -38,16 +40,24 @@ _ROOM = 40.0
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """So many rounds of one decomposition with n users each."""
+    """So many rounds with n users each, of decompositions any of which may be the worst."""
 
-    decomposition: Decomposition
+    decompositions: tuple[Decomposition, ...]
     n: int
     times: int
 
     def __post_init__(self) -> None:
-        require("decomposition", self.decomposition)
+        if not self.decompositions:
+            raise ValueError("decompositions must be one or more, got none")
+        for one in self.decompositions:
+            require("decomposition", one)
         validation.users(self.n)
-        validation.whole("rounds", self.times, minimum=1, maximum=validation.MAX_ROUNDS)
+        validation.rounds(self.times)
+
+    @property
+    def size(self) -> float:
+        """A typical privacy loss of one of them, an estimate."""
+        return max(typical_loss(one, self.n) for one in self.decompositions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +80,7 @@ class Composed:
         rtol
             The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻³, and leaves out
             of account what separates the ends in theory: a decomposition whose two directions
-            differ, and ``inner`` from ``outer``.
+            differ, several of them in a round, and ``inner`` from ``outer``.
 
         Returns
         -------
@@ -170,21 +180,23 @@ class Composed:
         step = lattice_step(min(steps))
         rtol = max(_NODE_WIDTH / density**2, 1e-9)
         above: list[tuple[LossLaw, int]] = []
-        forward: list[tuple[LossLaw, int]] = []
-        backward: list[tuple[LossLaw, int]] = []
+        below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
         for one, wanted in zip(self.rounds, steps, strict=True):
             multiple = 2 ** math.floor(math.log2(wanted / step))
-            nodes = grid(one.decomposition, one.n, multiple * step, rtol)
-            reach = nodes.reach(level / (one.times * len(self.rounds)))
-            above.append((pessimistic(nodes.upper(reach), nodes.step).on(step), one.times))
-            sides = nodes.sides(reach)
-            for laws, (side, other) in ((forward, sides), (backward, sides[::-1])):
-                law = optimistic(side, other, nodes.step)
-                if law is not None:
-                    laws.append((law.on(step), one.times))
-        # Rounds that no optimistic pair was found for may be left out: more rounds tell no less.
-        orders = [forward] if self._is_symmetric() else [forward, backward]
-        return Composition(above), [Composition(laws) for laws in orders if laws]
+            n, times = one.n, one.times
+            grids = [grid(each, n, multiple * step, rtol) for each in one.decompositions]
+            reach = max(nodes.reach(level / (times * len(self.rounds))) for nodes in grids)
+            for nodes in grids:
+                nodes.extend(reach)
+            highest = np.max([nodes.upper(reach) for nodes in grids], axis=0)
+            above.append((pessimistic(highest, multiple * step).on(step), times))
+            sides = [nodes.sides(reach) for nodes in grids]
+            for laws, ordered in zip(below, (sides, [pair[::-1] for pair in sides]), strict=True):
+                found = [optimistic(one, other, multiple * step) for one, other in ordered]
+                laws.append([(law.on(step), times) for law in found if law is not None])
+        if self._is_symmetric():
+            below.pop()
+        return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
 
     def _steps(self, density: float) -> list[float]:
         """How far apart the lattice points of each round may be.
@@ -192,7 +204,7 @@ class Composed:
         Rounds that hardly count do with few: their variance is off by about their typical loss
         times that distance, where the others' is off by about a `density`² of itself.
         """
-        sizes = [typical_loss(one.decomposition, one.n) for one in self.rounds]
+        sizes = [one.size for one in self.rounds]
         variances = [one.times * x**2 for one, x in zip(self.rounds, sizes, strict=True)]
         total = math.sqrt(sum(variances))
         spare = 0.3 * (total / density) ** 2 / len(sizes)
@@ -205,16 +217,23 @@ class Composed:
         return steps
 
     def _is_symmetric(self) -> bool:
-        return all(one.decomposition.is_symmetric() for one in self.rounds)
+        return all(each.is_symmetric() for one in self.rounds for each in one.decompositions)
 
     def _promises(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""
-        return self._is_symmetric() and all(one.decomposition.is_finite() for one in self.rounds)
+        return self._is_symmetric() and all(
+            len(one.decompositions) == 1 and one.decompositions[0].is_finite()
+            for one in self.rounds
+        )
 
     def _largest_loss(self) -> float:
         """An ε at which δ is certainly 0: that of the rounds add up."""
         losses = [
-            one.times * amplification._Problem.of(one.decomposition, one.n, "saddle").largest_loss()
+            one.times
+            * max(
+                amplification._Problem.of(each, one.n, "saddle").largest_loss()
+                for each in one.decompositions
+            )
             for one in self.rounds
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
@@ -227,38 +246,67 @@ class Composed:
         """From outputs that the other input never gives, of the first or the last direction."""
         spared = 0.0
         for one in self.rounds:
-            inner, _ = one.decomposition.directions[order]
-            told = amplification._never_below(inner, one.n)
+            told = max(
+                amplification._never_below(each.directions[order][0], one.n)
+                for each in one.decompositions
+            )
             spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
         return -math.expm1(spared) * (1.0 - 1e-12)
 
     def _guess(self, eps: float) -> float:
         """A rough δ(ε), from a normal loss."""
-        variance = sum(
-            one.times * typical_loss(one.decomposition, one.n) ** 2 for one in self.rounds
-        )
+        variance = sum(one.times * one.size**2 for one in self.rounds)
         if variance == 0.0:
             return validation.MIN_DELTA
         excess = max(0.0, eps - 0.5 * variance)
         return math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
 
 
-def compose(rounds: Iterable[tuple[Decomposition, int, int]]) -> Composed:
+def compose(
+    rounds: Iterable[tuple[Decomposition | Iterable[Decomposition], int, int]],
+) -> Composed:
     """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵, so many times to 10⁶.
 
-    Raises ValueError for an empty list, and for entries outside these ranges.
+    Where any of several pairs of inputs may be the worst, such as `MatrixRandomizer.blankets`, a
+    round has all of their decompositions: the worst may be another in every round. Lower ends are
+    then those of one of them, the same in all rounds of a kind.
+
+    Ask the result for `Composed.epsilon` or `Composed.delta`. Raises ValueError for an empty list,
+    and for entries outside these ranges.
     """
     listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
     if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):
         raise ValueError(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
-    return Composed(tuple(Round(*one) for one in listed))
+    return Composed(
+        tuple(
+            Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
+            for given, n, times in listed
+        )
+    )
 
 
 def _once(one: Round, delta: float) -> float:
     """A lower bound of ε of a single round."""
+    return max(_lower_end(each, one.n, delta) for each in one.decompositions)
+
+
+def _lower_end(decomposition: Decomposition, n: int, delta: float) -> float:
     try:
-        return amplification.epsilon(one.decomposition, one.n, delta).lower
+        return amplification.epsilon(decomposition, n, delta).lower
     except PrecisionError as shortfall:
         return shortfall.enclosure.lower
+
+
+def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:
+    """Compositions of one law of every round: all first ones, all second ones, …
+
+    Rounds that have none are left out, and the last one of the others stands for those beyond:
+    more rounds tell no less, and any choice is one pair of datasets.
+    """
+    known = [laws for laws in rounds if laws]
+    return [
+        Composition([laws[min(i, len(laws) - 1)] for laws in known])
+        for i in range(max(map(len, known), default=0))
+    ]

@@ -67,6 +67,11 @@ class Grid:
                 break
         return size
 
+    def extend(self, size: int) -> None:
+        """Append points until there are so many."""
+        while len(self.outer[0]) < size:
+            self._append()
+
     def upper(self, size: int) -> FloatArray:
         """Upper bounds of D in both directions, shape (size,)."""
         return np.array([[end.upper for end in nodes[:size]] for nodes in self.outer]).max(axis=0)

@@ -178,9 +178,7 @@ def profile(
 
 def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
     above, below = composed.compositions(density, 0.01 * smallest)
-    size = math.sqrt(
-        sum(one.times * typical_loss(one.decomposition, one.n) ** 2 for one in composed.rounds)
-    )
+    size = math.sqrt(math.fsum(one.times * one.size**2 for one in composed.rounds))
     step = lattice_step(max(size, 1e-9) / density)
     lower: list[float] = []
     upper: list[float] = []

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from shufflebounds import validation
 from shufflebounds.divergence import engines
 from shufflebounds.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.protocols.base import Candidate, Part, Protocol
 from shufflebounds.setting import Setting
 
 
@@ -26,10 +26,11 @@ class Kind(StrEnum):
     UNPROVEN = "unproven"  # asymptotic, or published without a proof that holds
 
 
-# What may be asked for, and the settings that a question about it must fix.
+# What may be asked for, and the settings that a question about it must fix, and may fix.
 QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"epsilon": ("n", "delta"), "delta": ("n", "eps")}
 )
+OPTIONAL = frozenset({"rounds"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,20 @@ class Answer:
     differing: str = ""
     others: str = ""
     shortfall: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where a divergence is asked for: of which shuffles, and at which δ or ε."""
+
+    parts: tuple[Part, ...]
+    at: float
+
+    @property
+    def draws(self) -> int:
+        """Of one shuffle."""
+        [part] = self.parts
+        return part.protocol.draws(part.n)
 
 
 # Of settings: an answer each. Made once for a protocol; settings asked together help one another.
@@ -87,6 +102,8 @@ class Bound:
         Whether it is the divergence of decompositions, so that engine and width matter.
     quantities
         Which of `QUANTITIES` it gives.
+    composes
+        Whether it knows several rounds; others refuse them.
     prepare
         From a protocol to the function that answers.
     candidates
@@ -102,6 +119,7 @@ class Bound:
     knows_mechanism: bool
     is_divergence: bool
     quantities: tuple[str, ...]
+    composes: bool
     prepare: Prepare
     candidates: Callable[[Protocol], tuple[Candidate, ...]] | None = None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from shufflebounds.accounting import amplification
@@ -11,6 +12,7 @@ from shufflebounds.accounting.shortfalls import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
     QUANTITIES,
     Answer,
+    Asked,
     Bound,
     Evaluate,
     Kind,
@@ -20,7 +22,7 @@ from shufflebounds.bounds.base import (
 )
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import PrecisionError
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.protocols.base import Candidate, Part, Protocol
 from shufflebounds.setting import Setting
 
 
@@ -37,21 +39,24 @@ def divergence_bound(
     """The largest divergence of a protocol's `candidates`."""
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        pairs, given = candidates(protocol), "eps" if quantity == "delta" else "delta"
+        # One protocol may be a part at every n, and the candidates of a joint take a while.
+        pairs_of = cache(candidates)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            asked = [
-                _Asked(protocol.draws(setting.require("n")), setting.require(given))
-                for setting in settings
+            asked = [_asked(protocol, quantity, setting) for setting in settings]
+            single = [one for one in asked if one.parts == (Part(protocol, one.parts[0].n, 1),)]
+            # A protocol of several kinds of shuffles has no candidates of its own.
+            pairs = pairs_of(protocol) if single else ()
+            once = iter(_of_one_round(pairs, quantity, single, numerics))
+            if len(single) == len(asked):
+                return list(once)
+            # Here, since few ask for it.
+            from shufflebounds.bounds.compositions import of_rounds
+
+            return [
+                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one, numerics)
+                for one in asked
             ]
-            found = [
-                [
-                    replace(answer, differing=pair.differing, others=pair.others)
-                    for answer in _answers(pair.decomposition, quantity, asked, numerics)
-                ]
-                for pair in pairs
-            ]
-            return [largest(answers) for answers in zip(*found, strict=True)]
 
         return evaluate
 
@@ -64,26 +69,40 @@ def divergence_bound(
         knows_mechanism=knows_mechanism,
         is_divergence=True,
         quantities=tuple(QUANTITIES),
+        composes=True,
         prepare=prepare,
         candidates=candidates,
     )
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Where a divergence is asked for: the number of draws, and δ or ε."""
+def _asked(protocol: Protocol, quantity: str, setting: Setting) -> Asked:
+    rounds, parts = setting.rounds or 1, protocol.parts(setting.require("n"))
+    return Asked(
+        tuple(part._replace(times=part.times * rounds) for part in parts),
+        setting.require("eps" if quantity == "delta" else "delta"),
+    )
 
-    draws: int
-    at: float
+
+def _of_one_round(
+    pairs: Sequence[Candidate], quantity: str, asked: Sequence[Asked], numerics: Numerics
+) -> list[Answer]:
+    found = [
+        [
+            replace(answer, differing=pair.differing, others=pair.others)
+            for answer in _answers(pair.decomposition, quantity, asked, numerics)
+        ]
+        for pair in pairs
+    ]
+    return [largest(answers) for answers in zip(*found, strict=True)]
 
 
 def _answers(
-    decomposition: Decomposition, quantity: str, asked: Sequence[_Asked], numerics: Numerics
+    decomposition: Decomposition, quantity: str, asked: Sequence[Asked], numerics: Numerics
 ) -> list[Answer]:
     """An answer for every point; those that fall short say so, and take no others with them."""
     function = amplification.delta if quantity == "delta" else amplification.epsilon
 
-    def alone(point: _Asked) -> Answer:
+    def alone(point: Asked) -> Answer:
         name = "eps" if quantity == "delta" else "delta"
         given: dict[str, Any] = {"n": point.draws, name: point.at}
         return attempt(
@@ -105,7 +124,7 @@ def _answers(
         ]
 
 
-def _along_one_axis(quantity: str, asked: Sequence[_Asked]) -> dict[str, Any] | None:
+def _along_one_axis(quantity: str, asked: Sequence[Asked]) -> dict[str, Any] | None:
     """Arguments for several points at once, where only one of the two arguments varies."""
     name = "eps" if quantity == "delta" else "delta"
     draws, at = [point.draws for point in asked], [point.at for point in asked]

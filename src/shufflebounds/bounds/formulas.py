@@ -24,19 +24,28 @@ def closed_form(
     module: str,
     knows_mechanism: bool,
     quantities: Mapping[str, Formula],
+    composes: bool = False,
 ) -> Bound:
-    """What a formula says of the blanket (the largest, where there are several) or of ε₀ alone."""
+    """What a formula says of the blanket (the largest, where there are several) or of ε₀ alone.
+
+    Formulas of one round answer ValueError where several are asked about; those that `composes`
+    says know them look at ``setting.rounds`` themselves.
+    """
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
-        if not knows_mechanism:
-            of_eps0 = formula(None, eps0)
-            return lambda settings: [Answer(of_eps0(setting)) for setting in settings]
-        pairs = [(pair, formula(pair.decomposition, eps0)) for pair in protocol.upper_candidates()]
-        return lambda settings: [
-            largest(Answer(of_pair(setting), pair.differing) for pair, of_pair in pairs)
-            for setting in settings
-        ]
+        if knows_mechanism:
+            candidates = protocol.upper_candidates()
+            pairs = [(one.differing, formula(one.decomposition, eps0)) for one in candidates]
+        else:
+            pairs = [("", formula(None, eps0))]
+
+        def answer(setting: Setting) -> Answer:
+            if not composes and setting.rounds not in (None, 1):
+                raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
+            return largest(Answer(of_pair(setting), differing) for differing, of_pair in pairs)
+
+        return lambda settings: [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -47,6 +56,7 @@ def closed_form(
         knows_mechanism=knows_mechanism,
         is_divergence=False,
         quantities=tuple(quantities),
+        composes=composes,
         prepare=prepare,
     )
 

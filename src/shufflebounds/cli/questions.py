@@ -298,7 +298,11 @@ def _held_to(rtol: float, answer: Answer) -> Answer:
 
 def _pairs(bound: Bound, report: Report, eps0: float) -> tuple[Candidate, ...]:
     assert bound.candidates is not None
-    protocol = report.protocol(eps0) if bound.knows_mechanism else report.reports.generic(eps0)
+    protocol = (
+        report.protocol(eps0)
+        if bound.knows_mechanism
+        else report.reports.generic(Setting(eps0=eps0))
+    )
     return bound.candidates(protocol)
 
 

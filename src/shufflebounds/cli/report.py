@@ -8,11 +8,12 @@ from typing import Any
 
 from shufflebounds import validation
 from shufflebounds.cli.parameters import fields, flag, is_required
-from shufflebounds.experiments.specification import Reports
+from shufflebounds.experiments.sent import Reports
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, Mechanism, SubsampleOf
+from shufflebounds.setting import Setting
 
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0
@@ -54,7 +55,7 @@ class Report:
 
     def protocol(self, eps0: float) -> Protocol:
         """Of all that a user sends, at ε₀ of the whole (natural log)."""
-        return self.reports.protocol(eps0)
+        return self.reports.protocol(Setting(eps0=eps0))
 
     def coarse_to_fine(self) -> Iterator[Report]:
         """The report itself; before it, if it is continuous, the same in few cells.

@@ -12,7 +12,7 @@ from shufflebounds import validation
 from shufflebounds.setting import NAMES, Setting
 
 # Axes of whole numbers.
-WHOLE = ("n",)
+WHOLE = ("n", "rounds", "messages")
 SPACINGS = ("geometric", "linear")
 MAX_POINTS = 100_000
 

@@ -14,7 +14,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.specification import Specification
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.setting import NAMES, OverN, Setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ _TEXT = (
 
 # Columns of numbers that may have empty cells.
 _MAY_BE_EMPTY = (
-    *("rtol", "distance", "n", "eps0", "delta", "eps"),
+    *("rtol", "distance", *NAMES),
     *(f"{quantity}_{end}" for quantity in QUANTITIES for end in ("lower", "upper")),
 )
 
@@ -103,10 +103,7 @@ def columns(quantity: str) -> tuple[str, ...]:
         "distance",
         "differing",
         "others",
-        "n",
-        "eps0",
-        "delta",
-        "eps",
+        *NAMES,
         f"{quantity}_lower",
         f"{quantity}_upper",
         "engine",
@@ -190,7 +187,8 @@ def verify(path: str | os.PathLike[str], name: Name, specification: Specificatio
         if not any(pair):
             continue  # left empty for want of precision
         lower, upper = (float(end or math.nan) for end in pair)
-        if not 0.0 <= lower <= upper < math.inf:
+        # Both ends are infinite where no ε will do.
+        if not (0.0 <= lower <= upper and (upper < math.inf or lower == upper)):
             where = f"{specification.axis.name} = {getattr(setting, specification.axis.name)}"
             raise ValueError(f"{path} has no enclosure of {quantity} but {list(pair)} at {where}")
 
@@ -208,11 +206,11 @@ def shortfalls(curve: Curve) -> list[str]:
 
 def _points(name: Name, specification: Specification) -> Iterator[Point]:
     bound = specification.bound
-    # A randomizer for every ε₀, and all of its points together.
-    for eps0, group in groupby(specification.settings, key=lambda at: at.require("eps0")):
+    # A protocol for every setting that decides it, and all of its points together.
+    for _, group in groupby(specification.settings, key=specification.decisive):
         settings = list(group)
         try:
-            protocol = specification.protocol(eps0)
+            protocol = specification.protocol(settings[0])
             evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
             answers = evaluate(settings)
         except (ValueError, ArithmeticError) as error:
@@ -224,8 +222,13 @@ def _points(name: Name, specification: Specification) -> Iterator[Point]:
 def _constant(name: Name, specification: Specification) -> dict[str, Any]:
     """Columns that are the same in all rows."""
     bound, numerics = specification.bound, specification.numerics
-    # The other engines are as wide as they are.
-    promised = bound.is_divergence and numerics.engine == "saddle" and numerics.rtol is not None
+    # The other engines are as wide as they are, and compositions have a width of their own.
+    promised = (
+        bound.is_divergence
+        and numerics.engine == "saddle"
+        and numerics.rtol is not None
+        and not specification.has_rounds
+    )
     return {
         "experiment": name.experiment,
         "regime": name.regime,
@@ -244,12 +247,11 @@ def _constant(name: Name, specification: Specification) -> dict[str, Any]:
 
 
 def _of_setting(setting: Setting) -> dict[str, Any]:
-    given = {"n": None, "eps0": None, "delta": None, "eps": None} | setting.given()
+    given = dict.fromkeys(NAMES) | setting.given()
     return {key: None if isinstance(value, OverN) else value for key, value in given.items()}
 
 
 def _require_columns(path: str | os.PathLike[str], found: Iterable[str]) -> None:
     names = tuple(found)
-    quantity = names[16].removesuffix("_lower") if len(names) > 16 else ""
-    if names != columns(quantity):
+    if not any(names == columns(quantity) for quantity in QUANTITIES):
         raise ValueError(f"{path} is not a curve file")

@@ -174,7 +174,7 @@ class _Figure:
 
 def mechanism_label(curve: Specification) -> str:
     """How the mechanism of a curve calls itself, with its parameters."""
-    return curve.reports.mechanism.randomizer(curve.setting.eps0 or 1.0).label
+    return curve.reports.label(curve.setting)
 
 
 def setting_text(setting: Setting) -> str:

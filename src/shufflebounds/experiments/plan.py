@@ -16,6 +16,7 @@ from typing import Any
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.experiments import axis as axes
+from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis
 from shufflebounds.experiments.configuration.models import (
     Experiment,
@@ -25,10 +26,11 @@ from shufflebounds.experiments.configuration.models import (
 )
 from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.layouts import layout as layout_of
-from shufflebounds.experiments.specification import Reports, Specification
+from shufflebounds.experiments.specification import Specification
 from shufflebounds.papers.base import Context, Parameters, TableKind
 from shufflebounds.papers.registry import research
 from shufflebounds.plotting.layout import Layout
+from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -161,8 +163,12 @@ def table_parameters(paper: str, given: Mapping[str, Any]) -> Parameters:
 
 
 def mechanisms(entry: PaperEntry) -> dict[str, Description]:
-    """The mechanisms of a paper, those they are composed of in place of their names."""
-    return {name: description.parse(written_out(entry, name)) for name in entry.mechanisms}
+    """The local randomizers of a paper, those they are composed of in place of their names."""
+    return {
+        name: description.parse(written_out(entry, name))
+        for name, mechanism in entry.mechanisms.items()
+        if mechanism["type"] not in PROTOCOLS
+    }
 
 
 def written_out(entry: PaperEntry, name: str) -> dict[str, Any]:
@@ -181,9 +187,8 @@ def written_out(entry: PaperEntry, name: str) -> dict[str, Any]:
 
 def specifications(entry: PaperEntry, numerics: Numerics) -> Iterator[tuple[Name, Specification]]:
     """Every curve of a paper."""
-    known = mechanisms(entry)
     for name, experiment in entry.experiments.items():
-        axis, mechanism = axis_of(entry, experiment), known[experiment.mechanism]
+        axis, mechanism = axis_of(entry, experiment), written_out(entry, experiment.mechanism)
         for regime in experiment.regimes:
             for curve in experiment.curves:
                 yield (
@@ -194,7 +199,7 @@ def specifications(entry: PaperEntry, numerics: Numerics) -> Iterator[tuple[Name
 
 def specification(
     entry: PaperEntry,
-    mechanism: Description,
+    mechanism: Mapping[str, Any],
     axis: Axis,
     experiment: Experiment,
     regime: str,
@@ -205,7 +210,7 @@ def specification(
     drawn = entry.curves[curve]
     return Specification(
         bound=bound(drawn.bound),
-        reports=Reports(mechanism, drawn.k_joint),
+        reports=sent.parse(mechanism, drawn.k_joint),
         setting=setting_of(entry, experiment, regime),
         axis=axis,
         quantity=drawn.quantity,

@@ -12,53 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from shufflebounds import validation
-from shufflebounds.bounds.base import QUANTITIES, Bound, Numerics
+from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.divergence.exact import check_size
 from shufflebounds.experiments import axis as axes
+from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis
+from shufflebounds.experiments.sent import Sent
 from shufflebounds.protocols.base import Protocol
-from shufflebounds.protocols.single_message import GenericReports, SingleMessage
-from shufflebounds.randomizers import description
-from shufflebounds.randomizers.composed import repeated
-from shufflebounds.randomizers.description import Description, Mechanism
+from shufflebounds.protocols.single_message import SingleMessage
 from shufflebounds.setting import NAMES, OverN, Setting
-
-MAX_JOINT = 100
-
-
-@dataclass(frozen=True)
-class Reports:
-    """What a user sends: ``k_joint`` independent reports of a mechanism, each at ε₀/k_joint.
-
-    Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
-    """
-
-    mechanism: Description
-    k_joint: int = 1
-
-    def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=MAX_JOINT)
-
-    @property
-    def is_composed(self) -> bool:
-        """Whether a user sends more than one plain report of one mechanism."""
-        return self.k_joint != 1 or not isinstance(self.mechanism, Mechanism)
-
-    def protocol(self, eps0: float, distance: int | None = None) -> SingleMessage:
-        """The protocol at ε₀ of all that a user sends (natural log)."""
-        eps0 = validation.eps0(eps0)
-        one = self.mechanism.randomizer(eps0 / self.k_joint)
-        return SingleMessage(repeated(one, self.k_joint), eps0, distance)
-
-    def generic(self, eps0: float) -> GenericReports:
-        """What is known of them by a bound that does not look at the mechanism.
-
-        The parts of a composition may have a rounding more than ε₀ together.
-        """
-        whole = self.protocol(eps0).eps0 if self.is_composed else eps0
-        return GenericReports(validation.eps0(whole))
 
 
 @dataclass(frozen=True)
@@ -92,7 +55,7 @@ class Specification:
     """
 
     bound: Bound
-    reports: Reports
+    reports: Sent
     setting: Setting
     axis: Axis
     quantity: str = "epsilon"
@@ -106,14 +69,17 @@ class Specification:
                 f"{self.bound.name}, got {self.quantity!r}"
             )
         # What the quantity does not depend on, or the axis gives, is no part of it.
-        wanted = needed(self.quantity)
-        left_open = {name: None for name in NAMES if name not in wanted - {self.axis.name}}
+        wanted = needed(self.quantity, self.reports)
+        known = wanted | OPTIONAL
+        left_open = {name: None for name in NAMES if name not in known - {self.axis.name}}
         object.__setattr__(self, "setting", self.setting.at(**left_open))
-        if self.axis.name not in wanted:
+        if self.axis.name not in known:
             raise ValueError(
-                f"x must be one of {', '.join(sorted(wanted))} for the quantity {self.quantity}, "
+                f"x must be one of {', '.join(sorted(known))} for the quantity {self.quantity}, "
                 f"got {self.axis.name}"
             )
+        if self.has_rounds and not self.bound.composes:
+            raise ValueError(f"rounds must be left out for the bound {self.bound.name}")
         if not self.bound.is_divergence:
             object.__setattr__(self, "numerics", Numerics())
         if self.distance is not None and self.bound.name != "upper":
@@ -129,30 +95,40 @@ class Specification:
                 )
 
     @property
+    def has_rounds(self) -> bool:
+        """Whether it is about several rounds."""
+        return self.axis.name == "rounds" or self.setting.rounds is not None
+
+    @property
     def settings(self) -> Iterator[Setting]:
         """The setting at every point of the axis; ValueError where δ leaves its range."""
         for value in self.axis.values:
-            yield self.setting.at(**{self.axis.name: value})
+            yield self.reports.completed(self.setting.at(**{self.axis.name: value}))
 
-    def protocol(self, eps0: float) -> Protocol:
-        """What the bound looks at, at one ε₀ (natural log)."""
+    def decisive(self, setting: Setting) -> Setting:
+        """What of a setting decides the protocol."""
+        return Setting(**{name: getattr(setting, name) for name in self.reports.needs})
+
+    def protocol(self, setting: Setting) -> Protocol:
+        """What the bound looks at, at one setting."""
         if self.bound.knows_mechanism:
-            return self.reports.protocol(eps0, self.distance)
-        return self.reports.generic(eps0)
+            return self.reports.protocol(setting, self.distance)
+        return self.reports.generic(setting)
 
     def check(self) -> None:
         """Raise ValueError for what cannot be computed, whatever is too large included."""
         settings = list(self.settings)
-        for eps0 in dict.fromkeys(setting.require("eps0") for setting in settings):
-            protocol = self.protocol(eps0)
+        for setting in dict.fromkeys(self.decisive(setting) for setting in settings):
+            protocol = self.protocol(setting)
             if isinstance(protocol, SingleMessage):
                 protocol.check_size()
             if self.numerics.engine == "exact" and self.bound.candidates is not None:
-                largest = max(setting.require("n") for setting in settings)
-                for candidate in self.bound.candidates(protocol):
-                    for ends in candidate.decomposition.directions:
-                        for end in ends:
-                            check_size(end, protocol.draws(largest))
+                largest = max(one.require("n") for one in settings)
+                for part in protocol.parts(largest):
+                    for candidate in self.bound.candidates(part.protocol):
+                        for ends in candidate.decomposition.directions:
+                            for end in ends:
+                                check_size(end, part.protocol.draws(part.n))
 
     def plain(self) -> dict[str, Any]:
         """Everything that decides its values, as numbers, texts, lists and mappings."""
@@ -182,20 +158,21 @@ class Specification:
         return hashlib.sha256(self.text().encode()).hexdigest()[:16]
 
 
-def needed(quantity: str) -> set[str]:
+def needed(quantity: str, reports: Sent) -> set[str]:
     """Names of what the axis and the setting of a curve must give together."""
-    return {*QUANTITIES[quantity], "eps0"}
+    return {*QUANTITIES[quantity], *reports.needs} - reports.gives
 
 
 def read(text: str) -> Specification:
     """The specification of a `Specification.text`."""
     content = json.loads(text)
-    over_n = isinstance(content.get("delta"), dict)
-    delta = OverN(content["delta"]["over_n"]) if over_n else content.get("delta")
+    given = {name: content[name] for name in NAMES if name in content}
+    if isinstance(given.get("delta"), dict):
+        given["delta"] = OverN(given["delta"]["over_n"])
     return Specification(
         bound=bound(content["bound"]),
-        reports=Reports(description.parse(content["mechanism"]), content["k_joint"]),
-        setting=Setting(content.get("n"), content.get("eps0"), delta, content.get("eps")),
+        reports=sent.parse(content["mechanism"], content["k_joint"]),
+        setting=Setting(**given),
         axis=axes.parse(content["x"]),
         quantity=content["quantity"],
         distance=content.get("distance"),

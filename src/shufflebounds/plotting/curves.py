@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,15 +46,22 @@ _X_LABELS = {
     "eps0": r"local privacy parameter $\varepsilon_0$",
     "eps": r"$\varepsilon$",
     "delta": r"$\delta$",
+    "rounds": "rounds $T$",
+    "order": r"order $\lambda$",
+    "target": r"$\varepsilon'$ the protocol was designed for",
+    "messages": "messages $m$ of a user",
 }
 # Axes that are drawn on a logarithmic scale.
-_LOGARITHMIC = ("n", "delta", "eps")
+_LOGARITHMIC = ("n", "delta", "eps", "rounds", "order")
 _Y_LABELS = {
     ("epsilon", "none"): r"$\varepsilon$",
     ("epsilon", "expm1"): r"$e^{\varepsilon} - 1$",
     ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$",
+    ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
     ("delta", "none"): r"$\delta$",
 }
+# What is divided by ε where the logarithm to base 2 is drawn.
+_LOG2_OF = {"log2_ratio": "eps0", "log2_gain": "target"}
 # Above all lines, which are at 2 + 1/width.
 _ABOVE_LINES = 20.0
 
@@ -118,8 +126,8 @@ def _curve(frame: pd.DataFrame, layout: Layout, name: Name) -> _Curve:
     if rows.empty:
         raise ValueError(f"curve {name} must be among the data, got none of its rows")
     lower, upper = (rows[f"{layout.quantity}_{end}"] for end in ("lower", "upper"))
-    # Points without an enclosure that is narrow enough are not drawn.
-    rows = rows[lower.notna() | upper.notna()]
+    # Points without an enclosure that is narrow enough, or without any finite ε, are not drawn.
+    rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
     lower, upper = lower[rows.index], upper[rows.index]
     x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
     where = f"curve {name}"
@@ -132,11 +140,12 @@ def _curve(frame: pd.DataFrame, layout: Layout, name: Name) -> _Curve:
     proven = bool((rows["kind"] != "unproven").all())
     if layout.transform == "expm1":
         return _Curve(x, np.expm1(value), proven)
-    if layout.transform == "log2_ratio":
-        eps0 = numbers(rows["eps0"])
-        check("eps0", eps0, eps0 > 0.0, "finite and positive", where)
+    if layout.transform in _LOG2_OF:
+        of = _LOG2_OF[layout.transform]
+        above = numbers(rows[of])
+        check(of, above, above > 0.0, "finite and positive", where)
         # Not a number, which is left out, where there is no privacy loss at all.
-        return _Curve(x, np.log2(eps0 / np.where(value > 0.0, value, np.nan)), proven)
+        return _Curve(x, np.log2(above / np.where(value > 0.0, value, np.nan)), proven)
     return _Curve(x, value, proven)
 
 
@@ -157,7 +166,7 @@ def _draw_panel(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve], layout: L
     _scale(ax, "x", logarithmic=layout.x in _LOGARITHMIC)
     # Where nothing is above 0, a logarithmic axis would show nothing at all.
     positive = any((curve.y > 0.0).any() for curve in curves.values())
-    _scale(ax, "y", logarithmic=layout.transform != "log2_ratio" and positive)
+    _scale(ax, "y", logarithmic=layout.transform not in _LOG2_OF and positive)
     _plot(ax, panel, curves)
     if layout.quantity == "delta":
         _make_room(ax, curves, SMALLEST_DELTA)

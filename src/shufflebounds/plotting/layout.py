@@ -70,7 +70,8 @@ class Layout:
     x
         Name of their axis.
     transform
-        What is drawn of ε: ``none``, ``expm1`` (e^ε − 1) or ``log2_ratio`` (log₂(ε₀/ε)).
+        What is drawn of ε: ``none``, ``expm1`` (e^ε − 1), ``log2_ratio`` (log₂(ε₀/ε)) or
+        ``log2_gain`` (log₂(ε′/ε), ε′ the target of a protocol's authors).
     ratio
         For one row of panels: what a second row shows.
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-SYMBOLS = {"eps0": r"$\varepsilon_0$", "eps": r"$\varepsilon$", "n": "$n$", "delta": r"$\delta$"}
+SYMBOLS = {
+    "eps0": r"$\varepsilon_0$",
+    "target": r"$\varepsilon'$",
+    "eps": r"$\varepsilon$",
+    "n": "$n$",
+    "messages": "$m$",
+    "rounds": "$T$",
+    "delta": r"$\delta$",
+    "order": r"$\lambda$",
+}
 
 # A dollar sign behind a backslash is only a dollar sign.
 _FORMULA = re.compile(r"((?<!\\)\$.*?(?<!\\)\$)")

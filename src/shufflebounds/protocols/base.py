@@ -33,6 +33,14 @@ class Reduction(NamedTuple):
     draws: int
 
 
+class Part(NamedTuple):
+    """Shuffles of one kind: what users send in each, how many users, and how often."""
+
+    protocol: Protocol
+    n: int
+    times: int
+
+
 class Protocol(ABC):
     """What users send, as decompositions and the number of draws from what others are sure of.
 
@@ -60,6 +68,13 @@ class Protocol(ABC):
         nothing that hides anybody, so leave them out of `n`.
         """
         return validation.users(n)
+
+    def parts(self, n: int) -> tuple[Part, ...]:
+        """The shuffles that it takes, one after the other: itself, once, unless it is made of many.
+
+        Of a protocol of several kinds of shuffles, candidates and draws are those of its parts.
+        """
+        return (Part(self, n, 1),)
 
     def reduce(self, n: int) -> Reduction:
         """What decides the upper bound for `n` users; ValueError for an n out of range."""

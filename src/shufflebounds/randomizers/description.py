@@ -190,6 +190,28 @@ def types() -> list[str]:
     return [*mechanism_names(), *COMPOSITIONS]
 
 
+def require_keys(
+    place: str,
+    kind: str,
+    given: Mapping,
+    known: Sequence[str],
+    optional: Collection[str] = (),
+) -> None:
+    """ValueError unless `given` has the `known` keys, perhaps without `optional` ones."""
+    listed = ", ".join(known) or "none"
+    for key in given:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            guess = f" (did you mean {near[0]}?)" if near else ""
+            raise ValueError(
+                f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
+            )
+    needed = [key for key in known if key not in optional]
+    for key in needed:
+        if key not in given:
+            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")
+
+
 def _parsed(name: str, description: object, levels: int) -> Description:
     """`parse` of what stands under the key `name`, which may have so many levels."""
     if not isinstance(description, Mapping):
@@ -201,7 +223,7 @@ def _parsed(name: str, description: object, levels: int) -> Description:
     kind = validation.choice("type", description.get("type"), types())
     parameters = {key: value for key, value in description.items() if key != "type"}
     if kind in COMPOSITIONS:
-        _require_keys("", kind, parameters, _KEYS[kind])
+        require_keys("", kind, parameters, _KEYS[kind])
         if kind == "subsample":
             part = _parsed("mechanism", parameters["mechanism"], levels - 1)
             return SubsampleOf(part, validation.probability("rate", parameters["rate"]))
@@ -219,7 +241,7 @@ def _parsed(name: str, description: object, levels: int) -> Description:
     accepted = inspect.signature(mechanism(kind)).parameters
     keys = [key for key in accepted if key != "eps0"]
     optional = [key for key in keys if accepted[key].default is not inspect.Parameter.empty]
-    _require_keys("", kind, parameters, keys, optional)
+    require_keys("", kind, parameters, keys, optional)
     return Mechanism(kind, tuple(parameters.items()))
 
 
@@ -256,7 +278,7 @@ def _parts(kind: str, parts: object) -> Sequence[Mapping]:
     for i, part in enumerate(parts):
         if not isinstance(part, Mapping):
             raise ValueError(f"parts[{i}] must be a mapping, got {part!r}")
-        _require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
+        require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
     return parts
 
 
@@ -289,25 +311,3 @@ def _share(i: int, part: Mapping, default: float) -> float:
     if share == 0.0:
         raise ValueError(f"parts[{i}].share must be more than 0, got {part['share']!r}")
     return share
-
-
-def _require_keys(
-    place: str,
-    kind: str,
-    given: Mapping,
-    known: Sequence[str],
-    optional: Collection[str] = (),
-) -> None:
-    """ValueError unless `given` has the `known` keys, perhaps without `optional` ones."""
-    listed = ", ".join(known) or "none"
-    for key in given:
-        if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            guess = f" (did you mean {near[0]}?)" if near else ""
-            raise ValueError(
-                f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
-            )
-    needed = [key for key in known if key not in optional]
-    for key in needed:
-        if key not in given:
-            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")

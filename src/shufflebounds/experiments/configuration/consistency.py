@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.experiments import axis as axes
-from shufflebounds.experiments import plan
+from shufflebounds.experiments import plan, sent
 from shufflebounds.experiments.configuration import texts
 from shufflebounds.experiments.configuration.errors import ConfigError
 from shufflebounds.experiments.configuration.figure_checks import figure_faults, style_faults
@@ -145,10 +145,10 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
         yield from unknown_in(f"{place}.regimes", experiment.regimes, entry.regimes)
         yield from unknown_in(f"{place}.curves", experiment.curves, entry.curves)
     yield from _missing_settings(entry)
-    mechanisms = plan.mechanisms(entry)
     seen: set[object] = set()
     for name, experiment in entry.experiments.items():
-        axis, mechanism = plan.axis_of(entry, experiment), mechanisms[experiment.mechanism]
+        axis = plan.axis_of(entry, experiment)
+        mechanism = plan.written_out(entry, experiment.mechanism)
         for regime in experiment.regimes:
             for curve in experiment.curves:
                 try:
@@ -173,10 +173,17 @@ def _missing_settings(entry: PaperEntry) -> Iterator[str]:
     """What a curve needs and neither its axis nor any setting gives."""
     for name, experiment in entry.experiments.items():
         given = {*(experiment.x or entry.x)}
+        mechanism = plan.written_out(entry, experiment.mechanism)
         for regime in experiment.regimes:
             known = given | plan.setting_of(entry, experiment, regime).given().keys()
             for curve in experiment.curves:
-                for missing in sorted(needed(entry.curves[curve].quantity) - known):
+                drawn = entry.curves[curve]
+                try:
+                    reports = sent.parse(mechanism, drawn.k_joint)
+                except ValueError as error:
+                    yield f"experiments.{name}: curve {curve}: {error}"
+                    continue
+                for missing in sorted(needed(drawn.quantity, reports) - known):
                     yield (
                         f"experiments.{name}: curve {curve} in regime {regime} needs {missing}, "
                         f"which must be in regimes.{regime}, experiments.{name}.setting or setting"

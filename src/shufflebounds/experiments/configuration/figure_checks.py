@@ -79,8 +79,8 @@ def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
     """Only a single row of panels has a row of ratios, and ratios of logarithms mean nothing."""
     if figure.lines is None and len(figure.experiments or ()) > 1:
         yield f"{place}.ratio must be left out where a figure has several experiments"
-    if transform == "log2_ratio":
-        yield f"{place}.transform is 'log2_ratio'; in a figure with ratio it must be none or expm1"
+    if transform.startswith("log2"):
+        yield f"{place}.transform is {transform!r}; in a figure with ratio it must be none or expm1"
 
 
 def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:

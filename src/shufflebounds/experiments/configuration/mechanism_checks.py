@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from shufflebounds.experiments import plan
+from shufflebounds.experiments import plan, sent
 from shufflebounds.experiments.configuration.models import PaperEntry
 from shufflebounds.experiments.configuration.sentences import shown
 from shufflebounds.experiments.configuration.unknown_names import unknown
-from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
+from shufflebounds.setting import Setting
 
 # In one composition, however deep.
 _MOST_MECHANISMS = 1000
@@ -24,7 +24,7 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         place = f"mechanisms.{name}"
         if "type" not in mechanism:
             yield f"{place}.type is missing; it must be text"
-        yield from unknown(f"{place}.type", mechanism["type"], description.types())
+        yield from unknown(f"{place}.type", mechanism["type"], sent.types())
         yield from _shape_faults(place, mechanism)
         for key, part in _named_parts(mechanism):
             yield from unknown(f"{place}.{key}", part, mechanisms)
@@ -43,9 +43,10 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         written_out = plan.written_out(entry, name)
         levels = [regime.eps0 for regime in entry.regimes.values() if regime.eps0 is not None]
         try:
-            parsed = description.parse(written_out)
-            for eps0 in levels or [1.0]:
-                parsed.randomizer(eps0)
+            parsed = sent.parse(written_out)
+            # Those of protocols may depend on more, and are checked where curves use them.
+            for eps0 in (levels or [1.0]) if parsed.needs == ("eps0",) else []:
+                parsed.protocol(Setting(eps0=eps0))
         except ValueError as error:
             yield _about(f"mechanisms.{name}", written_out, error)
 

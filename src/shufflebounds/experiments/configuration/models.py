@@ -28,8 +28,8 @@ from pydantic_core import PydanticCustomError
 from shufflebounds import validation
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.divergence.engines import ENGINES
-from shufflebounds.experiments.specification import MAX_JOINT
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.experiments.sent import MAX_JOINT
+from shufflebounds.setting import NAMES, OverN, Setting
 
 # Names end up in paths.
 _NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
@@ -65,7 +65,7 @@ def _delta(value: Any) -> float | OverN:
 T = TypeVar("T")
 # A list of distinct entries that is not empty.
 Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_distinct)]
-TRANSFORMS = ("none", "expm1", "log2_ratio")
+TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
 
 if TYPE_CHECKING:
     EngineName: TypeAlias = str
@@ -81,6 +81,8 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
 Eps = Annotated[Finite, Ge(0), Le(validation.MAX_EPS0)]
 Users = Annotated[int, Ge(1), Le(validation.MAX_USERS)]
+Rounds = Annotated[int, Ge(1), Le(validation.MAX_ROUNDS)]
+Order = Annotated[Finite, Gt(1), Le(validation.MAX_ORDER)]
 Delta = Annotated[
     Any,
     PlainValidator(_delta),
@@ -125,7 +127,7 @@ X = Annotated[
     dict[str, Values],
     Field(
         json_schema_extra={
-            "x-allowed": "one of n, eps0, delta, eps and its values, such as {n: [100, 1000]}"
+            "x-allowed": f"one of {', '.join(NAMES)} and its values, such as {{n: [100, 1000]}}"
         }
     ),
 ]
@@ -165,10 +167,18 @@ class SettingEntry(_Model):
     """δ: a number, or {over_n: c} for c/n."""
     eps: Eps | None = None
     """ε of curves of δ, a natural logarithm."""
+    rounds: Rounds | None = None
+    """How many shuffles of the same users, one after the other; one if left out."""
+    order: Order | None = None
+    """Order of a Rényi divergence."""
+    target: Eps0 | None = None
+    """ε that a protocol's authors chose its parameters for, a natural logarithm."""
+    messages: Users | None = None
+    """How many messages a user sends, in protocols where that is not a parameter."""
 
     def setting(self) -> Setting:
         """What is given."""
-        return Setting(n=self.n, eps0=self.eps0, delta=self.delta, eps=self.eps)
+        return Setting(**{name: getattr(self, name) for name in NAMES})
 
 
 class Regime(SettingEntry):
@@ -275,7 +285,8 @@ class Figure(_Model):
     ratio: Reference | None = None
     """A second row of panels in which all curves are divided by this one."""
     transform: Transform | None = None
-    """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `none` is ε itself."""
+    """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
+    the target ε of a protocol's authors for ε₀, `none` is ε itself."""
     table: str | None = None
     """A name from `tables`, of a kind that can be drawn."""
 
@@ -299,12 +310,13 @@ class PaperEntry(_Model):
     setting: SettingEntry = SettingEntry()
     """What all experiments have in common."""
     x: X
-    """The axis of all experiments: one of n, eps0, delta and eps, and its values."""
+    """The axis of all experiments: the name of a setting, and its values."""
     regimes: Annotated[dict[Name, Regime], MinLen(1)]
     """Settings by name."""
     mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)]
     """Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ are the other
-    keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, rate)."""
+    keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, rate). Or protocols,
+    whose parameters except settings are the other keys."""
     curves: Annotated[dict[Name, Curve], MinLen(1)]
     """Bounds by name."""
     experiments: Annotated[dict[Name, Experiment], MinLen(1)]

@@ -1,0 +1,48 @@
+"""Divergences of several rounds: compositions of a bound's decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+
+from shufflebounds.accounting.composed import Composed, compose
+from shufflebounds.bounds.base import Answer, Asked, Kind, Numerics, attempt, largest
+from shufflebounds.divergence.engines import DEFAULT
+from shufflebounds.protocols.base import Candidate, Protocol
+
+
+def of_rounds(
+    kind: Kind,
+    pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
+    quantity: str,
+    asked: Asked,
+    numerics: Numerics,
+) -> Answer:
+    """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
+    _require_saddle(numerics)
+    function = Composed.delta if quantity == "delta" else Composed.epsilon
+
+    def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
+        composed = compose(
+            ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
+            for pairs, part in zip(chosen, asked.parts, strict=True)
+        )
+        # To the width that composition promises by itself.
+        found = attempt(lambda: function(composed, asked.at))
+        named = chosen[0][0] if len(chosen[0]) == 1 else Candidate(chosen[0][0].decomposition)
+        return replace(found, differing=named.differing, others=named.others)
+
+    several = [pairs_of(part.protocol) for part in asked.parts]
+    if kind is not Kind.LOWER:
+        # Another pair may be the worst in every round, which no maximum over pairs covers.
+        return answer(several)
+    choices = product(*([[pair] for pair in pairs] for pairs in several))
+    return largest(answer(chosen) for chosen in choices)
+
+
+def _require_saddle(numerics: Numerics) -> None:
+    if numerics.engine != DEFAULT:
+        raise ValueError(
+            f"engine must be {DEFAULT} for more rounds than one, got {numerics.engine!r}"
+        )
