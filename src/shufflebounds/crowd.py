@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -40,6 +40,10 @@ class Crowd:
         a : b : c as they are, or a mixture of such.
     rel_err
         The real number that an entry x stands for lies within ``rel_err`` x of it.
+    attained
+        Whether the laws are those of a mechanism's inputs; otherwise they only bound it from above.
+    differing
+        The coordinates in which the victim's inputs differ, such as ``1 3``, if not in all.
 
     Raises
     ------
@@ -54,6 +58,8 @@ class Crowd:
     c: FloatArray
     others: Mapping[str, FloatArray]
     rel_err: float = 0.0
+    attained: bool = True
+    differing: str = ""
 
     def __post_init__(self) -> None:
         if not self.others:
@@ -85,19 +91,20 @@ class Crowd:
         return Decomposition(self.a, self.b, self.c, self.rel_err)
 
     def datasets(self) -> dict[str, Decomposition]:
-        """Pairs of datasets in which all others hold the same input."""
+        """Pairs of datasets in which all others hold the same input, if they are attained."""
+        where = f" (inputs differ in {self.differing})" if self.differing else ""
         return {
-            name: Decomposition(self.a, self.b, law, self.rel_err)
+            name + where: Decomposition(self.a, self.b, law, self.rel_err)
             for name, law in self.others.items()
         }
 
     def swap(self) -> Crowd:
         """The same with the victim's inputs exchanged."""
-        return Crowd(self.b, self.a, self.c, self.others, self.rel_err)
+        return replace(self, a=self.b, b=self.a)
 
     def same_input(self) -> Crowd:
         """The victim holds x₁⁰ either way."""
-        return Crowd(self.a, self.a, self.c, self.others, self.rel_err)
+        return replace(self, b=self.a)
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
@@ -118,4 +125,5 @@ class Crowd:
 
         others = {name: mixed(law) for name, law in self.others.items()}
         rel_err = compounded(self.rel_err, 2.0 * _U)
-        return Crowd(mixed(self.a), mixed(self.b), mixed(self.c), others, rel_err)
+        laws = mixed(self.a), mixed(self.b), mixed(self.c)
+        return Crowd(*laws, others, rel_err, self.attained, self.differing)

@@ -42,6 +42,7 @@ def test_names():
     assert list(BOUNDS) == [
         "upper",
         "lower",
+        "tight",
         "clone",
         "stronger_clone",
         "blanket_hoeffding",
@@ -129,7 +130,8 @@ def test_every_upper_bound_is_above_every_lower_bound(quantity):
     for name, one in found.items():
         if BOUNDS[name].kind is Kind.UPPER:
             assert one.upper >= found["lower"].lower
-            assert one.upper >= found["upper"].lower
+            # That of all datasets may be smaller than what any decomposition proves.
+            assert name == "tight" or one.upper >= found["upper"].lower
 
 
 # A bound of one's own.

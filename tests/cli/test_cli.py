@@ -265,6 +265,7 @@ def test_json_has_these_keys():
         "n",
         "delta",
         "rounds",
+        "tight_bound",
         "upper_bound",
         "lower_bound",
         "clone",
@@ -275,6 +276,7 @@ def test_json_has_these_keys():
     assert found["parameters"] == {"k": 10}
     assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
     assert list(found["lower_bound"]) == ["lower", "upper", "others"]
+    assert list(found["tight_bound"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
 
 

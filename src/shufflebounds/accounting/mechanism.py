@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,8 @@ class MechanismBounds:
 
     ``enclosure`` holds its own ε or δ: two datasets attain ``lower``, and ``upper`` is proven for
     all. ``upper_bound`` is the bound that is the smallest, ``blanket`` or ``all datasets``
-    (docs/closing-the-gap.md); ``others`` is what all other users hold at ``lower``.
+    (docs/closing-the-gap.md); ``others`` is what all other users hold at ``lower``, and of
+    compositions the coordinates in which the victim's inputs differ there, if not in all.
     """
 
     enclosure: Enclosure
@@ -64,12 +65,10 @@ def mechanism_epsilon(
 
     """
     delta, n = validation.delta(delta), validation.users(n)
-    others, low = _best(
-        lambda: best_lower_epsilon(_required(randomizer).dataset_pairs(), n, delta, rtol=rtol)
-    )
+    others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
     _, blanket = _best(lambda: worst_epsilon(_blankets(randomizer), n, delta, rtol=rtol))
     lower = min(low.lower, blanket.upper)
-    upper = _all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket.upper)
+    upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket.upper)
     name = "all datasets" if upper < blanket.upper else "blanket"
     return MechanismBounds(Enclosure(lower, upper), name, others)
 
@@ -93,12 +92,10 @@ def mechanism_delta(
         worst = max(found, key=lambda name: found[name].lower)
         return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
 
-    others, low = largest(_required(randomizer).dataset_pairs())
+    others, low = largest(_datasets(randomizer))
     blanket = largest(_blankets(randomizer))[1].upper
     lower = min(low.lower, blanket)
-    crowds = _directions(randomizer.crowds())
-    supremum_ = max((supremum(crowd, eps, n) for crowd in crowds), default=math.inf)
-    upper = max(lower, min(blanket, supremum_))
+    upper = max(lower, all_datasets_delta(randomizer.crowds(), eps, n, blanket))
     return MechanismBounds(
         Enclosure(lower, upper), "all datasets" if upper < blanket else "blanket", others
     )
@@ -143,10 +140,16 @@ def _stacked(found: Iterable[MechanismBounds]) -> Enclosures:
     return Enclosures(np.array([x.lower for x in ends]), np.array([x.upper for x in ends]))
 
 
-def _required(randomizer: object) -> Randomizer:
+def _datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
+    """Pairs of datasets in which all others hold one input, of the mechanism's list and ours."""
     if not isinstance(randomizer, Randomizer):
         raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
-    return randomizer
+    found = dict(randomizer.dataset_pairs())
+    if not isinstance(randomizer, MatrixRandomizer):  # which lists them all
+        for crowd in randomizer.crowds():
+            if crowd.attained:
+                found = {**found, **crowd.datasets(), **found}
+    return found
 
 
 def _blankets(randomizer: Randomizer) -> Mapping[str, Decomposition]:
@@ -155,7 +158,7 @@ def _blankets(randomizer: Randomizer) -> Mapping[str, Decomposition]:
     return {"": randomizer.blanket()}
 
 
-def _directions(crowds: tuple[Crowd, ...]) -> list[Crowd]:
+def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:
     return [one for crowd in crowds for one in (crowd, crowd.swap())]
 
 
@@ -175,8 +178,14 @@ def _attempt(ask: Callable[[], Enclosure]) -> Enclosure:
         return found
 
 
-def _all_datasets_epsilon(
-    crowds: tuple[Crowd, ...], n: int, delta: float, low: float, high: float
+def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
+    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
+    found = (supremum(crowd, eps, n) for crowd in _directions(crowds))
+    return min(high, max(found, default=math.inf))
+
+
+def all_datasets_epsilon(
+    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
 ) -> float:
     """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
 

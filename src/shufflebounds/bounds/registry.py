@@ -12,10 +12,12 @@ from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
 from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.tight import TIGHT
 
 _ALL = (
     UPPER,
     LOWER,
+    TIGHT,
     CLONE,
     STRONGER_CLONE,
     HOEFFDING,

@@ -38,6 +38,8 @@ _EPS0_RTOL, _USERS_RTOL = 1e-3, 1e-4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 _ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
+# The same of one round, where more is known.
+_OF_ONE_ROUND = {"tight_bound": "tight", **_ANSWERED}
 
 
 @click.command()
@@ -71,6 +73,7 @@ def epsilon(
         column="epsilon (natural log)",
         rows=_rows(
             answers,
+            tight=_tight(answers),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
@@ -111,6 +114,7 @@ def delta(
         column="delta (probability)",
         rows=_rows(
             answers,
+            tight=_tight(answers),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
@@ -192,7 +196,8 @@ def _rows(
         key: Row(
             BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
         )
-        for key, name in _ANSWERED.items()
+        for key, name in _OF_ONE_ROUND.items()
+        if key in answers
     }
 
 
@@ -229,13 +234,22 @@ def _round_notes(rounds: int) -> list[str]:
     ]
 
 
+def _tight(answers: Mapping[str, Answer]) -> str:
+    """What the tight bound lets one claim, and which bound that is; of one round only."""
+    if "tight_bound" not in answers:
+        return ""
+    tight, blanket = (answers[key].enclosure.upper for key in ("tight_bound", "upper_bound"))
+    proof = "the bound for all datasets" if tight < blanket else "the blanket"
+    return f"the least that is proven, here by {proof}; this may be claimed."
+
+
 def _evaluated(
     report: Report, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     protocol = report.protocol(setting.require("eps0"))
     return {
         key: BOUNDS[name].prepare(protocol, quantity, numerics)([setting])[0]
-        for key, name in _ANSWERED.items()
+        for key, name in _OF_ONE_ROUND.items()
     }
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -101,9 +101,12 @@ class Joint(Randomizer):
         if crowds is None:
             return ()
         return _whole(
-            joint_crowd(_factors(crowds, differing), _kinds(self.parts, differing))
-            for distance in range(1, len(self.parts) + 1)
-            for differing in self._pairs(distance)
+            len(self.parts),
+            {
+                differing: joint_crowd(_factors(crowds, differing), _kinds(self.parts, differing))
+                for distance in range(1, len(self.parts) + 1)
+                for differing in self._pairs(distance)
+            },
         )
 
     def check_distance(self, distance: int) -> None:
@@ -192,8 +195,13 @@ class Parallel(Randomizer):
             return ()
         kinds = list(zip(weights, parts, strict=True))
         return _whole(
-            parallel_crowd(weights, _factors(crowds, differing), _kinds(kinds, differing))
-            for differing in _subsets(len(parts))
+            len(parts),
+            {
+                differing: parallel_crowd(
+                    weights, _factors(crowds, differing), _kinds(kinds, differing)
+                )
+                for differing in _subsets(len(parts))
+            },
         )
 
     def check_size(self) -> None:
@@ -268,13 +276,14 @@ def _subsets(size: int) -> Iterator[tuple[int, ...]]:
         yield from itertools.combinations(range(size), count)
 
 
-def _whole(crowds: Iterable[Crowd | None]) -> tuple[Crowd, ...]:
-    """All of them, or none if one is missing."""
+def _whole(size: int, crowds: Mapping[tuple[int, ...], Crowd | None]) -> tuple[Crowd, ...]:
+    """All of them by the coordinates that differ, out of so many; none if one is missing."""
     found = []
-    for crowd in crowds:
+    for differing, crowd in crowds.items():
         if crowd is None:
             return ()
-        found.append(crowd)
+        name = "" if len(differing) == size else " ".join(str(i + 1) for i in differing)
+        found.append(replace(crowd, differing=name))
     return tuple(found)
 
 

@@ -71,7 +71,8 @@ def _composed(
         return None
     a, b, c, *rows = masses
     rel_err = compounded(*(part.rel_err for part in parts), rounding)
-    return Crowd(a, b, c, dict(zip(laws, rows, strict=True)), rel_err)
+    attained = all(part.attained for part in parts)
+    return Crowd(a, b, c, dict(zip(laws, rows, strict=True)), rel_err, attained)
 
 
 def _inputs(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple[str, ...]]:

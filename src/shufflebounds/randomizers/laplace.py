@@ -129,7 +129,7 @@ class Laplace(Randomizer):
         if self.domain != "binary":
             return ()
         a, b, _ = self._spread()
-        return (Crowd(a, b, np.minimum(a, b), {"0": a, "1": b}, self._rel_err),)
+        return (Crowd(a, b, np.minimum(a, b), {"0": a, "1": b}, self._rel_err, attained=False),)
 
     def _dataset_pair(self, others: float) -> Decomposition:
         inner, outer = (
