@@ -12,6 +12,7 @@ from shufflebounds.accounting.mechanism import (
 from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
@@ -62,6 +63,7 @@ __all__ = [
     "Randomizer",
     "Subsampled",
     "Subset",
+    "WorstDataset",
     "__version__",
     "advantage",
     "best_lower_epsilon",
@@ -80,5 +82,6 @@ __all__ = [
     "stronger_clone",
     "subsample",
     "variation_ratio",
+    "worst_dataset",
     "worst_epsilon",
 ]
