@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.merging import ratio_labels
 from shufflebounds.uncertainty import compounded
@@ -119,11 +120,12 @@ class Crowd:
 
     def subsample(self, rate: float) -> Crowd:
         """Poisson subsampling: every user reports with probability `rate`, else sends ⊥."""
+        share, absent = float(rate), float(1 - validation.fraction(rate))
 
         def mixed(law: FloatArray) -> FloatArray:
-            return np.append(rate * law, 1.0 - rate)
+            return np.append(share * law, absent)
 
         others = {name: mixed(law) for name, law in self.others.items()}
-        rel_err = compounded(self.rel_err, 2.0 * _U)
+        rel_err = compounded(self.rel_err, 4.0 * _U)
         laws = mixed(self.a), mixed(self.b), mixed(self.c)
         return Crowd(*laws, others, rel_err, self.attained, self.differing)

@@ -23,6 +23,7 @@ from shufflebounds.randomizers.matrix import MatrixRandomizer
 # The search ends where the bound cannot be lowered by more than about this share.
 _WITHIN = 1e-4
 _PROBES = 40
+_SMALLEST = 1e-304
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,10 @@ def mechanism_epsilon(
     """
     delta, n = validation.delta(delta), validation.users(n)
     others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
-    _, blanket = _best(lambda: worst_epsilon(_blankets(randomizer), n, delta, rtol=rtol))
-    lower = min(low.lower, blanket.upper)
-    upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket.upper)
-    name = "all datasets" if upper < blanket.upper else "blanket"
+    blanket = _blanket_epsilon(_blankets(randomizer), n, delta, rtol)
+    lower = min(low.lower, blanket)
+    upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket)
+    name = "all datasets" if upper < blanket else "blanket"
     return MechanismBounds(Enclosure(lower, upper), name, others)
 
 
@@ -158,6 +159,20 @@ def _blankets(randomizer: Randomizer) -> Mapping[str, Decomposition]:
     return {"": randomizer.blanket()}
 
 
+def _blanket_epsilon(
+    blankets: Mapping[str, Decomposition], n: int, delta: float, rtol: float | None
+) -> float:
+    """The upper end of the worst."""
+    try:
+        return worst_epsilon(blankets, n, delta, rtol=rtol)[1].upper
+    except PrecisionError:  # which is of one of them only
+        ends = (
+            _attempt(lambda one=one: amplification.epsilon(one, n, delta, rtol=rtol))  # type: ignore[misc]
+            for one in blankets.values()
+        )
+        return max(end.upper for end in ends)
+
+
 def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:
     return [one for crowd in crowds for one in (crowd, crowd.swap())]
 
@@ -195,8 +210,8 @@ def all_datasets_epsilon(
     if not directions or not low < high < math.inf:
         return high
 
-    def excess(eps: float) -> float:
-        """Log of the largest supremum over δ, or of the first one that is too large."""
+    def excess(eps: float) -> tuple[bool, float]:
+        """Whether all are at most δ, and log of the largest over δ, or of the first that is not."""
         largest = 0.0
         for place, crowd in enumerate(directions):
             found = supremum(crowd, eps, n)
@@ -204,15 +219,15 @@ def all_datasets_epsilon(
             if not found <= delta:
                 directions.insert(0, directions.pop(place))  # the first to look at next time
                 break
-        return math.log(largest) - target if largest > 0.0 else -math.inf
+        return largest <= delta, math.log(max(largest, _SMALLEST)) - target
 
     left, right = low, high
     points: list[tuple[float, float]] = []
     probe = low
     for _ in range(_PROBES):
-        found = excess(probe)
+        holds, found = excess(probe)
         points.append((probe, found))
-        left, right = (max(left, probe), right) if found > 0.0 else (left, min(right, probe))
+        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
         if right - left <= _WITHIN * right:
             break
         root = _secant(points, left, right)
@@ -232,7 +247,7 @@ def _secant(points: list[tuple[float, float]], left: float, right: float) -> flo
     if len(points) < 2:
         return middle
     (x, f), (y, g) = points[-2:]
-    if not (math.isfinite(f) and math.isfinite(g)) or f == g:
+    if f == g:
         return middle
     root = y - g * (y - x) / (g - f)
     return root if left < root < right else middle

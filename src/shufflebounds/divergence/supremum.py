@@ -44,6 +44,8 @@ _MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
 _MOST_MODES = 2**20
 _TILTS, _CLOSER = 48, (9, 9, 9)
 _LARGEST_EPS = 690.0
+# Relative uncertainty of masses beyond which nothing is claimed.
+_MOST_DOUBT = 1e-4
 
 
 def supremum(crowd: Crowd, eps: float, n: int) -> float:
@@ -55,12 +57,14 @@ def supremum(crowd: Crowd, eps: float, n: int) -> float:
     eps, n = min(validation.eps(eps), _LARGEST_EPS), validation.whole("n", n, minimum=1)
     if n == 1:
         return _at_most_one(divergence(crowd.blanket(), eps, 1).upper)
-    with np.errstate(all="ignore"):
+    # Values too far apart for floats raise; nothing is claimed of them.
+    with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
         aims = [_Aim.of(crowd, eps, n, heads) for heads in _HEADS.tolist()]
         best = min((aim for aim in aims if aim is not None), key=_Aim.goal, default=None)
-        if best is None:
-            return 1.0
-        return _at_most_one(_all_others(crowd, eps, n, best) + _no_heads(crowd, eps, n, best.tau))
+        if best is not None:
+            found = _all_others(crowd, eps, n, best) + _no_heads(crowd, eps, n, best.tau)
+            return _at_most_one(found)
+    return 1.0
 
 
 def _at_most_one(bound: float) -> float:
@@ -71,7 +75,8 @@ def _at_most_one(bound: float) -> float:
 def _all_others(crowd: Crowd, eps: float, n: int, aim: _Aim) -> float:
     """The maximum over x; inf where round-off leaves nothing."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
-    return max(_one_input(crowd, other, eps, n, aim, heads) for other in crowd.others.values())
+    found = [_one_input(crowd, other, eps, n, aim, heads) for other in crowd.others.values()]
+    return math.inf if any(map(math.isnan, found)) else max(found)
 
 
 def _one_input(
@@ -85,7 +90,7 @@ def _one_input(
     used = rest > 0.0
     magnified = np.max((other + aim.tau * crowd.c)[used] / rest[used], initial=1.0)
     rel_err = (1.01 * crowd.rel_err + 3.0 * U) * float(magnified)
-    if not rel_err < 1e-3:
+    if not rel_err < _MOST_DOUBT:
         return math.inf
     decomposition = Decomposition(crowd.a, crowd.b, rest, rel_err).merge()
     apart = excess(decomposition, math.expm1(eps), decomposition.c == 0.0)[1]
@@ -94,9 +99,7 @@ def _one_input(
         return float(apart)
     if aim.theta == 0.0:  # no value of any input seems to be above 0
         return float(apart) if not (g.values + g.value_err > 0.0).any() else math.inf
-    log_sum = math.inf
-    with contextlib.suppress(OverflowError):  # values too far apart for floats
-        log_sum = _log_integral(g, n, aim, heads)
+    log_sum = _log_integral(g, n, aim, heads)
     return assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
 
 
@@ -104,7 +107,9 @@ def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
     """What is left if nobody reports from the blanket, by the blanket that remains."""
     heads = float(tau @ crowd.c)
     rest = crowd.c * (1.0 - tau) / (1.0 - heads)
-    rel_err = 2.0 * crowd.rel_err + (crowd.c.size + 16.0) * U
+    rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
+    if not rel_err < _MOST_DOUBT:
+        return math.inf
     least = heads * (1.0 - rel_err)
     chance = math.exp((n - 1) * math.log1p(-least) * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U) + 5e-324
     if _too_small(rest):

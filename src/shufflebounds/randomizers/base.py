@@ -19,6 +19,8 @@ from shufflebounds.masses import SMALLEST_MASS
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
 _SMALLEST_NORMAL = 2.0**-1022
+# Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
+_MOST_BITS, _CROWD_ERR = 40, 2.0**-46
 
 
 class Randomizer(ABC):
@@ -178,8 +180,9 @@ class BitVectorRandomizer(DomainRandomizer):
         sure = rows.min(axis=0)
         if self.domain_size is None or self.domain_size > size:
             e, odds = math.exp(self.eps0), self.odds
-            bits = 2000 if self.domain_size is None else min(self.domain_size - size, 2000)
-            all_ones = (1.0 + odds) ** -bits
+            bits = math.inf if self.domain_size is None else self.domain_size - size
+            # To leave out a rare report is to be sure of a little less.
+            all_ones = (1.0 + odds) ** -bits if bits <= _MOST_BITS else 0.0
             # What a value whose bit is 0 would have: the last report is that of three ones.
             zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
             zero[:-1] = sure[:-1]
@@ -230,7 +233,7 @@ def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple
     if (rows[:, used] < SMALLEST_MASS).any():
         return ()
     others = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
-    return (Crowd(rows[0][used], rows[1][used], sure[used], others, CLOSED_FORM_ERR),)
+    return (Crowd(rows[0][used], rows[1][used], sure[used], others, _CROWD_ERR),)
 
 
 def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -39,15 +40,19 @@ def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | No
 def parallel_crowd(
     weights: Sequence[float], parts: Sequence[Crowd], kinds: Sequence[Hashable]
 ) -> Crowd | None:
-    """Of one part's report, drawn by weight; all else as for `joint_crowd`."""
+    """Of one part's report, drawn by weight; all else as for `joint_crowd`.
+
+    Not attained: the parts may all look at one value, and their inputs are free here.
+    """
     total = math.fsum(weights)
-    shares = [weight / total for weight in weights]
+    shares = [float(weight) / total for weight in weights]
 
     def mixed(laws: Sequence[FloatArray]) -> FloatArray:
         return np.concatenate([share * law for share, law in zip(shares, laws, strict=True)])
 
     size = sum(part.a.size for part in parts)
-    return _composed(parts, kinds, mixed, size, 6.0 * _U + 1.001 * abs(total - 1.0))
+    free = [replace(part, attained=False) for part in parts]
+    return _composed(free, kinds, mixed, size, 6.0 * _U + 1.001 * abs(total - 1.0))
 
 
 def _composed(
