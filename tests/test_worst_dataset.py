@@ -11,6 +11,10 @@ from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
 from strategies import FUZZ
 
 import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.single_message import SingleMessage
+from shufflebounds.setting import Setting
 
 
 def largest(channel, n, eps):
@@ -88,6 +92,15 @@ def test_outputs_are_only_united_if_all_inputs_agree():
 def test_no_epsilon_will_do_for_what_only_one_input_sends():
     found = sb.worst_dataset(sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 3, delta=0.1)
     assert found.enclosure.lower == math.inf
+
+
+def test_it_is_a_bound_of_the_registry():
+    protocol, setting = SingleMessage(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
+    (answer,) = BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting])
+    assert answer.enclosure == sb.worst_dataset(sb.KRR(2, 1.5), 5, delta=0.01).enclosure
+    assert answer.others in ("4 0", "0 4")
+    with pytest.raises(ValueError, match="rounds must be 1"):
+        BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting.at(rounds=2)])
 
 
 @pytest.mark.parametrize(

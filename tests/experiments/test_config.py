@@ -276,8 +276,8 @@ def test_good_configurations_pass(made):
             "bennett: {bound: blanket_benet}",
             (
                 "config/su2026.yaml: curves.bennett.bound is 'blanket_benet' (did you mean "
-                "blanket_bennett?); it must be one of upper, lower, tight, clone, stronger_clone, "
-                "blanket_hoeffding, "
+                "blanket_bennett?); it must be one of upper, lower, tight, enumerated, clone, "
+                "stronger_clone, blanket_hoeffding, "
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
                 "clone_closed_form, erlingsson"
             ),

@@ -11,6 +11,7 @@ from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.enumerated import ENUMERATED
 from shufflebounds.bounds.optimal import LOWER, UPPER
 from shufflebounds.bounds.tight import TIGHT
 
@@ -18,6 +19,7 @@ _ALL = (
     UPPER,
     LOWER,
     TIGHT,
+    ENUMERATED,
     CLONE,
     STRONGER_CLONE,
     HOEFFDING,
