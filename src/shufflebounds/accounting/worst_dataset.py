@@ -17,8 +17,8 @@ from shufflebounds.enclosure import Enclosure
 from shufflebounds.merging import ratio_labels
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
-# Histograms times datasets times inputs that are looked at, about a minute's work.
-_MOST_WORK = 10**9
+# Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
+_MOST_WORK = 10**8
 _RTOL = 1e-6
 # More than what underflows can add up to.
 _LOST = 1e-280
