@@ -45,6 +45,10 @@ class Crowd:
         Whether the laws are those of a mechanism's inputs; otherwise they only bound it from above.
     differing
         The coordinates in which the victim's inputs differ, such as ``1 3``, if not in all.
+    extremes
+        Crowds of as many components, with the same ratios of a, b, c and all laws of others on
+        each of them: of all their masses together, those of any three inputs (the victim's two and
+        another user's) are a mixture. Where there are none, ``others`` is the whole list.
 
     Raises
     ------
@@ -61,6 +65,7 @@ class Crowd:
     rel_err: float = 0.0
     attained: bool = True
     differing: str = ""
+    extremes: tuple[Crowd, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.others:
@@ -101,7 +106,8 @@ class Crowd:
 
     def swap(self) -> Crowd:
         """The same with the victim's inputs exchanged."""
-        return replace(self, a=self.b, b=self.a)
+        extremes = tuple(one.swap() for one in self.extremes)
+        return replace(self, a=self.b, b=self.a, extremes=extremes)
 
     def same_input(self) -> Crowd:
         """The victim holds x₁⁰ either way."""
@@ -128,4 +134,5 @@ class Crowd:
         others = {name: mixed(law) for name, law in self.others.items()}
         rel_err = compounded(self.rel_err, 4.0 * _U)
         laws = mixed(self.a), mixed(self.b), mixed(self.c)
-        return Crowd(*laws, others, rel_err, self.attained, self.differing)
+        extremes = tuple(one.subsample(rate) for one in self.extremes)
+        return Crowd(*laws, others, rel_err, self.attained, self.differing, extremes)

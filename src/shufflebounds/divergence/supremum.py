@@ -44,6 +44,8 @@ _MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
 _MOST_MODES = 2**20
 _TILTS, _CLOSER = 48, (9, 9, 9)
 _LARGEST_EPS = 690.0
+# What may be added to the maximum without another look.
+_NEGLIGIBLE = 1e-4
 # Relative uncertainty of masses beyond which nothing is claimed.
 _MOST_DOUBT = 1e-4
 
@@ -62,8 +64,8 @@ def supremum(crowd: Crowd, eps: float, n: int) -> float:
         aims = [_Aim.of(crowd, eps, n, heads) for heads in _HEADS.tolist()]
         best = min((aim for aim in aims if aim is not None), key=_Aim.goal, default=None)
         if best is not None:
-            found = _all_others(crowd, eps, n, best) + _no_heads(crowd, eps, n, best.tau)
-            return _at_most_one(found)
+            main = max(_all_others(one, eps, n, best) for one in (crowd, *crowd.extremes))
+            return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
     return 1.0
 
 
@@ -103,19 +105,27 @@ def _one_input(
     return assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
 
 
-def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
-    """What is left if nobody reports from the blanket, by the blanket that remains."""
-    heads = float(tau @ crowd.c)
+def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0) -> float:
+    """What is left if nobody reports from the blanket, by the blanket that remains.
+
+    Without that where the chance of it is `negligible`, and where inputs are mixtures of extremes.
+    """
+    family = (crowd, *crowd.extremes)
+    heads = min(float(tau @ one.c) for one in family)
     rest = crowd.c * (1.0 - tau) / (1.0 - heads)
     rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
     if not rel_err < _MOST_DOUBT:
         return math.inf
     least = heads * (1.0 - rel_err)
     chance = math.exp((n - 1) * math.log1p(-least) * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U) + 5e-324
-    if _too_small(rest):
-        return chance
-    left = divergence(Decomposition(crowd.a, crowd.b, rest, rel_err).merge(), eps, n, 0.02)
-    return chance * min(left.upper, 1.0) * (1.0 + 8.0 * U)
+    # What the victim's report says to somebody who knows that it is the victim's.
+    everything = np.ones(crowd.a.size, dtype=np.bool_)
+    alone = max(float(excess(one.blanket(), math.expm1(eps), everything)[1]) for one in family)
+    bound = chance * min(alone, 1.0) * (1.0 + 8.0 * U)
+    if crowd.extremes or bound <= negligible or _too_small(rest):
+        return bound
+    left = divergence(Decomposition(crowd.a, crowd.b, rest, rel_err).merge(), eps, n, 0.05)
+    return min(bound, chance * left.upper * (1.0 + 8.0 * U))
 
 
 def _too_small(masses: FloatArray) -> bool:
@@ -196,20 +206,25 @@ class _Aim:
         tau = _drained(crowd, eps, heads / (n - 1))
         if tau is None:
             return None
-        laws = np.array(list(crowd.others.values()))
-        masses = laws - tau * crowd.c
-        excesses = crowd.a - math.exp(eps) * crowd.b
-        values = np.where(masses > 0.0, excesses / masses, 0.0)
+        masses, values = [], []
+        for one in (crowd, *crowd.extremes):
+            rest_of_all = np.array(list(one.others.values())) - tau * one.c
+            excesses = one.a - math.exp(eps) * one.b
+            masses.append(rest_of_all)
+            values.append(np.where(rest_of_all > 0.0, excesses / rest_of_all, 0.0))
         share = float(tau @ crowd.c)
         blanket = crowd.c * (1.0 - tau) / (1.0 - share)
         if _too_small(blanket):
             return None
         rest = Decomposition(crowd.a, crowd.b, blanket)
         left = estimates(rest, np.array([eps]), np.array([1.0 * n])).log
-        log_rest = (n - 1) * math.log1p(-share) + min(0.0, float(np.nan_to_num(left[0])))
-        if not values.max() > 0.0:
+        log_rest = (n - 1) * math.log1p(-share)
+        if not crowd.extremes:
+            log_rest += min(0.0, float(np.nan_to_num(left[0])))
+        largest = max(float(one.max()) for one in values)
+        if not largest > 0.0:
             return _Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
-        theta, log_main, sigma = _tilt(values, masses, n)
+        theta, log_main, sigma = _tilt(np.vstack(values), np.vstack(masses), n)
         eta = _SMOOTHING / theta
         step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
         cut = math.sqrt(-2.0 * math.log(_BEYOND))
@@ -245,7 +260,8 @@ def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
     fractions = at(high)
     if not 0.0 < float(fractions @ c) < 1.0:
         return None
-    found: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], 0.0)
+    # What only extremes have: inputs that are more alike, and further from the worst.
+    found: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], _MOST_OF_BLANKET)
     return found
 
 

@@ -258,7 +258,7 @@ Composition = Joint | Parallel | Subsampled
 def _single_crowds(parts: Sequence[Randomizer]) -> list[Crowd] | None:
     """The crowd of every part; None unless each has one that stands for all pairs."""
     found = [part.crowds() for part in parts]
-    if any(len(crowds) != 1 for crowds in found):
+    if any(len(crowds) != 1 or crowds[0].extremes for crowds in found):
         return None
     return [crowd for (crowd,) in found]
 
