@@ -12,7 +12,12 @@ from shufflebounds.accounting.mechanism import (
 )
 from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.rounds import delta, epsilon
-from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.accounting.worst_case import (
+    best_lower_delta,
+    best_lower_epsilon,
+    worst_delta,
+    worst_epsilon,
+)
 from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
@@ -68,6 +73,7 @@ __all__ = [
     "WorstDataset",
     "__version__",
     "advantage",
+    "best_lower_delta",
     "best_lower_epsilon",
     "compose",
     "delta",
@@ -85,5 +91,6 @@ __all__ = [
     "subsample",
     "variation_ratio",
     "worst_dataset",
+    "worst_delta",
     "worst_epsilon",
 ]

@@ -67,7 +67,7 @@ def mechanism_epsilon(
     """
     delta, n = validation.delta(delta), validation.users(n)
     others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
-    blanket = _blanket_epsilon(_blankets(randomizer), n, delta, rtol)
+    blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
     lower = min(low.lower, blanket)
     upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket)
     name = "all datasets" if upper < blanket else "blanket"
@@ -94,7 +94,7 @@ def mechanism_delta(
         return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
 
     others, low = largest(_datasets(randomizer))
-    blanket = largest(_blankets(randomizer))[1].upper
+    blanket = largest(randomizer.blankets())[1].upper
     lower = min(low.lower, blanket)
     upper = max(lower, all_datasets_delta(randomizer.crowds(), eps, n, blanket))
     return MechanismBounds(
@@ -151,12 +151,6 @@ def _datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
             if crowd.attained:
                 found = {**found, **crowd.datasets(), **found}
     return found
-
-
-def _blankets(randomizer: Randomizer) -> Mapping[str, Decomposition]:
-    if isinstance(randomizer, MatrixRandomizer):
-        return randomizer.blankets()
-    return {"": randomizer.blanket()}
 
 
 def _blanket_epsilon(

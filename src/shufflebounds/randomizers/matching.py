@@ -72,6 +72,10 @@ class MatchingRandomizer(Randomizer):
         # The mean of those with the least in common has every component that any of them has.
         least = [vertex for vertex in vertices if sum(vertex[:2]) == 1 - 2 * one + two]
         mean = [sum(masses, Fraction(0)) / len(least) for masses in zip(*least, strict=True)]
+        # What is taken of the blanket must not depend on the other user: both or none of two
+        # components that differ in it alone.
+        if any((x == 0) != (y == 0) for x, y in zip(mean[::2], mean[1::2], strict=True)):
+            return ()
         found = [self._crowd(vertex) for vertex in (mean, *vertices)]
         known = [crowd for crowd in found if crowd is not None]
         return (replace(known[0], extremes=tuple(known[1:])),) if len(known) == len(found) else ()
