@@ -282,8 +282,8 @@ def test_good_configurations_pass(made):
             "bennett: {bound: blanket_benett}",
             (
                 "config/su2026.yaml: curves.bennett.bound is 'blanket_benett' (did you mean "
-                "blanket_bennett?); it must be one of upper, lower, clone, stronger_clone, "
-                "blanket_hoeffding, "
+                "blanket_bennett?); it must be one of upper, lower, tight, enumerated, clone, "
+                "stronger_clone, blanket_hoeffding, "
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
                 "blanket_best, blanket_best_generic, "
                 "clone_closed_form, erlingsson, variation_ratio, variation_ratio_published, "

@@ -14,6 +14,7 @@ from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
 from shufflebounds.bounds.composition_theorems import ADVANCED, BASIC, OPTIMAL
+from shufflebounds.bounds.enumerated import ENUMERATED
 from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
 from shufflebounds.bounds.originals import ORIGINAL
@@ -23,6 +24,7 @@ from shufflebounds.bounds.renyi_divergences import (
     UPPER_ACCOUNTED,
 )
 from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
+from shufflebounds.bounds.tight import TIGHT
 from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
 from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
 from shufflebounds.bounds.vector_bits import VECTOR_BITS_PUBLISHED
@@ -30,6 +32,8 @@ from shufflebounds.bounds.vector_bits import VECTOR_BITS_PUBLISHED
 _ALL = (
     UPPER,
     LOWER,
+    TIGHT,
+    ENUMERATED,
     CLONE,
     STRONGER_CLONE,
     HOEFFDING,

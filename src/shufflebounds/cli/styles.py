@@ -8,6 +8,8 @@ from typing import Any
 STYLES: dict[str, dict[str, Any]] = {
     "upper": {"color": "#8ecae6", "width": 3.5},
     "lower": {"color": "#000000", "width": 0.9},
+    "tight": {"color": "#d55e00", "style": "dashed", "width": 2.2},
+    "enumerated": {"color": "#009e73", "style": "dashed", "marker": "o"},
     "clone": {"color": "#cc7a00", "style": "dashed", "marker": "o"},
     "stronger_clone": {"color": "#aa3377", "style": "dashed", "marker": "D"},
     "blanket_hoeffding": {"color": "#a0a0a0", "style": "dashed", "marker": "s"},
