@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 # What may be asked for, and the settings that a question about it must fix, and may fix.
 QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"epsilon": ("n", "delta"), "delta": ("n", "eps")}
+    {"epsilon": ("n", "delta"), "delta": ("n", "eps"), "renyi": ("n", "order")}
 )
 OPTIONAL = frozenset({"rounds"})
 
@@ -58,6 +58,11 @@ class Answer:
     differing: str = ""
     others: str = ""
     shortfall: str = ""
+    inputs: str = ""
+
+    def of(self, pair: Candidate) -> Answer:
+        """The same, named after the pair that it is the answer of."""
+        return replace(self, differing=pair.differing, others=pair.others, inputs=pair.inputs)
 
 
 @dataclass(frozen=True)
