@@ -11,6 +11,8 @@ from shufflebounds.accounting.mechanism import (
     mechanism_epsilon,
 )
 from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi_conversion import epsilon_of_orders, renyi_epsilon
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import (
     best_lower_delta,
@@ -78,6 +80,7 @@ __all__ = [
     "compose",
     "delta",
     "epsilon",
+    "epsilon_of_orders",
     "fewest_users",
     "largest_eps0",
     "mechanism_delta",
@@ -86,6 +89,8 @@ __all__ = [
     "most_rounds",
     "parallel",
     "profile",
+    "renyi",
+    "renyi_epsilon",
     "standard_clone",
     "stronger_clone",
     "subsample",
