@@ -76,7 +76,9 @@ def run_by_job(one: Specification, path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", [bound for bound in BOUNDS if bound != "original"])
+@pytest.mark.parametrize(
+    "bound", [bound for bound in BOUNDS if bound not in ("original", "enumerated")]
+)
 def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
     one = wanted(bound, mechanism)
     run = run_by_job(one, tmp_path / "curve.csv")
@@ -94,6 +96,13 @@ def test_whatever_a_curve_of_a_designed_protocol_runs_is_listed(bound, protocol,
     one = wanted(bound, x=axis.parse({"target": [1.5]}), reports=designed, setting=LARGER)
     run = run_by_job(one, tmp_path / "curve.csv")
     assert f"protocols/{protocol}.py" in run
+    assert run <= listed(one) | REGISTRIES
+
+
+def test_whatever_an_enumeration_runs_is_listed(tmp_path):
+    one = wanted("enumerated", n=(2, 5))
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "accounting/worst_dataset.py" in run
     assert run <= listed(one) | REGISTRIES
 
 
@@ -210,7 +219,8 @@ def test_a_curve_depends_on_its_own_mechanism_alone():
     krr = listed(wanted("upper"))
     mechanisms = {path for path in krr if path.startswith("randomizers/")} - DESCRIPTIONS
     assert mechanisms == {
-        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr", "patterns")
+        f"randomizers/{name}.py"
+        for name in ("base", "composed", "composed_crowds", "joint_size", "krr", "patterns")
     }
     bounds = {path for path in krr if path.startswith("bounds/")}
     assert bounds == {f"bounds/{name}.py" for name in ("base", "divergences", "optimal")}
