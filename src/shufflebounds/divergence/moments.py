@@ -25,6 +25,8 @@ _MOST_HIDDEN = 1e-3
 # A share of the whole that is counted in full from above.
 _NEGLIGIBLE = 1e-7
 _MAX_USERS, _MAX_HISTOGRAMS = 1_500, 600_000
+# Terms of all orders, and histograms that are enumerated whatever the number of orders.
+_MOST_FEW_TERMS, _FEW = 1_500_000, 50_000
 
 
 def few_moments(
@@ -34,7 +36,9 @@ def few_moments(
 
     Every outcome of P must be one of Q.
     """
-    found = outcomes(decomposition, n, max_users=_MAX_USERS, max_histograms=_MAX_HISTOGRAMS)
+    # Beyond, curves are quicker.
+    most = max(_FEW, min(_MAX_HISTOGRAMS, _MOST_FEW_TERMS // orders.size))
+    found = outcomes(decomposition, n, max_users=_MAX_USERS, max_histograms=most)
     return None if found is None or found.err > 1e-3 else _moments(found, orders)
 
 
