@@ -5,11 +5,22 @@ from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.mechanism import (
+    MechanismBounds,
+    mechanism_delta,
+    mechanism_epsilon,
+)
 from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders, renyi_epsilon
 from shufflebounds.accounting.rounds import delta, epsilon
-from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.accounting.worst_case import (
+    best_lower_delta,
+    best_lower_epsilon,
+    worst_delta,
+    worst_epsilon,
+)
+from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
@@ -50,6 +61,7 @@ __all__ = [
     "Laplace",
     "LocalHash",
     "MatrixRandomizer",
+    "MechanismBounds",
     "MetricLaplace",
     "Parallel",
     "Piecewise",
@@ -60,8 +72,10 @@ __all__ = [
     "ShuffleAccountant",
     "Subsampled",
     "Subset",
+    "WorstDataset",
     "__version__",
     "advantage",
+    "best_lower_delta",
     "best_lower_epsilon",
     "compose",
     "delta",
@@ -69,6 +83,8 @@ __all__ = [
     "epsilon_of_orders",
     "fewest_users",
     "largest_eps0",
+    "mechanism_delta",
+    "mechanism_epsilon",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",
@@ -79,5 +95,7 @@ __all__ = [
     "stronger_clone",
     "subsample",
     "variation_ratio",
+    "worst_dataset",
+    "worst_delta",
     "worst_epsilon",
 ]

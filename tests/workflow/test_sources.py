@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sources
@@ -75,11 +76,24 @@ def run_by_job(one: Specification, path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", [bound for bound in BOUNDS if bound != "original"])
 def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
     one = wanted(bound, mechanism)
     run = run_by_job(one, tmp_path / "curve.csv")
     assert "experiments/curve.py" in run
+    assert run <= listed(one) | REGISTRIES
+
+
+@pytest.mark.parametrize(
+    "bound", ["upper", "variation_ratio", "variation_ratio_analytic", "original"]
+)
+@pytest.mark.parametrize("protocol", ["cheu_zhilyaev", "balls_into_bins"])
+def test_whatever_a_curve_of_a_designed_protocol_runs_is_listed(bound, protocol, tmp_path):
+    parameters = {"bins": 8} if protocol == "balls_into_bins" else {}
+    designed = sent.parse({"type": f"{protocol}_designed", **parameters})
+    one = wanted(bound, x=axis.parse({"target": [1.5]}), reports=designed, setting=LARGER)
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert f"protocols/{protocol}.py" in run
     assert run <= listed(one) | REGISTRIES
 
 
@@ -91,6 +105,18 @@ def test_whatever_a_curve_of_rounds_runs_is_listed(tmp_path):
     assert "accounting/composed.py" not in listed(wanted("upper"))
 
 
+@pytest.mark.parametrize("bound", ["upper", "lower", "clone", "blanket_bennett"])
+def test_whatever_a_curve_of_a_matrix_runs_is_listed(bound, tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "m.csv"
+    np.savetxt(path, rng.dirichlet(np.ones(4), size=4) * 0.9 + 0.025, delimiter=",", fmt="%.17g")
+    one = wanted(bound, {"type": "matrix", "file": str(path)})
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "randomizers/matrix_file.py" in run
+    assert ("bounds/many_pairs.py" in run) == (bound in ("upper", "lower"))
+    assert run <= listed(one) | REGISTRIES
+    assert one.reports.files == (str(path),)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_whatever_a_curve_of_a_protocol_runs_is_listed(protocol, tmp_path):
     one = wanted("upper", x=axis.parse({"n": [50]}), reports=sent.parse(protocol), setting=LARGER)
@@ -99,7 +125,7 @@ def test_whatever_a_curve_of_a_protocol_runs_is_listed(protocol, tmp_path):
     own = f"protocols/{protocol['type']}.py"
     assert own in run
     others = {path for path in listed(one) if path.startswith("protocols/")}
-    assert others == {own, "protocols/base.py"}
+    assert others == {own, "protocols/base.py", "protocols/ratios.py"}
     assert protocol["type"] in sources.definitions(one)
 
 
@@ -184,7 +210,7 @@ def test_a_curve_depends_on_its_own_mechanism_alone():
     krr = listed(wanted("upper"))
     mechanisms = {path for path in krr if path.startswith("randomizers/")} - DESCRIPTIONS
     assert mechanisms == {
-        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr")
+        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr", "patterns")
     }
     bounds = {path for path in krr if path.startswith("bounds/")}
     assert bounds == {f"bounds/{name}.py" for name in ("base", "divergences", "optimal")}

@@ -67,7 +67,7 @@ def _epsilons(decomposition: Decomposition, n: int, deltas: tuple[float, ...]) -
     return tuple(found.upper.tolist())
 
 
-ADVANCED = Bound(
+CLONE_ADVANCED = Bound(
     name="clone_advanced",
     kind=Kind.UPPER,
     label="clone, advanced composition",

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.masses import SMALLEST_MASS
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
 _SMALLEST_NORMAL = 2.0**-1022
+# Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
+_MOST_BITS, _CROWD_ERR = 40, 2.0**-46
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What the two inputs may be in one coordinate of a joint, and what its part makes of them.
+
+    ``inputs`` names them, such as ``0 against 3`` or, where they do not differ, ``3 in both``.
+    """
+
+    inputs: str
+    differs: bool
+    decomposition: Decomposition
 
 
 class Randomizer(ABC):
     """A local randomizer: a channel from one user's value to one report.
 
     A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
-    ``eps0`` (natural log); None stands for a mechanism that is not. Arguments are checked on
+    ``eps0`` (natural log); None stands for a mechanism that is not. One that has an ε₀ of its own
+    does not take it as an argument. Arguments are checked on
     construction (ValueError). A field's metadata may hold a ``help`` for the command line.
     `registry` lists the mechanisms.
     """
@@ -33,8 +50,15 @@ class Randomizer(ABC):
     # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
     # in section 10. Where a class does not say so, they look at its `matrix`.
     composable: ClassVar[bool] = False
+    # Parameters that name files, which its results depend on.
+    FILES: ClassVar[tuple[str, ...]] = ()
 
     eps0: float | None
+
+    @classmethod
+    def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters, with what else decides the results where they name files."""
+        return dict(parameters)
 
     @property
     def label(self) -> str:
@@ -53,17 +77,58 @@ class Randomizer(ABC):
     def blanket(self) -> Decomposition:
         """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
 
+    def blankets(self) -> dict[str, Decomposition]:
+        """`blanket` for every pair of inputs that may be the worst, by the names of the inputs.
+
+        One that needs no name where any two inputs are alike, or one pair is known to be the worst.
+        """
+        return {"": self.blanket()}
+
+    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+        """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
+
+        Those that another one exceeds are left out (`domination`), with `apart` only if either
+        both differ or neither. None for a randomizer of which `composable` says all there is.
+        """
+        return ()
+
     @abstractmethod
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Lower bounds by what all others hold, x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14).
 
         The customary x₂ comes first. Its name is ``third`` for an input that is neither x₁⁰ nor
-        x₁¹, ``x1`` for x₁¹, or the input itself.
+        x₁¹, ``x1`` for x₁¹, or the input itself. Where there are several pairs of inputs these are
+        named as well, as in ``0 against 3 among 5``.
         """
 
     def dataset_pair(self) -> Decomposition:
         """The lower bound with the customary x₂."""
         return next(iter(self.dataset_pairs().values()))
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Every pair of the victim's inputs, with all that other users may hold.
+
+        One for all pairs that are alike. None at all where nobody has listed them: `blanket` is
+        what is known of all datasets then.
+        """
+        return ()
+
+
+def the_only(blankets: Mapping[str, Decomposition]) -> Decomposition:
+    """The one of `Randomizer.blankets`; ValueError for several, none of which is a bound alone."""
+    (name, first), *more = blankets.items()
+    if more:
+        raise ValueError(
+            "all pairs of inputs must have the same blanket for there to be a single one, got "
+            f"{name} and {len(more)} more: ask worst_epsilon of blankets() instead"
+        )
+    return first
+
+
+def named_inputs(name: str) -> tuple[str, str]:
+    """The pair of inputs (empty where it has no name) and x₂ in a name of `dataset_pairs`."""
+    inputs, _, others = name.rpartition(" among ")
+    return inputs, others
 
 
 @dataclass(frozen=True)
@@ -157,6 +222,27 @@ class BitVectorRandomizer(DomainRandomizer):
         r = p * (odds + all_ones * e / odds)
         return five_point(self.eps0, p, q, r)
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The victim holds 0 or 1, another user one of these or a third value.
+
+        The bits of the three say it all, and whether all other bits are 1, where no value is
+        unlikely.
+        """
+        size = min(self.domain_size or 3, 3)
+        rows = self._channel(size)
+        sure = rows.min(axis=0)
+        if self.domain_size is None or self.domain_size > size:
+            e, odds = math.exp(self.eps0), self.odds
+            bits = math.inf if self.domain_size is None else self.domain_size - size
+            # To leave out a rare report is to be sure of a little less.
+            all_ones = (1.0 + odds) ** -bits if bits <= _MOST_BITS else 0.0
+            # What a value whose bit is 0 would have: the last report is that of three ones.
+            zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
+            zero[:-1] = sure[:-1]
+            rows = np.hstack([rows * (1.0 - all_ones), rows * all_ones])
+            sure = np.concatenate([zero * (1.0 - all_ones), sure * all_ones])
+        return crowd_of_rows(rows, sure)
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         """Column y belongs to the bits of the integer y, the lowest that of input 0."""
         e, odds = math.exp(self.eps0), self.odds
@@ -189,6 +275,18 @@ def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
     names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
     others = {"third": -1, "x1": 1}
     return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
+
+
+def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
+    """The rows of x₁⁰, x₁¹ and, if there is one, a third input, with what all users send.
+
+    None where probabilities are too small for floats.
+    """
+    used = rows.any(axis=0)
+    if (rows[:, used] < SMALLEST_MASS).any():
+        return ()
+    others = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
+    return (Crowd(rows[0][used], rows[1][used], sure[used], others, _CROWD_ERR),)
 
 
 def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:
