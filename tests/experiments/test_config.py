@@ -288,8 +288,10 @@ def test_good_configurations_pass(made):
                 "blanket_best, blanket_best_generic, "
                 "clone_closed_form, erlingsson, variation_ratio, variation_ratio_published, "
                 "variation_ratio_analytic, variation_ratio_asymptotic, merged_lower, original, "
-                "clone_advanced, upper_renyi, clone_renyi, stronger_clone_renyi, girgis_upper, "
-                "girgis_simple, girgis_lower, girgis_lower_simple"
+                "basic_composition, advanced_composition, optimal_composition, "
+                "vector_bits_published, "
+                "clone_advanced, upper_renyi, clone_renyi, stronger_clone_renyi, girgis_reduction, "
+                "girgis_upper, girgis_simple, girgis_lower, girgis_lower_simple"
             ),
         ),
         (
