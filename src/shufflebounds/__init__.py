@@ -9,7 +9,7 @@ from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
-from shufflebounds.bounds.metric import metric_variation_ratio
+from shufflebounds.bounds.metric import metric_clone, metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
@@ -66,6 +66,7 @@ __all__ = [
     "epsilon",
     "fewest_users",
     "largest_eps0",
+    "metric_clone",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",
