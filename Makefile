@@ -37,9 +37,10 @@ fuzz: $(VENV)/.installed-dev
 rulegraph: $(VENV)/.installed
 	$(BIN)/snakemake --rulegraph dot | dot -Tsvg -o docs/rulegraph.svg
 
-# The page of claims as the repository shows it, from a full reproduction.
+# The pages of claims as the repository shows them, from a full reproduction.
 claims: reproduce
 	cp results/su2026/claims.md docs/claims.md
+	cp results/wang2024/claims.md docs/claims-wang2024.md
 
 # All but the page in each folder that says what goes there.
 clean:
