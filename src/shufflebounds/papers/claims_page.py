@@ -81,8 +81,8 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _listed(values: pd.Series) -> str:
-    """All of them, or how many from where to where."""
+    """All of them, or how many from where to where; messages of a protocol may have no ε₀."""
     found = sorted(values.dropna().unique())
     if len(found) > _MANY:
         return f"{len(found)} values from {found[0]:.3g} to {found[-1]:.3g}"
-    return ", ".join(f"{value:g}" for value in found)
+    return ", ".join(f"{value:g}" for value in found) or "none"

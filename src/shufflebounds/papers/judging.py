@@ -71,7 +71,7 @@ POSITIVE = Rule(operator.gt, 0.0)
 
 
 def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgement | None:
-    """A claim about all points. A panel is a mechanism and one value of the column `panel`.
+    """A claim about all points. A panel is a mechanism and a value (or none) of the column `panel`.
 
     Reproduced where every point of every panel holds; in part where every point of some panel does;
     else not reproduced. None where there is no point.
@@ -83,7 +83,7 @@ def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgeme
     quoted = points["high"] if rule.wants_less else points["low"]
     # Of a point that could not be computed there is no number to quote.
     points["quoted"] = quoted.where(points["low"].ne(-math.inf) | points["high"].ne(math.inf))
-    whole = points.groupby(["mechanism", panel])["holds"].all()
+    whole = points.groupby(["mechanism", panel], dropna=False)["holds"].all()
     if points["quoted"].isna().all():
         return None
     ordered = points.dropna(subset="quoted").sort_values(
@@ -194,9 +194,7 @@ def percentage(value: float, *, up: bool) -> str:
 def setting(point: pd.Series) -> str:
     """Where a point lies, in words."""
     detail = f", {point.detail}" if point.detail else ""
-    # Of a protocol without an ε₀ the detail says what it was designed for.
-    at = "" if math.isnan(point.eps0) else f", ε₀ = {point.eps0:g}"
-    return f"{point.mechanism}{at}, n = {point.n}{detail}"
+    return f"{_panel(point.mechanism, point.eps0)}, n = {point.n}{detail}"
 
 
 def step(seconds: float) -> float:
@@ -208,7 +206,7 @@ def step(seconds: float) -> float:
 def _misses(points: pd.DataFrame, rule: Rule, panel: str) -> str:
     """In which panels points fail or are undecided, how many, and how badly."""
     panels = []
-    for (mechanism, value), found in points.groupby(["mechanism", panel]):
+    for (mechanism, value), found in points.groupby(["mechanism", panel], dropna=False):
         undecided = found["open"].sum()
         fail = len(found) - found["holds"].sum() - undecided
         counts = [f"{fail} of {len(found)} points fail"] if fail else []
@@ -216,9 +214,14 @@ def _misses(points: pd.DataFrame, rule: Rule, panel: str) -> str:
         if counts:
             worst = found["quoted"].max() if rule.wants_less else found["quoted"].min()
             listed = " and ".join(counts)
-            at = f"ε₀ = {value:g}" if panel == "eps0" else f"{panel} {value}"
-            panels.append(f"{mechanism}, {at} ({listed}, worst {rule.percent(worst)})")
+            named = _panel(mechanism, value) if panel == "eps0" else f"{mechanism}, {panel} {value}"
+            panels.append(f"{named} ({listed}, worst {rule.percent(worst)})")
     return f"It does not hold throughout at {'; '.join(panels)}." if panels else ""
+
+
+def _panel(mechanism: str, eps0: float) -> str:
+    """Messages of a protocol may have no ε₀."""
+    return mechanism if math.isnan(eps0) else f"{mechanism}, ε₀ = {eps0:g}"
 
 
 def _times(times: pd.Series) -> str:
