@@ -16,9 +16,11 @@ from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
 # engine does; above the second, so few that it hardly ever does.
-_COMMON, _RARE = 0.1, 0.6
-# What a pass of an engine may take before the other one is tried: modes times components, nodes.
-_QUICK_MODES, _QUICK_NODES = 2**18, 5_000
+_COMMON, _RARE = 0.1, 6.0
+# What a pass of an engine may take before another is tried: modes times what each takes, nodes.
+_QUICK_MODES, _QUICK_NODES = 2**22, 5_000
+# With so many times the width that was wanted, the smooth engine nearly gets there.
+_CLOSE = 30.0
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -32,24 +34,35 @@ def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1
 
 def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
-    low, high = -math.inf, math.inf
-    for engine in _engines(_tilted_kurtosis(g, n)):
-        ends = engine(g, n, rtol)
-        low, high = max(low, ends[0]), min(high, ends[1])
+    low, high, engines = -math.inf, math.inf, _rare()
+    kurtosis = _tilted_kurtosis(g, n)
+    if kurtosis <= _RARE:
+        smooth = smooth_bounds if kurtosis < _COMMON else _quick_smooth
+        low, high = smooth(g, n, rtol)
+        engines = _after_smooth(kurtosis, close=high - low <= _CLOSE * rtol)
+    for engine in engines:
         if high - low <= rtol:
             break
+        ends = engine(g, n, rtol)
+        low, high = max(low, ends[0]), min(high, ends[1])
     return low, high
 
 
-def _engines(kurtosis: float) -> tuple[LogBounds, ...]:
-    """What to try, in this order."""
+_quick_smooth: LogBounds = partial(smooth_bounds, most_work=_QUICK_MODES)
+_quick_sweep: LogBounds = partial(sweep_bounds, most_work=_QUICK_NODES)
+
+
+def _rare() -> tuple[LogBounds, ...]:
+    """What to try where few draws make up S, in this order."""
+    return _quick_sweep, smooth_bounds, sweep_bounds
+
+
+def _after_smooth(kurtosis: float, close: bool) -> tuple[LogBounds, ...]:
+    """What to try after the smooth engine, which came close to what was wanted or did not."""
     if kurtosis < _COMMON:
-        return smooth_bounds, sweep_bounds
-    quick_smooth = partial(smooth_bounds, most_work=_QUICK_MODES)
-    quick_sweep = partial(sweep_bounds, most_work=_QUICK_NODES)
-    if kurtosis > _RARE:
-        return quick_sweep, smooth_bounds, sweep_bounds
-    return quick_smooth, quick_sweep, smooth_bounds, sweep_bounds
+        # Rounding holds it up where it came close, and would hold up the sweep, too.
+        return () if close else (sweep_bounds,)
+    return (smooth_bounds, _quick_sweep, sweep_bounds) if close else _rare()
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:

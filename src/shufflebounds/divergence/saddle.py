@@ -35,14 +35,17 @@ from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
 
-# Limits of one pass: modes, most of which large n may skip, and modes evaluated times components.
-_MOST_MODES = 2**20
-_MOST_WORK, _MOST_SCANNED = 2**21, 2**28
+# Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
+# takes, which is its components and a share that does not depend on them.
+_MOST_MODES, _MOST_SCANNED = 2**20, 2**28
+_MOST_WORK, _EACH_MODE = 2**25, 100
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
 # E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
 _MUCH = 10.0
+# What wrapping may cost of the width before a wider window is tried.
+_WRAPPED = 0.2
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 # More cells are tried for as long as they narrow the gap to this share of it.
@@ -217,7 +220,7 @@ def log_mean_positive_part(
 ) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
 
-    `most_work` limits the modes evaluated, times components, of one pass, and scales other
+    `most_work` limits the modes evaluated in one pass, times what each takes, and scales other
     limits.
     """
     nothing = (-math.inf, math.inf)
@@ -240,7 +243,7 @@ def log_mean_positive_part(
         cost *= _MOST_WORK / most_work
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
-            cost = needed.modes.size * g.values.size / most_work
+            cost = needed.modes.size * (g.values.size + _EACH_MODE) / most_work
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue
@@ -257,6 +260,9 @@ def log_mean_positive_part(
         if size == 0.0 and high * tilted.theta**2 * sigma > _MUCH:
             size, affordable = 0.5 * high, True
             eta = min(eta, math.sqrt(0.7 * rtol) / tilted.theta)
+        # Or far smaller: the window must then be wider.
+        elif window.wrap > _WRAPPED * rtol * high and not 0.0 < size <= high:
+            size = 0.5 * high
         elif shrink == 1.0 or not affordable:
             break
         eta *= shrink

@@ -41,7 +41,7 @@ _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 # The smooth engine takes over where values are at most so many deviations of the common ones,
 # those with so many draws on average.
 _TAME, _COMMON = 15.0, 3.0
-_MOST_WORK, _MOST_LEAVES, _LEAF_WORK = 200_000, 150, 2**19
+_MOST_WORK, _MOST_LEAVES, _LEAF_WORK = 200_000, 150, 2**23
 # Nodes times tilts times atoms up to which several atoms at once are tried.
 _MOST_PRUNED = 2**18
 # More values than this are united first, as finely as that at most.
