@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, cumulants, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
@@ -99,26 +99,6 @@ def assembled(
         lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
     )
-
-
-def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
-    """Saddlepoint estimates of log D(ε) and of its derivative in ε; no bounds, but cheap.
-
-    (−inf, −inf) where D(ε) vanishes or nearly so.
-    """
-    g = law(decomposition, eps)
-    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
-        return -math.inf, -math.inf
-    theta = tilting_point(g, n)
-    k, _, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta / theta
-    value = n * k - math.log(n) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    positive = decomposition.c > 0.0
-    sensitivity = decomposition.b[positive] / decomposition.c[positive]
-    with np.errstate(over="ignore", under="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        slope = math.exp(eps) * float(np.ldexp(weights @ sensitivity, -g.exponent))
-    return value + g.exponent * math.log(2.0), -n * theta * slope
 
 
 def _excess(
@@ -221,7 +201,7 @@ def log_mean_positive_part(
     """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
 
     `most_work` limits the modes evaluated in one pass, times what each takes, and scales other
-    limits.
+    limits; after as many in all there is no other pass.
     """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
@@ -234,6 +214,7 @@ def log_mean_positive_part(
     best_low, best_high = nothing
     sigma = math.sqrt(n * tilted.variance + 1.0 / tilted.theta**2)
     eta, affordable, size = math.sqrt(0.7 * rtol) / tilted.theta, True, 0.0
+    spent = 0.0
     for _ in range(_PASSES):
         window = choose_window(g, tilted, n, eta, rtol, size)
         if window is None:
@@ -248,12 +229,13 @@ def log_mean_positive_part(
             eta, affordable = 1.2 * cost * eta, False
             continue
         assert needed is not None  # the cost is at most 1
+        spent += cost
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         log_low, log_high = with_factor(
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
         )
         best_low, best_high = max(best_low, log_low), min(best_high, log_high)
-        if best_high - best_low <= rtol:
+        if best_high - best_low <= rtol or spent > 1.0:
             break
         shrink = shrinking(smoothing, rtol * high)
         # E f may be far larger than a normal density suggests: the window can then be smaller.
