@@ -37,6 +37,8 @@ _FEW_COMPONENTS = 40
 # The last step of Newton's method with plain estimates, relatively; better ones follow, so often,
 # as long as they agree so far.
 _LAST_STEP, _REFINED, _CLOSE = 1e-3, 2, 0.1
+# The relative width of a direction in which D seems to be far smaller than in the other.
+_COARSE = 0.1
 
 
 # The numbers among the arguments of the second are those of the first.
@@ -222,8 +224,19 @@ class _Problem:
         return _Problem(require("decomposition", decomposition).directions, n, engine)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
-        ends = [self._direction(inner, outer, eps, rtol) for inner, outer in self.directions]
-        return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+        if len(self.directions) == 1 or self.engine != "saddle":
+            ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
+            return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+        logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]
+        large = int(logs[1] > logs[0])
+        first = self._direction(*self.directions[large], eps, rtol)
+        # The other direction need only be known to be smaller, if it is.
+        behind = logs[large] - logs[1 - large]
+        coarse = min(_COARSE, 0.3 * behind) if behind < math.inf else rtol
+        other = self._direction(*self.directions[1 - large], eps, max(rtol, coarse))
+        if other.upper > first.upper and coarse > rtol:
+            other = self._direction(*self.directions[1 - large], eps, rtol)
+        return Enclosure(max(first.lower, other.lower), max(first.upper, other.upper))
 
     def _direction(
         self, inner: Decomposition, outer: Decomposition, eps: float, rtol: float

@@ -169,11 +169,12 @@ def _luck(hurt: float, n: float) -> float:
 def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
 
-    `most_work` limits the modes evaluated, times components, of one pass.
+    `most_work` is that of `log_mean_positive_part`.
     """
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
-    if g.values.size <= _CELLS or not g.values.max() > 0.0:
+    # More cells than values would be used, or half as many.
+    if g.values.size <= 2.0 * _CELLS / math.sqrt(rtol) or not g.values.max() > 0.0:
         return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
