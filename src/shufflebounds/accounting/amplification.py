@@ -224,7 +224,8 @@ class _Problem:
         return _Problem(require("decomposition", decomposition).directions, n, engine)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
-        if len(self.directions) == 1 or self.engine != "saddle":
+        few = max(len(outer) for _, outer in self.directions) <= _FEW_COMPONENTS
+        if len(self.directions) == 1 or few or self.engine != "saddle":
             ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
             return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
         logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]

@@ -144,7 +144,12 @@ def smallest_eps(
             continue
         guess = probe - (middle - target) / slope if slope < 0.0 else math.nan
         doubt = distrust * abs(middle - target) + noise
-        if verdict != 0 and run >= 3:  # creeping from one side: reach beyond the root
+        creeping = verdict != 0 and run >= 3
+        if verdict < 0 and high == end < math.inf and (creeping or not guess < end):
+            # D is convex, and 0 at its end: a straight line leads beyond the root.
+            guess = end - max((end - probe) * math.exp(target - middle), 0.9 * rtol * end)
+            doubt = abs(middle - target)
+        elif creeping:  # reach beyond the root
             known = low > 0.0 and high < end
             reach = 2.0 ** (run - 1) * max(stride, half * probe)
             guess = math.sqrt(low * high) if known else probe - verdict * reach
