@@ -7,15 +7,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shufflebounds.plotting import heading
+from shufflebounds.plotting.cells import FloatArray, check, numbers
 from shufflebounds.plotting.mathtext import typeset
 from shufflebounds.plotting.theme import (
     LONE_ROW_HEIGHT,
     PAGE_HEIGHT,
     PAGE_WIDTH,
-    FloatArray,
-    check,
     fixed_looks,
-    numbers,
 )
 
 MARGIN = 0.05  # beyond the smallest and the largest value, as a share of what lies between them
