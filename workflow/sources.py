@@ -71,6 +71,8 @@ _DIVERGENCE = ("accounting.amplification", "accounting.shortfalls", "bounds.dive
 _ROUNDS = ("bounds.compositions",)
 # What every table goes through.
 _TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
+# What writes pages and scripts.
+_FILES = f"{PACKAGE}.experiments.files"
 
 
 def of_curve(specification: Specification) -> list[Path]:
@@ -103,6 +105,16 @@ def of_figures() -> list[Path]:
     return closure([f"{PACKAGE}.plotting.curves", f"{PACKAGE}.experiments.curve"])
 
 
+def of_vega() -> list[Path]:
+    """Library files behind the program that draws interactive figures."""
+    return closure([f"{PACKAGE}.plotting.vega", _FILES])
+
+
+def of_interactive_figures() -> list[Path]:
+    """Library files behind the interactive pages of figures."""
+    return closure([f"{PACKAGE}.plotting.interactive", f"{PACKAGE}.experiments.curve", _FILES])
+
+
 def of_drawn_table(table: Table) -> list[Path]:
     """Library files behind the figure of a table."""
     kind = table.kind
@@ -111,7 +123,13 @@ def of_drawn_table(table: Table) -> list[Path]:
 
 def of_pages() -> list[Path]:
     """Library files behind the HTML of a page."""
-    return closure([f"{PACKAGE}.experiments.files"])
+    return closure([_FILES])
+
+
+def of_interactive_table(table: Table) -> list[Path]:
+    """Library files behind the interactive page of a table's figure."""
+    kind = table.kind
+    return closure([*_TABLE, *kind.interact_modules, kind.interact.__module__, _FILES])
 
 
 def definitions(specification: Specification) -> str:

@@ -49,6 +49,10 @@ def drawn_table_sources(wildcards):
     return relative(sources.of_drawn_table(drawn_table(wildcards)))
 
 
+def interactive_table_sources(wildcards):
+    return relative(sources.of_interactive_table(drawn_table(wildcards)))
+
+
 def claim_sources(wildcards):
     return relative(sources.of_claims(research(wildcards.paper).claim_modules))
 
