@@ -57,8 +57,12 @@ def claim_sources(wildcards):
     return relative(sources.of_claims(research(wildcards.paper).claim_modules))
 
 
+# Of the workflow itself, behind the HTML of a page.
+PAGE_MODULES = ("html_page.py", "sortable.py")
+
+
 def page_sources():
-    return relative([ROOT / "workflow" / "html_page.py", *sources.of_pages()])
+    return relative([*(ROOT / "workflow" / name for name in PAGE_MODULES), *sources.of_pages()])
 
 
 def figure_curves(wildcards):
