@@ -53,6 +53,8 @@ CHOOSERS = frozenset(
 REGISTRIES = frozenset(
     f"{PACKAGE}.{name}.registry" for name in ("bounds", "protocols", "randomizers")
 )
+# What only shows results to people, in notebooks: no job runs it.
+NOTEBOOK = f"{PACKAGE}.notebook"
 # What every curve goes through.
 _CURVE = (
     "_version",
@@ -192,12 +194,12 @@ def _closure(names: frozenset[str]) -> tuple[Path, ...]:
         if name not in found:
             found.add(name)
             waiting.extend(_imported(name))
-    return tuple(sorted(_file(name) for name in found - REGISTRIES))
+    return tuple(sorted(_file(name) for name in found - REGISTRIES - {NOTEBOOK}))
 
 
 @cache
 def _imported(name: str) -> frozenset[str]:
-    if name in CHOOSERS:
+    if name in CHOOSERS or name == NOTEBOOK:
         return frozenset()
     file = _file(name)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]

@@ -146,9 +146,9 @@ def _computed(report: Report, specifications: Sequence[Specification]) -> list[C
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     import pandas as pd
 
-    from shufflebounds.experiments.layouts import setting_text
     from shufflebounds.plotting import curves as drawing
     from shufflebounds.plotting.layout import Layout, Line, Panel
+    from shufflebounds.plotting.mathtext import setting_text
 
     first = computed[0].specification
     lines = tuple(
