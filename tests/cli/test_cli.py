@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import parameters, rounding, styles
+from shufflebounds.cli import parameters, rounding, styles, trivial
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
@@ -124,6 +125,68 @@ def test_eps0_inverts_a_known_divergence():
         "epsilon", *KRR10, "--eps0", repr(found["upper_bound"]["lower"]), *target[:2], *target[4:]
     )
     assert confirmed["upper_bound"]["upper"] <= 0.4
+
+
+def test_no_epsilon_is_above_eps0():
+    """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
+    options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
+    found = answer("epsilon", *KRR10, *options)
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] <= found[key]["upper"] <= 16.0
+    assert found["upper_bound"]["upper"] == 16.0
+    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+    text = succeed("epsilon", *KRR10, *options).stdout
+    assert value(text, "upper bound") == value(text, "clone") == 16
+    small = answer("epsilon", *AT_4, "--delta", "1e-6")
+    assert small["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("eps0", "rounds", "given", "expected", "what"),
+    [
+        (2.0, 1, (1.0, 3.0), (1.0, 2.0), "eps0"),
+        (2.0, 3, (7.0, 8.0), (6.0, 6.0), "3 times eps0"),
+        (2.0, 3, (1.0, math.inf), (1.0, 6.0), "3 times eps0"),
+        (2.0, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (math.inf, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (None, 1, (3.0, math.inf), (3.0, math.inf), None),
+    ],
+)
+def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
+    answers, notes = trivial.within_eps0({"any": found(*given)}, eps0, rounds)
+    assert answers == {"any": found(*expected)}
+    assert [note.split(", 0)")[0] for note in notes] == (
+        [f"The reports are ({what}"] if what else []
+    )
+
+
+def test_times_eps0_is_rounded_up():
+    cap = trivial.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    assert Fraction(cap) >= 3 * Fraction(0.1)
+    assert cap <= 0.1 * 3 * (1 + 1e-15)
+
+
+def test_a_joint_has_the_eps0_of_all_its_reports_together():
+    options = ("--eps0", "16", "--k-joint", "2", "--n", "1e3", "--delta", "1e-12")
+    found = answer("epsilon", *KRR10, *options)
+    assert found["clone"]["upper"] == 16.0
+    assert found["upper_bound"]["upper"] <= 16.0
+
+
+def test_no_curve_is_above_eps0():
+    options = ("--delta", "1e-6", "--n", "1e5", "--x", "eps0", "--start", "1", "--stop", "16")
+    bounds = ("--bound", "clone", "--bound", "erlingsson", "--bound", "lower")
+    result = succeed("curve", *KRR10, *options, "--points", "3", *bounds)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert all(float(row["epsilon_upper"]) <= float(row["eps0"]) for row in rows)
+    assert result.stderr.count("(eps0, 0)-DP before they are shuffled") == 1
+
+
+@pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
+def test_delta_is_zero_from_eps0_on(eps, rounds):
+    found = answer("delta", *AT_4, "--eps", eps, "--rounds", str(rounds))
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] == found[key]["upper"] == 0.0
 
 
 def test_users_invert_a_known_divergence():
@@ -253,6 +316,38 @@ def test_only_open_numbers_of_cells_start_small(chosen, cells):
     assert finer[-1] == chosen
 
 
+def test_colluding_users_hide_nobody():
+    fewer = answer("epsilon", *KRR10, "--eps0", "4", "--n", "7000", "--delta", "1e-6")
+    options = (*AT_4, "--colluding", "3000")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
+    assert found["upper_bound"] == fewer["upper_bound"]
+    assert found["lower_bound"] == fewer["lower_bound"]
+    assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
+    at = ("--eps0", "4", "--eps", "0.4")
+    found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
+    assert found["upper_bound"] == answer("delta", *KRR10, *at, "--n", "7000")["upper_bound"]
+    target = ("--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
+    alone = answer("eps0", *KRR10, *target, "--n", "7000")
+    assert found["upper_bound"] == alone["upper_bound"]
+    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper_bound"]
+    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper_bound"]
+    assert found == {end: value + 500 for end, value in needed.items()}
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "n = 10000 users (3000 of them colluding)" in text
+    assert "3000 users work with the observer" in text
+
+
+@pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
+def test_somebody_must_be_left_to_hide(colluding):
+    result = run("epsilon", *AT_4, "--delta", "1e-6", "--colluding", colluding)
+    assert result.exit_code == 2
+    assert re.match(
+        r"Error: colluding must be an integer (below n = 10000|>= 0), got", result.stderr
+    )
+
+
 def test_json_has_these_keys():
     found = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert list(found) == [
@@ -263,6 +358,8 @@ def test_json_has_these_keys():
         "rate",
         "eps0",
         "n",
+        "colluding",
+        "n_honest",
         "delta",
         "rounds",
         "upper_bound",
@@ -299,6 +396,71 @@ def test_rounds_are_composed():
     twice = value(text, "upper bound")
     once = value(succeed("epsilon", *AT_4, "--delta", "1e-6").stdout, "upper bound")
     assert once < twice < 2 * once
+
+
+def composed_binary(eps0: float, rounds: int, eps: float) -> float:
+    """δ(ε) of that many reports of binary randomized response, in closed form."""
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
+    return sum(
+        math.comb(rounds, k)
+        * max(0.0, p**k * q ** (rounds - k) - math.exp(eps) * q**k * p ** (rounds - k))
+        for k in range(rounds + 1)
+    )
+
+
+BINARY = ("--mechanism", "krr", "--k", "2")
+
+
+def test_rounds_are_as_many_as_a_closed_form_allows():
+    found = answer(
+        "rounds", *BINARY, "--eps0", "0.5", "--n", "1", "--eps", "1.5", "--delta", "1e-2"
+    )
+    most = max(t for t in range(1, 50) if composed_binary(0.5, t, 1.5) <= 1e-2)
+    assert found["upper_bound"] == found["clone"] == {"lower": most, "upper": most}
+    assert found["lower_bound"]["upper"] == most
+    text = succeed("rounds", *AT_4, "--eps", "2", "--delta", "1e-6").stdout
+    assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, target epsilon = 2.0")
+    assert 1 <= value(text, "clone") < value(text, "upper bound") <= value(text, "lower bound")
+    assert "--k-joint" in text
+
+
+def test_rounds_without_end():
+    options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
+    assert "not even 1000000 rounds" in succeed("rounds", *KRR10, *options).stdout
+
+
+def test_eps0_of_many_rounds_inverts_a_closed_form():
+    delta = repr(composed_binary(0.5, 3, 0.7))
+    target = ("--n", "1", "--eps", "0.7", "--delta", delta, "--rounds", "3")
+    found = answer("eps0", *BINARY, *target)
+    for name in ("upper_bound", "clone"):
+        assert found[name]["lower"] <= 0.5 <= found[name]["upper"]
+        assert found[name]["upper"] - found[name]["lower"] <= 5e-3
+    assert found["rounds"] == 3
+    assert "3 rounds" in succeed("eps0", *BINARY, *target).stdout.splitlines()[0]
+
+
+def test_users_of_many_rounds_meet_their_target():
+    target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "5")
+    found = answer("users", *KRR10, "--eps0", "2", *target)
+    enough = found["upper_bound"]["upper"]
+    confirmed = answer("delta", *KRR10, "--eps0", "2", "--n", str(enough), *target[:2], *target[4:])
+    assert confirmed["upper_bound"]["lower"] <= 1e-6
+    fewer = str(found["lower_bound"]["lower"] - 1)
+    missed = answer("delta", *KRR10, "--eps0", "2", "--n", fewer, *target[:2], *target[4:])
+    assert missed["lower_bound"]["upper"] >= 1e-6
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users", "risk"])
+def test_linked_reports_and_rounds_point_to_each_other(command):
+    text = " ".join(succeed(command, "--help").stdout.split())
+    assert "(Reports on separate days are --rounds.)" in text
+    assert "linked to each other, are --k-joint.)" in text
+    joint = answer("epsilon", *AT_4, "--delta", "1e-6", "--k-joint", "2")["notes"]
+    days = answer("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2")["notes"]
+    assert any("--rounds" in one for one in joint)
+    assert any("--k-joint" in one for one in days)
 
 
 def test_infinity_is_null_in_json_and_explained_to_people():
@@ -519,10 +681,15 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert tuple(styles.STYLES) == tuple(BOUNDS)
-    bounds = [part for bound in BOUNDS for part in ("--bound", bound)]
+    # That of a protocol's authors says nothing of a mechanism.
+    known = [bound for bound in BOUNDS if bound != "original"]
+    bounds = [part for bound in known for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
     result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(BOUNDS)
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(known)
+    result = run(*CURVE, "--points", "2", "--bound", "original")
+    assert result.exit_code == 2
+    assert "SingleMessage has no analysis of its authors" in result.stderr
     assert plot.read_bytes().startswith(b"%PDF")
 
 
@@ -551,7 +718,8 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert f"krr: {told}." in succeed("epsilon", "--help").output
 
 
-@pytest.mark.parametrize("name", registry.mechanism_names())
+# That of a matrix is tested in test_matrix_cli.py.
+@pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75}
@@ -632,6 +800,17 @@ def test_ways_to_write_a_number_of_users(text):
     assert answer("epsilon", *options(n=text))["n"] == 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("KRR", "krr"), ("Krr", "krr"), ("Hadamard-Blocks", "hadamard_blocks"), ("RAPPOR", "rappor")],
+)
+def test_ways_to_write_a_mechanism(name, found):
+    blocks = ("--blocks", "3") if found == "hadamard_blocks" else ()
+    k = "10" if found == "krr" else None
+    asked = answer("epsilon", *options(mechanism=name, k=k), *blocks)
+    assert asked["mechanism"] == found
+
+
 MISTAKES = {
     "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
     "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
@@ -639,11 +818,45 @@ MISTAKES = {
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
     "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
+    "a misspelt mechanism in capitals": (
+        ["epsilon", *options(mechanism="RAPOR")],
+        "did you mean rappor",
+    ),
     "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],
-        "--domain-size is not a parameter of krr, which has only --k",
+        "--domain-size is not a parameter of krr, which has only --k; did you mean --k?",
+    ),
+    "the k of others": (
+        ["epsilon", *options(mechanism="blh")],
+        "--k is not a parameter of blh, which has only --domain-size; did you mean --domain-size?",
+    ),
+    "a misspelt option": (["epsilon", *options(), "--round", "3"], "did you mean --rounds?"),
+    "a name of eps0": (
+        ["epsilon", *options(eps0=None, epsilon0="4")],
+        "No such option '--epsilon0'; did you mean --eps0?",
+    ),
+    "a name of n": (["epsilon", *options(n=None, users="9")], "did you mean --n?"),
+    "a name of eps": (
+        ["delta", *options(delta=None, epsilon="0.4")],
+        "No such option '--epsilon'; did you mean --eps?",
+    ),
+    "the delta that is asked for": (
+        ["delta", *options()],
+        "--delta is what delta computes; it needs --eps",
+    ),
+    "the epsilon that is asked for": (
+        ["epsilon", *options(delta=None, epsilon="0.4")],
+        "--epsilon is what epsilon computes; it needs --delta",
+    ),
+    "the users that are asked for": (
+        ["users", *options(eps="0.4")],
+        "--n is what users computes; it needs --eps and --delta",
+    ),
+    "the eps0 that is asked for": (
+        ["eps0", *options(eps="0.4")],
+        "--eps0 is what eps0 computes; it needs --eps and --delta",
     ),
     "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
     "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),
@@ -690,6 +903,12 @@ MISTAKES = {
     "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
     "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
     "half a round": (["epsilon", *options(rounds="1.5")], "'1.5' is not a whole number"),
+    "no rounds at all": (
+        ["users", *options(n=None, eps="1", rounds="0")],
+        "rounds must be an integer >= 1, got 0",
+    ),
+    "a budget below none": (["rounds", *options(eps="-1")], "eps >= 0, got -1.0"),
+    "rounds of rounds": (["rounds", *options(eps="1", rounds="3")], "no such option '--rounds'"),
     "no part": (["epsilon", *options(k_joint="0")], "k_joint must be an integer >= 1, got 0"),
     "too many parts": (["epsilon", *options(k_joint="1e9")], "k_joint must be an integer <= 100"),
     "too large a joint": (

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer
+from shufflebounds.enclosure import Enclosure
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.specification import Specification
+from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.setting import NAMES, OverN, Setting
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ _TEXT = (
     "x",
     "mechanism",
     "differing",
+    "inputs",
     "others",
     "engine",
     "version",
@@ -104,8 +107,9 @@ def columns(quantity: str) -> tuple[str, ...]:
     """Names of the columns of a curve's table.
 
     ``x`` names the axis. ``distance`` and ``differing`` say in how many and in which coordinates
-    the inputs of the attaining pair differ (empty where a bound looks at no pair), ``others`` what
-    all other users hold in a lower bound; ``rtol`` is empty where nothing was asked for.
+    the inputs of the attaining pair differ (empty where a bound looks at no pair), ``inputs`` which
+    they are, where not any two are alike, ``others`` what all other users hold in a lower bound;
+    ``rtol`` is empty where nothing was asked for.
     """
     return (
         "experiment",
@@ -119,6 +123,7 @@ def columns(quantity: str) -> tuple[str, ...]:
         "k_joint",
         "distance",
         "differing",
+        "inputs",
         "others",
         *NAMES,
         f"{quantity}_lower",
@@ -141,6 +146,7 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
             **_of_setting(point.setting),
             "distance": len(answer.differing.split()) or None,
             "differing": answer.differing,
+            "inputs": answer.inputs,
             "others": answer.others,
             f"{quantity}_lower": None if answer.shortfall else answer.enclosure.lower,
             f"{quantity}_upper": None if answer.shortfall else answer.enclosure.upper,
@@ -230,6 +236,8 @@ def _points(name: Name, specification: Specification) -> Iterator[Point]:
             protocol = specification.protocol(settings[0])
             evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
             answers = evaluate(settings)
+        except InfeasibleError as error:
+            answers = [Answer(Enclosure(0.0, math.inf), shortfall=str(error))] * len(settings)
         except (ValueError, ArithmeticError) as error:
             error.add_note(f"in curve {name}")
             raise

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from shufflebounds import validation
 from shufflebounds.experiments.files import written_whole
-from shufflebounds.plotting.cells import FloatArray as FloatArray
 
 # Inches.
 PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
