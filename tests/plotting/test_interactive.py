@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
+from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.experiments.configuration import models
 from shufflebounds.plotting import curves, drawn, interactive, looks, vega
 from shufflebounds.plotting.layout import Ratio
@@ -182,6 +183,13 @@ def test_every_marker_and_style_of_a_configuration_has_its_look():
     curve = drawn.drawn(frame, layout, line().curve)
     for style in get_args(fields["line"].annotation):
         assert (looks.look(line(style=style), curve).dashes == ()) == (style == "solid")
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_every_quantity_has_its_symbol(quantity):
+    layout = grid(curves=["upper"], quantity=quantity)
+    shown = figure(interactive.page(data(layout), layout, PROGRAM))
+    assert shown["quantity"] == shown["panels"][0]["y"]
 
 
 def test_steps_are_those_of_the_table():

@@ -39,6 +39,7 @@ Y_LABELS = {
     ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$",
     ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
     ("delta", "none"): r"$\delta$",
+    ("renyi", "none"): r"$\varepsilon(\lambda)$",
 }
 # Axes that are drawn on a logarithmic scale.
 _LOGARITHMIC = ("n", "delta", "eps", "rounds", "order")

@@ -22,7 +22,7 @@ from shufflebounds.plotting.looks import Look
 from shufflebounds.plotting.plain_text import plain
 from shufflebounds.plotting.views import View
 
-_QUANTITIES = {"epsilon": "ε", "delta": "δ"}
+_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)"}
 _AXES = {"eps0": "ε₀", "eps": "ε", "delta": "δ", "rounds": "T", "order": "λ", "target": "ε′"}
 
 # Pixels.
