@@ -198,10 +198,13 @@ def test_interactive_figures_show_and_can_be_worked_with(page):
         frame = page.frame_locator("iframe")
         frame.locator("body[data-drawn]").wait_for()
         assert frame.locator("h1").inner_text() == entry.name
-        first = frame.locator("#legend input").first
-        first.uncheck()
-        frame.locator("#values tbody tr").first.wait_for(state="attached")
-        first.check()
+        boxes = frame.locator("#legend input")
+        last = frame.locator("#values tbody tr").nth(boxes.count() - 1)
+        last.wait_for()
+        boxes.first.uncheck()
+        last.wait_for(state="detached")
+        boxes.first.check()
+        last.wait_for()
 
 
 @pytest.mark.browser
