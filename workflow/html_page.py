@@ -1,8 +1,8 @@
 """A Markdown page as one HTML file, which the report shows where it only offers Markdown and CSV.
 
-CommonMark with tables and ``$formulas$``, which become MathML: every browser sets it, without a
-network. Of raw HTML only ``<br>`` is markup, and of links only those to the web and within the
-page; all else is text.
+CommonMark with tables, which can be sorted and searched (`sortable`), and ``$formulas$``, which
+become MathML: every browser sets it, without a network. Of raw HTML only ``<br>`` is markup, and of
+links only those to the web and within the page; all else is text.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+import sortable
 
 _TEMPLATE = """\
 <!DOCTYPE html>
@@ -43,7 +45,9 @@ math {{
   font-size: 1.1em;
 }}
 td math {{ padding: 0.25em 0; }}
-</style>
+{style}</style>
+<script>
+{script}</script>
 </head>
 <body>
 {body}
@@ -75,7 +79,9 @@ def page(markdown: str) -> str:
     tokens = parser.parse(text)
     title = next((token.content for token in tokens if token.type == "inline"), "")
     body = parser.renderer.render(tokens, parser.options, {})
-    return _TEMPLATE.format(title=html.escape(title), body=body.strip())
+    return _TEMPLATE.format(
+        title=html.escape(title), body=body.strip(), style=sortable.STYLE, script=sortable.SCRIPT
+    )
 
 
 def _parser() -> MarkdownIt:

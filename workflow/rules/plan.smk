@@ -35,6 +35,7 @@ CURVE_BENCHMARK = "results/{paper}/benchmarks/curves/{experiment}/{regime}/{curv
 TABLE = "results/{paper}/tables/{table}"
 CLAIMS = "results/{paper}/claims"
 FIGURE = "figures/{paper}/{figure}"
+VEGA = "results/vega.js"
 ENVIRONMENT = "../../environment.yml"
 
 
@@ -63,13 +64,14 @@ def outputs(name):
     figures = [
         f"figures/{name}/{figure}.{kind}" for figure in paper.figures for kind in PLAN.formats
     ]
+    interactive = [f"figures/{name}/{figure}.html" for figure in paper.figures]
     tables = [
         f"results/{name}/tables/{table}.{kind}"
         for table in paper.tables
         for kind in ("csv", "md", "tex", "html")
     ]
     claims = [f"results/{name}/claims.{kind}" for kind in ("csv", "md", "html")]
-    return curves + figures + tables + (claims if paper.claims else [])
+    return curves + figures + interactive + tables + (claims if paper.claims else [])
 
 
 def every_output():
