@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def of_paper(paper: plan.Paper) -> str:
             f"<details><summary>Its entry under <code>figures</code>: {figure}</summary>",
             "",
             "```yaml",
-            entries[figure].rstrip(),
+            entries[figure],
             "```",
             "",
             "</details>",
@@ -72,16 +73,20 @@ def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
 def entries_of_figures(text: str) -> dict[str, str]:
     """The lines of each entry under ``figures`` in a paper's file, as they stand there."""
     root = yaml.compose(text)
-    figures = next(value for key, value in root.value if key.value == "figures")
+    entries = [
+        key for section, value in root.value if section.value == "figures" for key, _ in value.value
+    ]
     lines = text.splitlines()
     found = {}
-    for key, value in figures.value:
-        # An indented block ends where the next line that is not of it begins.
-        end = value.end_mark.line + (value.end_mark.column > 0)
-        block = lines[key.start_mark.line : end]
-        while block and (not block[-1].strip() or block[-1].lstrip().startswith("#")):
-            block.pop()
-        found[key.value] = "\n".join(line[key.start_mark.column :] for line in block)
+    for key in entries:
+        start, depth = key.start_mark.line, key.start_mark.column
+        # To the next line that is not further in.
+        inside = takewhile(
+            lambda line, depth=depth: not line.strip() or len(line) - len(line.lstrip()) > depth,
+            lines[start + 1 :],
+        )
+        entry = [lines[start], *inside]
+        found[key.value] = "\n".join(line[depth:] for line in entry).rstrip()
     return found
 
 
