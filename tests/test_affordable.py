@@ -49,6 +49,17 @@ def test_fewest_users_of_many_rounds():
     assert compose([(BLANKET, int(found.lower) - 1, 30)]).epsilon(1e-6).upper >= 0.5
 
 
+def test_largest_eps0_next_to_a_kink():
+    """δ of ten local reports has a kink at ε = 3ε₀; a poor first enclosure ends no search."""
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (0.5, -0.5))
+    delta = sum(
+        math.comb(10, k) * (p**k * q ** (10 - k) - math.exp(1.5) * q**k * p ** (10 - k))
+        for k in range(7, 11)
+    )
+    found = sb.largest_eps0(sb.standard_clone, 1.5, delta, 1, rounds=10)
+    assert found.lower <= 0.5 <= found.upper < 1.1 * found.lower
+
+
 @pytest.mark.parametrize("rounds", [0, 1.5, True, 10**6 + 1])
 def test_bad_numbers_of_rounds(rounds):
     for ask in (

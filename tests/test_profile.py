@@ -204,7 +204,11 @@ def test_advantage_is_total_variation():
     assert one.lower <= float(sum(abs(p - q) for p, q in pair)) / 2.0 <= one.upper
     two = advantage(blanket, 3, rounds=2)
     whole = shuffles.product([pair, pair])
-    assert two.lower <= float(sum(abs(p - q) for p, q in whole)) / 2.0 <= two.upper
+    truth = float(sum(abs(p - q) for p, q in whole)) / 2.0
+    assert two.lower <= truth <= two.upper
+    close = advantage(blanket, 3, rounds=2, rtol=1e-3)
+    assert close.lower <= truth <= close.upper
+    assert close.relative_width <= 1e-3
 
 
 def test_grids_are_remembered():

@@ -320,6 +320,10 @@ def test_exact_profile_of_a_single_round_is_dominated(eps):
         ([(LOPSIDED, 5, 1.5)], "rounds must be an integer >= 1, got 1.5"),
         ([(LOPSIDED, 5, True)], "rounds must be an integer >= 1, got True"),
         ([(LOPSIDED, 5, 10**6 + 1)], "rounds must be an integer <= 1000000, got 1000001"),
+        (
+            [(LOPSIDED, 5, 10**6), (LOPSIDED, 6, 2)],
+            "rounds, all added up, must be an integer <= 1000000, got 1000002",
+        ),
     ],
 )
 def test_bad_rounds(parts, message):
@@ -337,6 +341,17 @@ def test_rounds_of_the_public_functions():
             sb.epsilon(blanket, 10**4, 1e-6, rounds=wrong)
     with pytest.raises(ValueError, match="engine must be saddle for more rounds than one"):
         sb.delta(blanket, 0.5, 10**4, rounds=3, engine="fft")
+
+
+def test_several_points_of_many_rounds_are_asked_for_one_by_one():
+    blanket = sb.KRR(10, 2.0).blanket()
+    for ask, name in (
+        (lambda: sb.epsilon(blanket, [10, 20], 1e-6, rounds=2), "n"),
+        (lambda: sb.epsilon(blanket, 10, np.array([1e-6]), rounds=2), "delta"),
+        (lambda: sb.delta(blanket, [0.1, 0.2], 10, rounds=2), "eps"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be one number for more rounds than"):
+            ask()
 
 
 def test_bad_targets():

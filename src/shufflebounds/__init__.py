@@ -1,6 +1,7 @@
 """What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
 
 from shufflebounds._version import __version__
+from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
@@ -54,6 +55,7 @@ __all__ = [
     "PrivSet",
     "PrivUnit",
     "Randomizer",
+    "ShuffleAccountant",
     "Subsampled",
     "Subset",
     "__version__",

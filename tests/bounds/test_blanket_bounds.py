@@ -668,7 +668,7 @@ class TestClosedForms:
     )
     def test_clone(self, eps0, n, delta):
         e = mpmath.exp(mp(eps0))
-        assert eps0 <= mpmath.log(n / (16 * mpmath.log(2 / mp(delta))))
+        assert eps0 <= mpmath.log(n / (16 * mpmath.log(4 / mp(delta))))
         noise = 8 * mpmath.sqrt(e * mpmath.log(4 / mp(delta))) / mpmath.sqrt(n) + 8 * e / n
         expected = mpmath.log(1 + (e - 1) / (e + 1) * noise)
         enclosure = self.epsilon("clone_closed_form", eps0, n, delta)
@@ -678,7 +678,8 @@ class TestClosedForms:
     @pytest.mark.parametrize("delta", [1e-6, 1e-3])
     @pytest.mark.parametrize("eps0", [1.0, 4.0, 7.0])
     def test_clone_outside_its_range(self, eps0, delta):
-        least_n = int(mpmath.ceil(16 * mpmath.exp(mp(eps0)) * mpmath.log(2 / mp(delta))))
+        # The authors' code has 4/δ where the paper has 2/δ.
+        least_n = int(mpmath.ceil(16 * mpmath.exp(mp(eps0)) * mpmath.log(4 / mp(delta))))
         outside = self.epsilon("clone_closed_form", eps0, least_n - 1, delta)
         assert (outside.lower, outside.upper) == (eps0, eps0)
         if eps0 > 2.0:

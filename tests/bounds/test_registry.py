@@ -17,6 +17,7 @@ from shufflebounds.bounds.formulas import closed_form
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.experiments import curve, specification
+from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
 from shufflebounds.protocols.single_message import GenericReports, SingleMessage
 from shufflebounds.setting import Setting
 
@@ -26,6 +27,8 @@ EPS0 = 2.0
 
 
 def protocol(name, eps0=EPS0):
+    if name == "original":
+        return CheuZhilyaev(0.4)
     if BOUNDS[name].knows_mechanism:
         return SingleMessage(sb.KRR(k=4, eps0=eps0))
     return GenericReports(eps0)
@@ -48,8 +51,16 @@ def test_names():
         "blanket_hoeffding_generic",
         "blanket_bennett",
         "blanket_bennett_generic",
+        "blanket_best",
+        "blanket_best_generic",
         "clone_closed_form",
         "erlingsson",
+        "variation_ratio",
+        "variation_ratio_published",
+        "variation_ratio_analytic",
+        "variation_ratio_asymptotic",
+        "merged_lower",
+        "original",
     ]
     assert all(bound.name == name for name, bound in BOUNDS.items())
     assert registry.bound("clone") is BOUNDS["clone"]
@@ -59,7 +70,9 @@ def test_names():
 
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=lambda bound: bound.name)
 def test_each_tells_what_it_is(bound):
-    assert bound.kind is (Kind.LOWER if bound.name == "lower" else Kind.UPPER)
+    kinds = dict.fromkeys(("lower", "merged_lower"), Kind.LOWER)
+    kinds |= {name: Kind.UNPROVEN for name in BOUNDS if name.startswith("variation_ratio_")}
+    assert bound.kind is kinds.get(bound.name, Kind.UPPER)
     assert bound.label
     assert bound.source
     assert bound.quantities

@@ -253,6 +253,38 @@ def test_only_open_numbers_of_cells_start_small(chosen, cells):
     assert finer[-1] == chosen
 
 
+def test_colluding_users_hide_nobody():
+    fewer = answer("epsilon", *KRR10, "--eps0", "4", "--n", "7000", "--delta", "1e-6")
+    options = (*AT_4, "--colluding", "3000")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
+    assert found["upper_bound"] == fewer["upper_bound"]
+    assert found["lower_bound"] == fewer["lower_bound"]
+    assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
+    at = ("--eps0", "4", "--eps", "0.4")
+    found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
+    assert found["upper_bound"] == answer("delta", *KRR10, *at, "--n", "7000")["upper_bound"]
+    target = ("--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
+    alone = answer("eps0", *KRR10, *target, "--n", "7000")
+    assert found["upper_bound"] == alone["upper_bound"]
+    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper_bound"]
+    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper_bound"]
+    assert found == {end: value + 500 for end, value in needed.items()}
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "n = 10000 users (3000 of them colluding)" in text
+    assert "3000 users work with the observer" in text
+
+
+@pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
+def test_somebody_must_be_left_to_hide(colluding):
+    result = run("epsilon", *AT_4, "--delta", "1e-6", "--colluding", colluding)
+    assert result.exit_code == 2
+    assert re.match(
+        r"Error: colluding must be an integer (below n = 10000|>= 0), got", result.stderr
+    )
+
+
 def test_json_has_these_keys():
     found = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert list(found) == [
@@ -263,6 +295,8 @@ def test_json_has_these_keys():
         "rate",
         "eps0",
         "n",
+        "colluding",
+        "n_honest",
         "delta",
         "rounds",
         "upper_bound",
@@ -299,6 +333,71 @@ def test_rounds_are_composed():
     twice = value(text, "upper bound")
     once = value(succeed("epsilon", *AT_4, "--delta", "1e-6").stdout, "upper bound")
     assert once < twice < 2 * once
+
+
+def composed_binary(eps0: float, rounds: int, eps: float) -> float:
+    """δ(ε) of that many reports of binary randomized response, in closed form."""
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
+    return sum(
+        math.comb(rounds, k)
+        * max(0.0, p**k * q ** (rounds - k) - math.exp(eps) * q**k * p ** (rounds - k))
+        for k in range(rounds + 1)
+    )
+
+
+BINARY = ("--mechanism", "krr", "--k", "2")
+
+
+def test_rounds_are_as_many_as_a_closed_form_allows():
+    found = answer(
+        "rounds", *BINARY, "--eps0", "0.5", "--n", "1", "--eps", "1.5", "--delta", "1e-2"
+    )
+    most = max(t for t in range(1, 50) if composed_binary(0.5, t, 1.5) <= 1e-2)
+    assert found["upper_bound"] == found["clone"] == {"lower": most, "upper": most}
+    assert found["lower_bound"]["upper"] == most
+    text = succeed("rounds", *AT_4, "--eps", "2", "--delta", "1e-6").stdout
+    assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, target epsilon = 2.0")
+    assert 1 <= value(text, "clone") < value(text, "upper bound") <= value(text, "lower bound")
+    assert "--k-joint" in text
+
+
+def test_rounds_without_end():
+    options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
+    assert "not even 1000000 rounds" in succeed("rounds", *KRR10, *options).stdout
+
+
+def test_eps0_of_many_rounds_inverts_a_closed_form():
+    delta = repr(composed_binary(0.5, 3, 0.7))
+    target = ("--n", "1", "--eps", "0.7", "--delta", delta, "--rounds", "3")
+    found = answer("eps0", *BINARY, *target)
+    for name in ("upper_bound", "clone"):
+        assert found[name]["lower"] <= 0.5 <= found[name]["upper"]
+        assert found[name]["upper"] - found[name]["lower"] <= 5e-3
+    assert found["rounds"] == 3
+    assert "3 rounds" in succeed("eps0", *BINARY, *target).stdout.splitlines()[0]
+
+
+def test_users_of_many_rounds_meet_their_target():
+    target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "5")
+    found = answer("users", *KRR10, "--eps0", "2", *target)
+    enough = found["upper_bound"]["upper"]
+    confirmed = answer("delta", *KRR10, "--eps0", "2", "--n", str(enough), *target[:2], *target[4:])
+    assert confirmed["upper_bound"]["lower"] <= 1e-6
+    fewer = str(found["lower_bound"]["lower"] - 1)
+    missed = answer("delta", *KRR10, "--eps0", "2", "--n", fewer, *target[:2], *target[4:])
+    assert missed["lower_bound"]["upper"] >= 1e-6
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users", "risk"])
+def test_linked_reports_and_rounds_point_to_each_other(command):
+    text = " ".join(succeed(command, "--help").stdout.split())
+    assert "(Reports on separate days are --rounds.)" in text
+    assert "linked to each other, are --k-joint.)" in text
+    joint = answer("epsilon", *AT_4, "--delta", "1e-6", "--k-joint", "2")["notes"]
+    days = answer("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2")["notes"]
+    assert any("--rounds" in one for one in joint)
+    assert any("--k-joint" in one for one in days)
 
 
 def test_infinity_is_null_in_json_and_explained_to_people():
@@ -519,10 +618,15 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert tuple(styles.STYLES) == tuple(BOUNDS)
-    bounds = [part for bound in BOUNDS for part in ("--bound", bound)]
+    # That of a protocol's authors says nothing of a mechanism.
+    known = [bound for bound in BOUNDS if bound != "original"]
+    bounds = [part for bound in known for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
     result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(BOUNDS)
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(known)
+    result = run(*CURVE, "--points", "2", "--bound", "original")
+    assert result.exit_code == 2
+    assert "SingleMessage has no analysis of its authors" in result.stderr
     assert plot.read_bytes().startswith(b"%PDF")
 
 
@@ -690,6 +794,12 @@ MISTAKES = {
     "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
     "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
     "half a round": (["epsilon", *options(rounds="1.5")], "'1.5' is not a whole number"),
+    "no rounds at all": (
+        ["users", *options(n=None, eps="1", rounds="0")],
+        "rounds must be an integer >= 1, got 0",
+    ),
+    "a budget below none": (["rounds", *options(eps="-1")], "eps >= 0, got -1.0"),
+    "rounds of rounds": (["rounds", *options(eps="1", rounds="3")], "no such option '--rounds'"),
     "no part": (["epsilon", *options(k_joint="0")], "k_joint must be an integer >= 1, got 0"),
     "too many parts": (["epsilon", *options(k_joint="1e9")], "k_joint must be an integer <= 100"),
     "too large a joint": (

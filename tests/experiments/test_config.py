@@ -14,6 +14,7 @@ from small_paper import PAPER, ROOT, content, edited, mistake, refusal
 from shufflebounds import validation
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.errors import ConfigError
@@ -205,10 +206,7 @@ def test_good_configurations_pass(made):
             "{type: kr, k: 10}",
             (
                 "config/su2026.yaml: mechanisms.krr10.type is 'kr' (did you mean krr?); it must be "
-                "one of blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
-                "hierarchical_histogram"
+                f"one of {', '.join(sent.types())}"
             ),
         ),
         (
@@ -273,13 +271,15 @@ def test_good_configurations_pass(made):
         ),
         (
             "bennett: {bound: blanket_bennett}",
-            "bennett: {bound: blanket_benet}",
+            "bennett: {bound: blanket_benett}",
             (
-                "config/su2026.yaml: curves.bennett.bound is 'blanket_benet' (did you mean "
+                "config/su2026.yaml: curves.bennett.bound is 'blanket_benett' (did you mean "
                 "blanket_bennett?); it must be one of upper, lower, clone, stronger_clone, "
                 "blanket_hoeffding, "
                 "blanket_hoeffding_generic, blanket_bennett, blanket_bennett_generic, "
-                "clone_closed_form, erlingsson"
+                "blanket_best, blanket_best_generic, "
+                "clone_closed_form, erlingsson, variation_ratio, variation_ratio_published, "
+                "variation_ratio_analytic, variation_ratio_asymptotic, merged_lower, original"
             ),
         ),
         (

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from small_paper import PAPER, added, content, mistake
 
-from shufflebounds.experiments import plan
+from shufflebounds.experiments import plan, sent
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.models import PaperEntry
 from shufflebounds.papers.registry import research
@@ -514,22 +514,14 @@ def test_the_good_configuration_passes():
         (
             ["mechanisms", "mix", "type"],
             None,
-            (
-                "mechanisms.mix.type is empty; it must be one of blh, collision, duchi, hadamard, "
-                "hadamard_blocks, krr, laplace, local_hash, metric_laplace, oue, piecewise, "
-                "privset, privunit, rappor, subset, joint, parallel, subsample, balls_into_bins, "
-                "binary_sum, cheu_zhilyaev, dump, hierarchical_histogram"
-            ),
+            (f"mechanisms.mix.type is empty; it must be one of {', '.join(sent.types())}"),
         ),
         (
             ["mechanisms", "mix", "type"],
             ["parallel"],
             (
                 "mechanisms.mix.type is ['parallel'] (did you mean parallel?); it must be one of "
-                "blh, collision, duchi, hadamard, hadamard_blocks, krr, laplace, "
-                "local_hash, metric_laplace, oue, piecewise, privset, privunit, rappor, subset, "
-                "joint, parallel, subsample, balls_into_bins, binary_sum, cheu_zhilyaev, dump, "
-                "hierarchical_histogram"
+                f"{', '.join(sent.types())}"
             ),
         ),
         (

@@ -69,7 +69,8 @@ def test_the_width_of_compositions_is_not_that_of_curves():
 @pytest.mark.parametrize("name", [name for name, bound in BOUNDS.items() if not bound.composes])
 def test_formulas_of_one_round_refuse_several(name):
     bound = BOUNDS[name]
-    protocol = sent.parse(KRR).protocol(Setting(eps0=1.0))
+    chosen = {"type": "cheu_zhilyaev", "flip": 0.4} if name == "original" else KRR
+    protocol = sent.parse(chosen).protocol(Setting(eps0=1.0))
     ask = bound.prepare(protocol, "epsilon", Numerics())
     assert ask([Setting(n=1000, delta=1e-6, rounds=1)]) == ask([Setting(n=1000, delta=1e-6)])
     with pytest.raises(ValueError, match=f"^rounds must be 1 for the bound {name}, got 2$"):

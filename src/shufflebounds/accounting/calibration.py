@@ -7,7 +7,7 @@ between two neighbours. Estimates steer the search; the ends it returns were eva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -21,9 +21,11 @@ from shufflebounds.enclosure import Enclosure, PrecisionError
 
 X = TypeVar("X", bound=float)
 
-# Relative widths of D to try in turn until it can be told from δ.
+# Relative widths of D to try in turn until it can be told from δ; of many rounds, each costs
+# another profile.
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
-_LADDER_OF_MANY = (0.1, 0.01)
+_EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
+_USERS_LADDER_OF_MANY = (0.1, 0.01)
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
 
@@ -83,7 +85,10 @@ def largest_eps0(
     axis = _LocalPrivacy(validation.MAX_EPS0, eps / rounds * (1.0 - 0.5 * rtol), rtol)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `_LocalPrivacy.scale`.
     start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
-    above, lower = _narrow(lambda eps0: _probe(mechanism(eps0), eps, delta, n, rounds), axis, start)
+    ladder = _LADDER if rounds == 1 else _EPS0_LADDER_OF_MANY
+    above, lower = _narrow(
+        lambda eps0: _probe(mechanism(eps0), eps, delta, n, rounds, ladder), axis, start
+    )
     if lower is None:
         raise ValueError(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
@@ -132,7 +137,10 @@ def fewest_users(
         variance = float(masses @ values**2)
     wanted = -2.0 * rounds * variance * math.log(delta)
     start = _log(wanted) - 2.0 * math.log(eps) if eps else math.inf
-    below, upper = _narrow(lambda n: _probe(decomposition, eps, delta, n, rounds), axis, start)
+    ladder = _LADDER if rounds == 1 else _USERS_LADDER_OF_MANY
+    below, upper = _narrow(
+        lambda n: _probe(decomposition, eps, delta, n, rounds, ladder), axis, start
+    )
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
 
 
@@ -148,15 +156,23 @@ class _Probe:
     doubt: float
 
 
-def _probe(decomposition: Decomposition, eps: float, delta: float, n: int, rounds: int) -> _Probe:
-    for rtol in _LADDER_OF_MANY if rounds > 1 else _LADDER:
+def _probe(
+    decomposition: Decomposition,
+    eps: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    ladder: Sequence[float],
+) -> _Probe:
+    for rtol in ladder:
         try:
             found = _delta(decomposition, eps, n, rounds, rtol)
             reached = True
         except PrecisionError as error:
             found, reached = error.enclosure, False
         side = 1 if found.upper <= delta else -1 if found.lower > delta else 0
-        if side != 0 or not reached:
+        # Rounds that miss one width come close to it, and so closer to the next.
+        if side != 0 or not (reached or rounds > 1):
             break
     low, high = (_log(_log(end) / math.log(delta)) for end in (found.upper, found.lower))
     if math.isinf(low) or math.isinf(high):
@@ -320,12 +336,13 @@ def _next(
             # Next to an end that is known, another probe would say nothing new.
             if start + 0.2 * margin < y < end - 0.2 * margin and axis.at(y) not in tried:
                 return axis.at(y)
-    if reach > 0.0:
-        return None
+    stride = min(reach, _LONGEST_STEP) or _LONGEST_STEP
     if math.isinf(end):
-        middle = start + _LONGEST_STEP
+        middle = start + stride
     elif math.isinf(start):
-        middle = end - _LONGEST_STEP
+        middle = end - stride
+    elif reach > 0.0:
+        return None
     else:
         middle = 0.5 * (start + end)
     return axis.at(middle) if axis.at(middle) not in tried else None

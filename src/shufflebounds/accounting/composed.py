@@ -62,7 +62,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Rounds of shuffling, one after the other; `compose` makes one."""
+    """Rounds of shuffling, one after the other, as `compose` makes them."""
 
     rounds: tuple[Round, ...]
 
@@ -99,7 +99,7 @@ class Composed:
         """
         delta = validation.delta(delta)
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-        if self._never_below() > delta:
+        if self.never_below() > delta:
             return Enclosure(math.inf, math.inf)
         end = self._largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
@@ -238,7 +238,7 @@ class Composed:
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
-    def _never_below(self) -> float:
+    def never_below(self) -> float:
         """A lower bound of δ at every ε."""
         return max(self._told(order) for order in (0, -1))
 
@@ -265,26 +265,28 @@ class Composed:
 def compose(
     rounds: Iterable[tuple[Decomposition | Iterable[Decomposition], int, int]],
 ) -> Composed:
-    """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵, so many times to 10⁶.
+    """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵; at most 10⁶ times in all.
 
     Where any of several pairs of inputs may be the worst, such as `MatrixRandomizer.blankets`, a
     round has all of their decompositions: the worst may be another in every round. Lower ends are
     then those of one of them, the same in all rounds of a kind.
 
-    Ask the result for `Composed.epsilon` or `Composed.delta`. Raises ValueError for an empty list,
-    and for entries outside these ranges.
+    Ask the result for its `Composed.epsilon` or `Composed.delta`, each an `Enclosure`. Raises
+    ValueError for an empty list, and for entries outside these ranges.
     """
     listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
     if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):
         raise ValueError(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
-    return Composed(
-        tuple(
-            Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
-            for given, n, times in listed
-        )
+    found = tuple(
+        Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
+        for given, n, times in listed
     )
+    # More losses on a lattice would not add up exactly (docs/composition.md, section 2).
+    total = sum(one.times for one in found)
+    validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
+    return Composed(found)
 
 
 def _once(one: Round, delta: float) -> float:

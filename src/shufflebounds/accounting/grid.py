@@ -116,7 +116,7 @@ def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid
 
     `rtol` is the relative width of the enclosures to aim at.
     """
-    key = (*_content(decomposition), n, step, rtol)
+    key = (*content(decomposition), n, step, rtol)
     if key in _grids:
         _grids.move_to_end(key)
     else:
@@ -126,8 +126,8 @@ def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid
     return _grids[key]
 
 
-def _content(decomposition: Decomposition) -> tuple:
+def content(decomposition: Decomposition) -> tuple:
     """What tells decompositions apart."""
     arrays = (getattr(decomposition, name).tobytes() for name in "abc")
-    ends = (end and _content(end) for end in (decomposition.inner, decomposition.outer))
+    ends = (end and content(end) for end in (decomposition.inner, decomposition.outer))
     return (*arrays, decomposition.rel_err, *ends)

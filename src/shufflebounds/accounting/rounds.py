@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import overload
 
+import numpy as np
+
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting.amplification import Several
@@ -56,6 +58,7 @@ def epsilon(
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
+    _require_single(n=n, delta=delta)
     return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
 
 
@@ -101,11 +104,21 @@ def delta(
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
+    _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
 
 
 def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) -> Composed:
     return compose([(decomposition, validation.users(n), rounds)])
+
+
+def _require_single(**given: object) -> None:
+    for name, value in given.items():
+        if np.ndim(value) > 0:  # type: ignore[arg-type]
+            raise ValueError(
+                f"{name} must be one number for more rounds than one, got {value!r}: "
+                "ask for each by itself"
+            )
 
 
 def _require_default(engine: str) -> None:

@@ -18,12 +18,13 @@ _ROUNDING = 2.0**-46
 def clone_closed_form(eps0: float, n: int, delta: float) -> Enclosure:
     """ε of Feldman, McMillan and Talwar (FOCS 2021), Theorem 3.1.
 
-    For ε₀ ≤ log(n / (16 log(2/δ))),
+    For ε₀ ≤ log(n / (16 log(4/δ))),
     ε = log(1 + (e^{ε₀} − 1)/(e^{ε₀} + 1) · (8 √(e^{ε₀} log(4/δ) / n) + 8 e^{ε₀} / n)).
-    Outside that range, decided a hair on the safe side, the answer is ε₀.
+    Outside that range, decided a hair on the safe side, the answer is ε₀. The paper has 2/δ in the
+    range; the authors' own code has 4/δ, and their tracker calls the 2 a typo.
     """
     log_inverse = -math.log(delta)
-    largest = math.log(n) - math.log(16.0 * (math.log(2.0) + log_inverse))
+    largest = math.log(n) - math.log(16.0 * (math.log(4.0) + log_inverse))
     if eps0 > largest - _ROUNDING * math.log(n):
         return Enclosure(eps0, eps0)
     share = math.exp(eps0) / n
@@ -35,6 +36,7 @@ def erlingsson(eps0: float, n: int, delta: float) -> Enclosure:
     """ε of Erlingsson et al. (SODA 2019).
 
     For n ≥ 1000, ε₀ < 1/2 and δ < 1/100, ε = 12 ε₀ √(log(1/δ) / n). Otherwise the answer is ε₀.
+    Wang et al. (PVLDB 2024) draw it as EFMRTT19.
     """
     if not (n >= 1000 and eps0 < 0.5 and delta < 0.01):
         return Enclosure(eps0, eps0)
@@ -66,7 +68,7 @@ def _of_eps0(
 CLONE_CLOSED_FORM = _of_eps0(
     "clone_closed_form",
     "clone, closed form",
-    "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
+    "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1, for eps0 <= log(n/(16 log(4/delta)))",
     clone_closed_form,
 )
 ERLINGSSON = _of_eps0("erlingsson", "Erlingsson et al.", "Erlingsson et al., SODA 2019", erlingsson)

@@ -41,8 +41,8 @@ def closed_form(
             pairs = [("", formula(None, eps0))]
 
         def answer(setting: Setting) -> Answer:
-            if not composes and setting.rounds not in (None, 1):
-                raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
+            if not composes:
+                require_one_round(name, setting)
             return largest(Answer(of_pair(setting), differing) for differing, of_pair in pairs)
 
         return lambda settings: [answer(setting) for setting in settings]
@@ -59,6 +59,12 @@ def closed_form(
         composes=composes,
         prepare=prepare,
     )
+
+
+def require_one_round(name: str, setting: Setting) -> None:
+    """Raise ValueError where a bound that does not compose is asked about several rounds."""
+    if setting.rounds not in (None, 1):
+        raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
 
 
 def _eps0(name: str, protocol: Protocol) -> float:

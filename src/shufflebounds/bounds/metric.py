@@ -7,6 +7,9 @@ are e to the largest distance that any input has from either.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+
+import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.bounds.variation_ratio import variation_ratio
@@ -51,6 +54,39 @@ def metric_variation_ratio(
     largest = min((p - 1.0) / (p + 1.0) * _UP, 1.0)
     variation = min(_variation(validation.choice("noise", noise, NOISES), distance), largest)
     return variation_ratio(p, variation, q)
+
+
+def metric_clone(distance: float, distances: Collection[tuple[float, float]]) -> Decomposition:
+    """The clone of Wang et al., "Metric differential privacy in the shuffle model" (2023).
+
+    Every other input x is sure of 1/(e^{d(x, x₀)} + e^{d(x, x₁)}) of the sum of the two inputs'
+    laws; the smallest such number is that of a clone of each.
+
+    Parameters
+    ----------
+    distance
+        d₀₁ of the two inputs, 0 < d₀₁ ≤ 300, in units of privacy.
+    distances
+        (d(x, x₀), d(x, x₁)) of the inputs x among which that number is smallest: on a line, of
+        both ends.
+
+    Raises ValueError outside these ranges.
+    """
+    distance = validation.eps0(distance, "distance")
+    pairs = validation.pairs("distances", distances, "of distances")
+    if not pairs or not all(
+        0.0 <= validation.finite("distance", d) <= 300.0 for d in sum(pairs, ())
+    ):
+        raise ValueError(f"distances must be pairs of numbers from 0 to 300, got {distances!r}")
+    if not any(sum(pair) >= distance for pair in pairs):
+        raise ValueError(
+            f"distances must hold a pair of {distance!r} or more together, got {pairs!r}"
+        )
+    rare, common = (1.0 / (1.0 + math.exp(sign * distance)) for sign in (1.0, -1.0))
+    sure = 1.0 / max(math.exp(one) + math.exp(other) for one, other in pairs)
+    return Decomposition(
+        np.array([common, rare]), np.array([rare, common]), np.array([sure, sure]), 2.0**-50
+    )
 
 
 def _variation(noise: str, distance: float) -> float:

@@ -6,6 +6,16 @@ from operator import methodcaller
 
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.protocols.base import Candidate, Protocol
+
+
+def lower_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    """The pairs of datasets that are known of a protocol; ValueError where there are none."""
+    found = protocol.lower_candidates()
+    if not found:
+        raise ValueError(f"no pair of datasets is known for a lower bound of {protocol!r}")
+    return found
+
 
 UPPER = divergence_bound(
     "upper",
@@ -24,5 +34,5 @@ LOWER = divergence_bound(
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorem 14: a pair of datasets",
     module=__name__,
     knows_mechanism=True,
-    candidates=methodcaller("lower_candidates"),
+    candidates=lower_candidates,
 )

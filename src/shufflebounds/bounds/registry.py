@@ -8,10 +8,15 @@ from types import MappingProxyType
 from shufflebounds import validation
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
+from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
+from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.originals import ORIGINAL
+from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
+from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
 
 _ALL = (
     UPPER,
@@ -22,8 +27,16 @@ _ALL = (
     HOEFFDING_GENERIC,
     BENNETT,
     BENNETT_GENERIC,
+    BLANKET_BEST,
+    BLANKET_BEST_GENERIC,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
+    VARIATION_RATIO,
+    PUBLISHED,
+    ANALYTIC,
+    ASYMPTOTIC,
+    MERGED_LOWER,
+    ORIGINAL,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})

@@ -20,7 +20,10 @@ from fractions import Fraction
 import numpy as np
 
 from shufflebounds import validation
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.protocols.base import Candidate, Protocol
 
 # A violation by less than this is rounding, and is mended on the safe side.
 _SLACK = Fraction(1, 10**12)
@@ -100,3 +103,36 @@ def _domain(q: float | tuple[float, float]) -> str:
     if isinstance(q, tuple):
         return "(p beta/(p - 1))(1/q0 + 1/q1) + w/min(q0, q1) <= 1, w = 1 - beta (p + 1)/(p - 1)"
     return "q >= 1 + beta"
+
+
+def _repaired(protocol: Protocol) -> tuple[Candidate, ...]:
+    ratios = protocol.ratios()
+    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q)),)
+
+
+def _published(protocol: Protocol) -> tuple[Candidate, ...]:
+    ratios = protocol.ratios()
+    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q, published=True)),)
+
+
+VARIATION_RATIO = divergence_bound(
+    "variation_ratio",
+    Kind.UPPER,
+    label="variation-ratio, repaired",
+    source="docs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., PVLDB "
+    "17(8), 2024",
+    module=__name__,
+    knows_mechanism=True,
+    candidates=_repaired,
+)
+
+PUBLISHED = divergence_bound(
+    "variation_ratio_published",
+    Kind.UNPROVEN,
+    label="variation-ratio, as published",
+    source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7: published, not proven unless beta is at "
+    "its maximum or the leftovers of the victim and of the others have one law",
+    module=__name__,
+    knows_mechanism=True,
+    candidates=_published,
+)

@@ -2,7 +2,8 @@
 
 Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
 every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 where the engine
-could not reach the precision asked for, after whatever answers were found.
+could not reach the precision asked for, after whatever answers were found. `check` has 1 for a
+claim that is refuted and 4 for an open one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import click
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.check import check
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
-from shufflebounds.cli.questions import delta, eps0, epsilon, users
+from shufflebounds.cli.questions import delta, epsilon
+from shufflebounds.cli.risk import risk
+from shufflebounds.cli.targets import eps0, rounds, users
 
 __all__ = ["main"]
 
@@ -28,9 +32,9 @@ def main() -> None:
 
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
     a mistake; 3 where the precision asked for was out of reach (answers are still printed, and
-    points of a table that miss it are left empty).
+    points of a table that miss it are left empty). `check` has its own.
     """
 
 
-for command in (epsilon, delta, eps0, users, curve, mechanisms, bounds):
+for command in (epsilon, delta, check, eps0, users, rounds, risk, curve, mechanisms, bounds):
     main.add_command(command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +10,9 @@ import click
 
 from shufflebounds.bounds.base import QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.errors import PrecisionNotReached, UsageError, or_usage_error
+from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.cli.options import of_a_report
+from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.styles import DEFAULT, STYLES
 from shufflebounds.cli.values import NUMBER, WHOLE, Name, Target
@@ -23,7 +23,6 @@ from shufflebounds.experiments.curve import Curve
 from shufflebounds.experiments.specification import Specification
 from shufflebounds.setting import Setting
 
-_PLOT_NEEDS = ("matplotlib", "pandas", "seaborn")
 _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 
 
@@ -94,7 +93,7 @@ def curve(
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
     if plot is not None:
-        _require_plotting()
+        require_plotting()
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
     setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps)
     specifications = [
@@ -120,15 +119,6 @@ def curve(
     if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
         raise PrecisionNotReached(f"{missed[0]}{more}")
-
-
-def _require_plotting() -> None:
-    missing = [name for name in _PLOT_NEEDS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"--plot needs {', '.join(missing)}, which are not installed: "
-            "pip install 'shufflebounds[plot]'"
-        )
 
 
 def _computed(report: Report, specifications: Sequence[Specification]) -> list[Curve]:

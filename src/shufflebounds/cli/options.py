@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shufflebounds.cli.crowd import Users
 from shufflebounds.cli.parameters import fields, flag, kind, mechanisms_by_parameter
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import WHOLE, Name
@@ -37,7 +38,7 @@ def of_a_report(command: Callable) -> Callable:
         default=1,
         show_default=True,
         help="How many independent reports at eps0/K a user sends together, linked to each other "
-        "(those of separate days are --rounds).",
+        "as one report. (Reports on separate days are --rounds.)",
         metavar="K",
     )
     sample = click.option(
@@ -77,12 +78,33 @@ eps_option = click.option(
 delta_option = click.option(
     "--delta", type=float, required=True, help="A probability, 1e-300 to below 1."
 )
-users_option = click.option(
+_n_option = click.option(
     "--n",
     type=WHOLE,
     required=True,
     help="Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
 )
+colluding_option = click.option(
+    "--colluding",
+    type=WHOLE,
+    default=0,
+    show_default=True,
+    help="How many of them work with the observer, drop out or break the protocol: they hide "
+    "nobody, and answers are those of the others alone.",
+    metavar="M",
+)
+
+
+def of_users(command: Callable) -> Callable:
+    """Options that say how many users there are; the command receives them as ``users``."""
+
+    @functools.wraps(command)
+    def wrapped(n: int, colluding: int, **options: Any) -> None:
+        command(users=Users(n, colluding), **options)
+
+    return _n_option(colluding_option(wrapped))
+
+
 rtol_option = click.option(
     "--rtol",
     type=float,
@@ -95,7 +117,7 @@ rounds_option = click.option(
     default=1,
     show_default=True,
     help="How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
-    "days. (Reports that are sent together are --k-joint.)",
+    "days. (Reports that are sent together, linked to each other, are --k-joint.)",
     metavar="T",
 )
 json_option = click.option(

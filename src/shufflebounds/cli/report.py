@@ -93,7 +93,8 @@ class Report:
             notes.append(
                 f"A user sends {self.k_joint} reports together, each at eps0/{self.k_joint}, one "
                 "of every coordinate of the input. The bound covers inputs that differ in any "
-                "number of the coordinates: all of them is the worst."
+                "number of the coordinates: all of them is the worst. Reports of separate days, "
+                "shuffled separately, are --rounds instead."
             )
         if self.rate < 1.0:
             what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"

@@ -14,8 +14,16 @@ STYLES: dict[str, dict[str, Any]] = {
     "blanket_hoeffding_generic": {"color": "#a0a0a0", "style": "dashdot", "marker": "s"},
     "blanket_bennett": {"color": "#0072b2", "style": "dashed", "marker": "^"},
     "blanket_bennett_generic": {"color": "#0072b2", "style": "dashdot", "marker": "^"},
+    "blanket_best": {"color": "#56b4e9", "style": "dashed", "marker": "P"},
+    "blanket_best_generic": {"color": "#56b4e9", "style": "dashdot", "marker": "P"},
     "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
+    "variation_ratio": {"color": "#00604a", "style": "dashed", "marker": "s"},
+    "variation_ratio_published": {"color": "#00604a", "style": "dotted"},
+    "variation_ratio_analytic": {"color": "#35b779", "style": "dotted", "marker": "^"},
+    "variation_ratio_asymptotic": {"color": "#b8a800", "style": "dotted", "marker": "v"},
+    "merged_lower": {"color": "#666666", "style": "solid", "width": 0.9},
+    "original": {"color": "#cc7a00", "style": "dashed", "marker": "v"},
 }
 # A bound that has no style of its own yet.
 DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}

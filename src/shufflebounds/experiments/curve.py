@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer
+from shufflebounds.enclosure import Enclosure
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.specification import Specification
+from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.setting import NAMES, OverN, Setting
 
 if TYPE_CHECKING:
@@ -213,6 +215,8 @@ def _points(name: Name, specification: Specification) -> Iterator[Point]:
             protocol = specification.protocol(settings[0])
             evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
             answers = evaluate(settings)
+        except InfeasibleError as error:
+            answers = [Answer(Enclosure(0.0, math.inf), shortfall=str(error))] * len(settings)
         except (ValueError, ArithmeticError) as error:
             error.add_note(f"in curve {name}")
             raise

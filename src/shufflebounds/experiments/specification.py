@@ -19,7 +19,7 @@ from shufflebounds.experiments import axis as axes
 from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis
 from shufflebounds.experiments.sent import Sent
-from shufflebounds.protocols.base import Protocol
+from shufflebounds.protocols.base import InfeasibleError, Protocol
 from shufflebounds.protocols.single_message import SingleMessage
 from shufflebounds.setting import NAMES, OverN, Setting
 
@@ -116,10 +116,21 @@ class Specification:
         return self.reports.generic(setting)
 
     def check(self) -> None:
-        """Raise ValueError for what cannot be computed, whatever is too large included."""
+        """Raise ValueError for what cannot be computed, whatever is too large included.
+
+        There may be settings that no protocol fits, which leave a point empty, but not everywhere.
+        """
         settings = list(self.settings)
-        for setting in dict.fromkeys(self.decisive(setting) for setting in settings):
-            protocol = self.protocol(setting)
+        decisive = list(dict.fromkeys(self.decisive(setting) for setting in settings))
+        impossible = 0
+        for setting in decisive:
+            try:
+                protocol = self.protocol(setting)
+            except InfeasibleError:
+                impossible += 1
+                if impossible == len(decisive):
+                    raise
+                continue
             if isinstance(protocol, SingleMessage):
                 protocol.check_size()
             if self.numerics.engine == "exact" and self.bound.candidates is not None:

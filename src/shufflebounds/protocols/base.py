@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.protocols.ratios import Ratios, of_reports
 
 # A few roundings of closed forms.
 CLOSED_FORM_ERR = 2.0**-50
@@ -24,6 +26,10 @@ class Candidate:
     decomposition: Decomposition
     differing: str = ""
     others: str = ""
+
+
+class InfeasibleError(ValueError):
+    """There is no protocol that does what was asked of it; a curve has no point there."""
 
 
 class Reduction(NamedTuple):
@@ -79,6 +85,25 @@ class Protocol(ABC):
     def reduce(self, n: int) -> Reduction:
         """What decides the upper bound for `n` users; ValueError for an n out of range."""
         return Reduction(self.upper_candidates(), self.draws(n))
+
+    def ratios(self) -> Ratios:
+        """The three numbers that variation-ratio knows; ValueError where there are none.
+
+        For a protocol with an ε₀: p = q = e^{ε₀}, and β of its pairs.
+        """
+        if self.eps0 is None or math.isinf(self.eps0):
+            raise ValueError(
+                "variation-ratio needs a protocol with an eps0, or with ratios of its own, got "
+                f"{type(self).__name__}"
+            )
+        return of_reports(self.eps0, (pair.decomposition for pair in self.upper_candidates()))
+
+    def original_epsilon(self, n: int, delta: float) -> float | None:
+        """ε that the protocol's authors proved for `n` users, rounded up; None outside its range.
+
+        ValueError for a protocol without such an analysis.
+        """
+        raise ValueError(f"{type(self).__name__} has no analysis of its authors")
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, Candidate, MultiMessage
+from shufflebounds.protocols.ratios import Ratios
 
 _LEAST_CHANCE = 1e-100
 
@@ -33,3 +36,12 @@ class BinarySum(MultiMessage):
         """Messages 0 and 1."""
         coins = np.array([1.0 - self.coin, self.coin])
         return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, CLOSED_FORM_ERR)
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The same: what others send of their bits is known once these are."""
+        return (Candidate(self.decomposition(), others="x1"),)
+
+    def ratios(self) -> Ratios:
+        """As Wang et al. have them: one q for both bits, too large where the coin is biased."""
+        coin = Fraction(self.coin)
+        return Ratios.rounded_up(math.inf, 1, 1 / min(coin, 1 - coin))

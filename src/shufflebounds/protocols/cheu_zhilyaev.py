@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, InfeasibleError, MultiMessage
+from shufflebounds.protocols.ratios import Ratios
+
+# Relative rounding of a closed form, with room to spare.
+_ROUNDED = 1.0 + 2.0**-46
 
 
 @dataclass(frozen=True)
@@ -36,3 +42,37 @@ class CheuZhilyaev(MultiMessage):
             np.array([f * g, f * g, f * f, g * g]),
             CLOSED_FORM_ERR,
         )
+
+    def ratios(self) -> Ratios:
+        """Of the two bits that tell the victim's values apart."""
+        f = Fraction(self.flip)
+        odds = (1 - f) / f
+        return Ratios.rounded_up(odds * odds, 1 - 2 * f, odds)
+
+    def original_epsilon(self, n: int, delta: float) -> float | None:
+        """ε with f(1 − f) = (33/5) coth²(ε/2) log(4/δ)/m, where there is one; f is ``flip``.
+
+        m is the number of blanket messages.
+        """
+        noise = (self.draws(n) - 1) * self.flip * (1.0 - self.flip)
+        squared = 6.6 * (math.log(4.0) - math.log(delta)) / noise * _ROUNDED
+        return 2.0 * math.atanh(math.sqrt(squared)) * _ROUNDED if squared < 1.0 - 1e-9 else None
+
+
+def designed(target: float, n: int, delta: float, blankets: int = 1) -> CheuZhilyaev:
+    """The protocol with as few flips as its authors need for (``target``, δ) and `n` users.
+
+    `target` is ε (natural log). Raises `InfeasibleError` where no flip makes up for so few
+    messages, that is, where `original_epsilon` at ``flip`` = 1/2 is more.
+    """
+    target, delta = validation.eps0(target, "target"), validation.delta(delta)
+    messages = validation.users(n) * validation.whole("blankets", blankets, minimum=1)
+    needed = 6.6 * (math.log(4.0) - math.log(delta)) / math.tanh(target / 2.0) ** 2
+    share = 4.0 * needed / messages
+    if share >= 1.0:
+        raise InfeasibleError(
+            f"no flip gives epsilon = {target!r} by the authors' analysis with {messages} messages "
+            f"at delta = {delta!r}"
+        )
+    # The smaller root of f(1 − f) = needed/messages, without cancellation.
+    return CheuZhilyaev(share / 2.0 / (1.0 + math.sqrt(1.0 - share)), blankets=blankets)

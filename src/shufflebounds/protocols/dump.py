@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import CLOSED_FORM_ERR, MultiMessage
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, Candidate, MultiMessage
+from shufflebounds.protocols.ratios import Ratios
 
 
 @dataclass(frozen=True)
@@ -42,3 +44,16 @@ class Dump(MultiMessage):
         masses = [(own, other, dummy), (other, own, dummy), (rest, rest, 1 - 2 * dummy)]
         a, b, c = np.array(masses, dtype=np.float64).T
         return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """For pureDUMP the same, where the others hold a third value. None for mixDUMP."""
+        if self.flip > 0.0 or self.domain_size < 3:
+            return ()
+        return (Candidate(self.decomposition(), others="third"),)
+
+    def ratios(self) -> Ratios:
+        """The victim's own value, another one, and a dummy."""
+        d, flip = self.domain_size, Fraction(self.flip)
+        own, other = 1 - flip, flip / (d - 1)
+        p = own / other if other else math.inf
+        return Ratios.rounded_up(p, own - other, own * d, same_leftovers=True)

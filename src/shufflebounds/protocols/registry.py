@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from shufflebounds import validation
+from shufflebounds.protocols import balls_into_bins, cheu_zhilyaev
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.binary_sum import BinarySum
 from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
+from shufflebounds.protocols.coordinate_sums import coordinate_sums
 from shufflebounds.protocols.dump import Dump
-from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram
+from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram, SeparateHistograms
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,23 @@ class Entry:
 PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
     {
         "balls_into_bins": Entry(BallsIntoBins, "balls into bins"),
+        "balls_into_bins_designed": Entry(
+            balls_into_bins.designed,
+            "balls into bins",
+            needs=("target", "delta"),
+            users=balls_into_bins.designed_users,
+        ),
         "binary_sum": Entry(BinarySum, "binary sum"),
         "cheu_zhilyaev": Entry(CheuZhilyaev, "Cheu and Zhilyaev"),
+        "cheu_zhilyaev_designed": Entry(
+            cheu_zhilyaev.designed, "Cheu and Zhilyaev", needs=("target", "n", "delta")
+        ),
+        "coordinate_sums": Entry(coordinate_sums, "sums of noisy bits", needs=("eps0",)),
         "dump": Entry(Dump, "dummy points"),
         "hierarchical_histogram": Entry(
             HierarchicalHistogram, "hierarchical histogram", needs=("eps0",)
         ),
+        "separate_histograms": Entry(SeparateHistograms, "separate histograms", needs=("eps0",)),
     }
 )
 

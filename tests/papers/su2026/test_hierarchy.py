@@ -50,6 +50,7 @@ def test_measurement_is_that_of_the_decompositions(measured):
     blanket = randomizer.blanket()
     bounds = (
         sb.standard_clone(4.0),
+        sb.stronger_clone(4.0),
         # By hand: the ratios (e, 1), (1, e) and (1, 1).
         sb.Decomposition(blanket.a, blanket.b, (blanket.a + blanket.b) * math.exp(-4.0) / 2.0),
         blanket,
@@ -67,7 +68,8 @@ def test_order_is_certified_wherever_the_bounds_differ_enough(measured):
     for row in measured.to_dict("records"):
         clear = all(
             row[f"{above}_lower"] >= row[f"{below}_upper"]
-            for above, below in itertools.pairwise(BOUNDS)
+            for chain in hierarchy.CHAINS
+            for above, below in itertools.pairwise(chain)
         )
         assert row["order"] == (hierarchy.CERTIFIED if clear else hierarchy.CONSISTENT)
     assert set(measured.loc[measured["name"] == "BLH", "order"]) == {hierarchy.CERTIFIED}
@@ -86,7 +88,10 @@ def test_order_is_certified_wherever_the_bounds_differ_enough(measured):
     ],
 )
 def test_verdicts(ends, verdict):
-    assert hierarchy.order([sb.Enclosure(*pair) for pair in ends]) == verdict
+    chain = [sb.Enclosure(*pair) for pair in ends]
+    certain = [sb.Enclosure(1.0, 1.0)]
+    for chains in ([chain], [chain, certain], [certain, chain], [chain, chain[:2]]):
+        assert hierarchy.order(chains) == verdict
 
 
 def test_files(tmp_path, measured):
@@ -103,10 +108,10 @@ def test_files(tmp_path, measured):
         assert row[0] == expected["mechanism"]
         assert float(row[1]) == expected["eps0"]
         assert int(row[2].replace("\N{NARROW NO-BREAK SPACE}", "")) == expected["n"]
-        for cell, bound in zip(row[3:6], BOUNDS, strict=False):
+        for cell, bound in zip(row[3:7], BOUNDS, strict=False):
             assert 1.0 <= float(cell) / expected[f"{bound}_upper"] < 1.0002
-        assert 0.9998 < float(row[6]) / expected["lower_lower"] <= 1.0
-        assert row[7] == expected["order"]
+        assert 0.9998 < float(row[7]) / expected["lower_lower"] <= 1.0
+        assert row[8] == expected["order"]
 
 
 def test_delta_may_be_a_share_of_one_over_n(measured):
@@ -114,7 +119,7 @@ def test_delta_may_be_a_share_of_one_over_n(measured):
     numerics = Numerics(rtol=1e-4)
     shared = hierarchy.measure(one, [4.0], [1000, 10_000], OverN(1e-3), numerics)
     assert shared["delta"].tolist() == [1e-6, 1e-7]
-    columns = ["clone_upper", "coarsened_upper", "blanket_upper", "lower_lower"]
+    columns = ["clone_upper", "stronger_upper", "coarsened_upper", "blanket_upper", "lower_lower"]
     same = measured[(measured["name"] == "BLH") & (measured["eps0"] == 4.0)]
     assert (shared[columns].to_numpy()[0] == same[columns].to_numpy()[0]).all()
     assert (shared[columns].to_numpy()[1] > same[columns].to_numpy()[1]).all()

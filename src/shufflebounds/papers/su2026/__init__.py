@@ -128,8 +128,8 @@ RESEARCH = Research(
             page=_decomposition_page,
         ),
         "hierarchy": TableKind(
-            title="Figure 1 as a measurement: the clone, the clone told which randomizer, the "
-            "blanket, the lower bound",
+            title="Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
+            "randomizer, the blanket, the lower bound",
             parameters=parameters.Hierarchy,
             modules=(f"{_HERE}.hierarchy",),
             compute=_hierarchy,

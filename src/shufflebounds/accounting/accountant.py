@@ -1,0 +1,88 @@
+"""Rounds added up as they come, under the names that accountants of dp_accounting have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Self
+
+from shufflebounds import validation
+from shufflebounds.accounting.composed import Composed, compose
+from shufflebounds.accounting.grid import content
+from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.enclosure import Enclosure, PrecisionError
+
+
+class ShuffleAccountant:
+    """A ledger of shuffles that may be asked at any time what has been spent.
+
+    ``compose``, ``get_epsilon`` and ``get_delta`` are called as those of a ``PrivacyAccountant`` of
+    dp_accounting, and neighbours are datasets in which one user's value is replaced
+    (``REPLACE_ONE``). Unlike there, what they return is certified (docs/composition.md, section 1,
+    says of which rounds): every approximation and rounding is charged. ``composed`` tells the lower
+    ends as well.
+    """
+
+    def __init__(self) -> None:
+        self._rounds: dict[tuple, tuple[tuple[Decomposition, ...], int, int]] = {}
+
+    def compose(
+        self, decomposition: Decomposition | Iterable[Decomposition], n: int, count: int = 1
+    ) -> Self:
+        """Add `count` rounds of n users, 1 to 10¹⁵, and return the accountant.
+
+        Several decompositions are those of pairs any of which may be the worst. At most 10⁶ rounds
+        fit. Raises ValueError for arguments outside these ranges, and leaves the ledger as it was.
+        """
+        some = tuple(decomposition) if isinstance(decomposition, Iterable) else (decomposition,)
+        for one in some:
+            require("decomposition", one)
+        n = validation.users(n)
+        count = validation.whole("count", count, minimum=1, maximum=validation.MAX_ROUNDS)
+        key = (*map(content, some), n)
+        before = self._rounds[key][2] if key in self._rounds else 0
+        rounds = {**self._rounds, key: (some, n, before + count)}
+        compose(rounds.values())
+        self._rounds = rounds
+        return self
+
+    @property
+    def composed(self) -> Composed:
+        """All rounds so far; ValueError where there are none."""
+        return compose(self._rounds.values())
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """The least ε ≥ 0 that may be claimed at δ = `target_delta`, 10⁻³⁰⁰ to below 1.
+
+        0 before the first round. Raises ValueError for a δ outside this range, and for one that is
+        out of reach because some outputs give the victim's value away.
+        """
+        target_delta = validation.delta(target_delta)
+        if not self._rounds:
+            return 0.0
+        composed = self.composed
+        told = composed.never_below()
+        if told > target_delta:
+            raise ValueError(
+                f"target_delta must be above {told:.6g}, the probability of outputs that give a "
+                f"value away, got {target_delta!r}"
+            )
+        return _found(lambda: composed.epsilon(target_delta)).upper
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """The least δ that may be claimed at ε = `target_epsilon` ≥ 0 (natural log).
+
+        0 before the first round. Raises ValueError for a negative or infinite ε.
+        """
+        target_epsilon = validation.eps(target_epsilon)
+        if not self._rounds:
+            return 0.0
+        return _found(lambda: self.composed.delta(target_epsilon)).upper
+
+
+def _found(evaluate: Callable[[], Enclosure]) -> Enclosure:
+    """An upper end holds however far the lower one is from it."""
+    try:
+        return evaluate()
+    except PrecisionError as shortfall:
+        found: Enclosure = shortfall.enclosure
+        return found

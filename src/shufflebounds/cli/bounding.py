@@ -1,0 +1,97 @@
+"""What the upper bound, the lower bound and the clone say to one question, pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from shufflebounds._version import __version__
+from shufflebounds.bounds.base import Answer, Bound, Kind, attempt
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.answers import Row
+from shufflebounds.cli.report import Report
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.enclosure import Enclosure
+from shufflebounds.protocols.base import Candidate
+from shufflebounds.setting import Setting
+
+# What is answered, by the key of the JSON: the bound, and how people call it.
+ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
+
+
+def rows(
+    answers: Mapping[str, Answer], *, better: str = "smaller", **meanings: str
+) -> dict[str, Row]:
+    """Of an upper bound the end counts that is the safe one, of a lower bound the other."""
+    safe, other = ("upper", "lower") if better == "smaller" else ("lower", "upper")
+    return {
+        key: Row(
+            BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
+        )
+        for key, name in ANSWERED.items()
+    }
+
+
+def of_candidates(
+    bound: Bound,
+    report: Report,
+    eps0: float,
+    rounds: int | None,
+    evaluate: Callable[[Decomposition], Enclosure],
+) -> list[Answer]:
+    """What `evaluate` says of every pair that the bound compares."""
+    return [
+        replace(
+            attempt(partial(evaluate, pair.decomposition)),
+            differing=pair.differing,
+            others=pair.others,
+        )
+        for pair in pairs(bound, report, eps0, rounds)
+    ]
+
+
+def pairs(bound: Bound, report: Report, eps0: float, rounds: int | None) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares, at ε₀ of all that a user sends.
+
+    ValueError for several rounds (None: any number) in each of which another pair may be the worst,
+    which no maximum over pairs covers.
+    """
+    assert bound.candidates is not None
+    protocol = (
+        report.protocol(eps0)
+        if bound.knows_mechanism
+        else report.reports.generic(Setting(eps0=eps0))
+    )
+    found = bound.candidates(protocol)
+    if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
+        raise ValueError(
+            "rounds must be 1 here where any of several pairs of inputs may be the worst: "
+            "sb.compose takes them all"
+        )
+    return found
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """What answers in JSON begin with."""
+    return {"version": __version__, **report.facts()}
+
+
+def often(rounds: int) -> str:
+    """How a title tells the number of rounds."""
+    return "" if rounds == 1 else f", {rounds} rounds"
+
+
+def round_notes(rounds: int | None) -> list[str]:
+    """What bounds of several rounds rest on; None stands for any number of them."""
+    if rounds == 1:
+        return []
+    which = "Rounds" if rounds is None else f"The {rounds} rounds"
+    return [
+        f"{which} are shuffled separately, with fresh randomness. The upper bound "
+        "holds for all that is published together, whatever the others report, and however the "
+        "values are chosen from round to round; in each round a user spends eps0. The lower bound "
+        "is that of the same two datasets in every round. Reports that are sent together, linked "
+        "to each other, are not rounds: for them there is --k-joint."
+    ]

@@ -1,0 +1,183 @@
+"""The command that says what a privacy loss means: how well an attack can do."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shufflebounds import validation
+from shufflebounds.accounting.profile import Profile, profile
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.bounding import ANSWERED, facts, often, pairs, round_notes
+from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.errors import or_usage_error
+from shufflebounds.cli.options import (
+    eps0_option,
+    json_option,
+    of_a_report,
+    of_users,
+    rounds_option,
+)
+from shufflebounds.cli.plots import require_plotting
+from shufflebounds.cli.report import Report
+from shufflebounds.cli.rounding import outward
+from shufflebounds.cli.styles import STYLES
+from shufflebounds.cli.values import Target
+from shufflebounds.enclosure import Enclosure
+
+_RATES = (0.001, 0.01, 0.1)
+_MEANINGS = {
+    "upper_bound": "no attack does better; this may be claimed.",
+    "lower_bound": "an attack on two datasets does as well; no analysis can claim less.",
+    "clone": "what would be known of any mechanism with this eps0.",
+}
+_TEST = (
+    "An attack sees all that is shuffled and tells which of two values the victim had, all other "
+    "users' values known to it. A false positive takes the first value for the second, a false "
+    "negative the second for the first. The advantage is 1 less both rates, of the best attack: 0 "
+    "is a guess, 1 certainty."
+)
+_UNLIKE = (
+    "The two datasets of the lower bound are not mirror images of each other. Its false negatives "
+    "are those of attacks that may choose which of the two is the first value, or mix both choices."
+)
+
+
+@dataclass(frozen=True)
+class _Risk:
+    """What one bound says of attacks, by the pairs of datasets that it compares."""
+
+    profiles: Sequence[Profile]
+
+    def advantage(self) -> Enclosure:
+        return self._extreme(max, [one.advantage() for one in self.profiles])
+
+    def right_guess(self) -> Enclosure:
+        """From even odds."""
+        found = self.advantage()
+        low, high = 0.5 + 0.5 * found.lower, 0.5 + 0.5 * found.upper
+        return Enclosure(math.nextafter(low, 0.0), math.nextafter(high, 2.0))
+
+    def false_negatives(self, rate: float) -> Enclosure:
+        return self._extreme(min, [one.false_negatives(rate) for one in self.profiles])
+
+    @staticmethod
+    def _extreme(pick: Callable[..., float], found: Sequence[Enclosure]) -> Enclosure:
+        return Enclosure(pick(one.lower for one in found), pick(one.upper for one in found))
+
+
+@click.command()
+@of_a_report
+@eps0_option
+@of_users
+@rounds_option
+@click.option(
+    "--false-positives",
+    "rates",
+    type=float,
+    multiple=True,
+    default=_RATES,
+    show_default=True,
+    help="A rate of false positives, 0 to 1; may be repeated.",
+)
+@click.option(
+    "--plot", type=Target((".pdf", ".png", ".svg")), help="Figure to draw: PDF, PNG or SVG."
+)
+@json_option
+def risk(
+    report: Report,
+    eps0: float,
+    users: Users,
+    rounds: int,
+    rates: tuple[float, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """What the privacy loss means: how well an attack can tell two values of a user apart.
+
+    There is no delta to choose: this is the whole trade-off between both error rates.
+
+    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
+    """
+    if plot is not None:
+        require_plotting()
+    rates = tuple(validation.probability("false_positives", rate) for rate in rates)
+    compared = {key: pairs(BOUNDS[name], report, eps0, rounds) for key, name in ANSWERED.items()}
+    alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
+    compared["lower_bound"] = tuple(alike) or compared["lower_bound"]
+    risks = {
+        key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
+        for key, some in compared.items()
+    }
+    notes = [_TEST] if alike else [_TEST, _UNLIKE]
+    notes += report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
+    title = f"{report.name(eps0)}, {users}{often(rounds)}"
+    if as_json:
+        known = {**facts(report), "eps0": eps0, **users.facts(), "rounds": rounds}
+        click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
+    else:
+        click.echo(f"{title}\n")
+        _print_table(risks, rates)
+        click.echo()
+        for key, name in ANSWERED.items():
+            label = BOUNDS[name].label
+            click.echo(f"{label[0].upper()}{label[1:]}: {_MEANINGS[key]}")
+        for note in notes:
+            click.echo(f"\n{click.wrap_text(note, width=80)}")
+    if plot is not None:
+        or_usage_error(plot, lambda: _draw(risks, title, plot))
+
+
+def _plain(risks: Mapping[str, _Risk], rates: Sequence[float]) -> dict[str, Any]:
+    return {
+        "advantage": {key: asdict(one.advantage()) for key, one in risks.items()},
+        "false_negatives": [
+            {"false_positives": rate}
+            | {key: asdict(one.false_negatives(rate)) for key, one in risks.items()}
+            for rate in rates
+        ],
+    }
+
+
+def _print_table(risks: Mapping[str, _Risk], rates: Sequence[float]) -> None:
+    """Of an upper bound the end that is worse for privacy, of a lower bound the other."""
+
+    def cells(found: Mapping[str, Enclosure], *, harmful: str) -> list[str]:
+        spared = "lower" if harmful == "upper" else "upper"
+        ends = {key: spared if key == "lower_bound" else harmful for key in found}
+        return [outward(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
+
+    lines = [["", *(BOUNDS[ANSWERED[key]].label for key in risks)]]
+    advantages = {key: one.advantage() for key, one in risks.items()}
+    lines.append(["advantage", *cells(advantages, harmful="upper")])
+    guesses = {key: one.right_guess() for key, one in risks.items()}
+    lines.append(["right guess, from even odds", *cells(guesses, harmful="upper")])
+    for rate in rates:
+        misses = {key: one.false_negatives(rate) for key, one in risks.items()}
+        name = f"false negatives, at {rate:g} false positives"
+        lines.append([name, *cells(misses, harmful="lower")])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
+        click.echo(f"  {'   '.join(padded)}".rstrip())
+
+
+def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
+    from shufflebounds.plotting import trade_off
+
+    lines = [
+        trade_off.Line(
+            BOUNDS[ANSWERED[key]].label,
+            one.false_negatives,
+            "upper" if key == "lower_bound" else "lower",
+            STYLES[ANSWERED[key]],
+        )
+        for key, one in risks.items()
+    ]
+    trade_off.draw(lines, title, [path])

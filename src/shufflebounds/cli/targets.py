@@ -1,0 +1,238 @@
+"""The commands that ask what meets a target: the largest ε₀, the fewest users, the most rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import click
+
+from shufflebounds import validation
+from shufflebounds.accounting import calibration
+from shufflebounds.accounting.affordable import most_rounds
+from shufflebounds.bounds.base import Answer, Bound, attempt, largest, smallest
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.answers import show
+from shufflebounds.cli.bounding import (
+    ANSWERED,
+    facts,
+    of_candidates,
+    often,
+    pairs,
+    round_notes,
+    rows,
+)
+from shufflebounds.cli.crowd import Users, crowd_notes, with_colluding
+from shufflebounds.cli.options import (
+    colluding_option,
+    delta_option,
+    eps0_option,
+    eps_option,
+    json_option,
+    of_a_report,
+    of_users,
+    rounds_option,
+)
+from shufflebounds.cli.report import Report
+from shufflebounds.decomposition import Decomposition
+
+# Relative widths that are promised of an answer; the last one where there are several rounds.
+_EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
+
+
+@click.command()
+@of_a_report
+@of_users
+@eps_option
+@delta_option
+@rounds_option
+@json_option
+def eps0(
+    report: Report, users: Users, eps: float, delta: float, rounds: int, as_json: bool
+) -> None:
+    """The largest eps0 that meets a target (epsilon, delta), to a relative width of 1e-3.
+
+    With --rounds it is the eps0 of each round, and all rounds together meet the target; the width
+    that is promised is then 1e-2.
+
+    Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
+    """
+    answers = {
+        key: _largest_eps0(
+            BOUNDS[name], report, eps=eps, delta=delta, n=users.honest, rounds=rounds
+        )
+        for key, name in ANSWERED.items()
+    }
+    show(
+        as_json,
+        facts={**facts(report), **users.facts(), "eps": eps, "delta": delta, "rounds": rounds},
+        title=f"{report.name()}, {users}{often(rounds)}, "
+        f"target epsilon = {eps!r}, delta = {delta!r}",
+        column="eps0 (natural log)",
+        rows=rows(
+            answers,
+            better="larger",
+            upper="with this eps0 the target is met; it may be deployed.",
+            lower="with this eps0 two datasets miss the target; no analysis can allow it.",
+            clone="what would be allowed knowing nothing but eps0.",
+        ),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+    )
+
+
+@click.command()
+@of_a_report
+@eps0_option
+@eps_option
+@delta_option
+@colluding_option
+@rounds_option
+@json_option
+def users(
+    report: Report,
+    eps0: float,
+    eps: float,
+    delta: float,
+    colluding: int,
+    rounds: int,
+    as_json: bool,
+) -> None:
+    """The fewest users that meet a target (epsilon, delta).
+
+    With --rounds it is how many report in each round, and all rounds together meet the target.
+
+    Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
+    """
+    fewest = partial(calibration.fewest_users, eps=eps, delta=delta, rounds=rounds)
+    promised = _USERS_RTOL if rounds == 1 else _ROUNDS_RTOL
+    answers = {
+        key: _held_to(
+            promised,
+            largest(of_candidates(BOUNDS[name], report, eps0, rounds, fewest)),
+            rounds,
+            name,
+        )
+        for key, name in ANSWERED.items()
+    }
+    answers = {key: with_colluding(answer, colluding) for key, answer in answers.items()}
+    is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
+    unknown = ["inf: not even 10^15 users are known to be enough."]
+    show(
+        as_json,
+        facts={
+            **facts(report),
+            "eps0": eps0,
+            "eps": eps,
+            "delta": delta,
+            "colluding": colluding,
+            "rounds": rounds,
+        },
+        title=f"{report.name(eps0)}{often(rounds)}, target epsilon = {eps!r}, delta = {delta!r}",
+        column="users",
+        rows=rows(
+            answers,
+            upper="so many users are enough.",
+            lower="with fewer users two datasets miss the target; no analysis can do with fewer.",
+            clone="how many would be enough knowing nothing but eps0.",
+        ),
+        notes=report.notes()
+        + crowd_notes(colluding)
+        + round_notes(rounds)
+        + (unknown if is_unknown else []),
+    )
+
+
+@click.command()
+@of_a_report
+@eps0_option
+@of_users
+@eps_option
+@delta_option
+@json_option
+def rounds(
+    report: Report, eps0: float, users: Users, eps: float, delta: float, as_json: bool
+) -> None:
+    """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
+
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
+
+    Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
+    """
+    most = partial(most_rounds, eps=eps, delta=delta, n=users.honest)
+    answers = {
+        key: _held_to(
+            _ROUNDS_RTOL, smallest(of_candidates(BOUNDS[name], report, eps0, None, most)), 2, name
+        )
+        for key, name in ANSWERED.items()
+    }
+    is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
+    unknown = [f"inf: not even {validation.MAX_ROUNDS} rounds are known to be too many."]
+    show(
+        as_json,
+        facts={**facts(report), "eps0": eps0, **users.facts(), "eps": eps, "delta": delta},
+        title=f"{report.name(eps0)}, {users}, target epsilon = {eps!r}, delta = {delta!r}",
+        column="rounds",
+        rows=rows(
+            answers,
+            better="larger",
+            upper="so many rounds meet the target together; they may be run.",
+            lower="in more rounds two datasets miss the target; no analysis can allow more.",
+            clone="how many would be allowed knowing nothing but eps0.",
+        ),
+        notes=report.notes()
+        + crowd_notes(users.colluding)
+        + round_notes(None)
+        + (unknown if is_unknown else []),
+    )
+
+
+def _largest_eps0(bound: Bound, report: Report, **target: Any) -> Answer:
+    """The smallest of all pairs': whatever one of them rules out is ruled out."""
+    some = pairs(bound, next(report.coarse_to_fine()), 1.0, target["rounds"])
+    found = smallest(
+        replace(_largest_eps0_of_pair(bound, report, i, target), others=pair.others)
+        for i, pair in enumerate(some)
+    )
+    promised = _EPS0_RTOL if target["rounds"] == 1 else _ROUNDS_RTOL
+    return _held_to(promised, found, target["rounds"], bound.name)
+
+
+def _largest_eps0_of_pair(
+    bound: Bound, report: Report, pair: int, target: Mapping[str, Any]
+) -> Answer:
+    """Of the coarsest report whose answer is as narrow as the finest one's has to be."""
+    for candidate in report.coarse_to_fine():
+
+        def decomposition(eps0: float, of: Report = candidate) -> Decomposition:
+            return pairs(bound, of, eps0, target["rounds"])[pair].decomposition
+
+        search = partial(calibration.largest_eps0, decomposition, **target, rtol=_EPS0_RTOL)
+        answer = attempt(search)
+        found = answer.enclosure
+        if found.relative_width <= _EPS0_RTOL or found.lower == validation.MAX_EPS0:
+            break
+    return answer
+
+
+def _held_to(rtol: float, answer: Answer, rounds: int, bound: str) -> Answer:
+    """The answer, with a sentence if it is wider than promised.
+
+    Searches end without an error where the engine cannot tell on which side of δ a point is. Of
+    several rounds nothing is promised of the lower bound: where its two directions differ, so do
+    the ends (docs/composition.md, section 1).
+    """
+    lower, upper = answer.enclosure.lower, answer.enclosure.upper
+    most = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS)
+    beyond = math.isinf(upper) and lower in most
+    counted = isinstance(lower, int) and upper - lower <= 1  # numbers next to each other
+    close = answer.enclosure.relative_width <= rtol or counted
+    if answer.shortfall or beyond or close or (rounds > 1 and bound == "lower"):
+        return answer
+    wide = (
+        f"known only to lie in [{lower!r}, {upper!r}], which is wider than the relative {rtol:g} "
+        "that is promised"
+    )
+    return replace(answer, shortfall=wide)

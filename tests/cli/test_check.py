@@ -1,0 +1,131 @@
+"""Claims: proven, refuted or open."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Answer, Kind
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import main
+from shufflebounds.cli.check import Opinion, Verdict
+
+KRR10 = ("--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "10000", "--delta", "1e-6")
+R = sb.KRR(10, 4.0)
+
+
+def run(*options: str):
+    return CliRunner().invoke(main, ["check", *options])
+
+
+def answer(*options: str) -> dict:
+    result = run(*options, "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == {"proven": 0, "refuted": 1, "open": 4}[found["verdict"]]
+    return found
+
+
+def test_the_formula_of_a_deployed_library_is_refuted():
+    """ε = 0.94 for 10-RR at ε₀ = 8, n = 1000: others' equal values leave almost all of ε₀."""
+    R8 = sb.KRR(10, 8.0)
+    options = [
+        "--mechanism",
+        "krr",
+        "--k",
+        "10",
+        "--eps0",
+        "8",
+        "--n",
+        "1e3",
+        "--delta",
+        "1e-6",
+        "--eps",
+        "0.94",
+    ]
+    result = run(*options)
+    assert result.exit_code == 1
+    assert "REFUTED. No analysis can claim it: two datasets" in result.stdout
+    assert answer(*options)["verdict"] == "refuted"
+    assert sb.delta(R8.dataset_pair(), eps=0.94, n=1000).lower > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("eps", "verdict"), [(0.1, "refuted"), (0.2, "refuted"), (0.5, "proven"), (4.0, "proven")]
+)
+def test_a_claim_is_judged_as_delta_at_its_epsilon_says(eps, verdict):
+    assert answer(*KRR10, "--eps", str(eps))["verdict"] == verdict
+    most = sb.delta(R.blanket(), eps=eps, n=10_000).upper
+    least = sb.delta(R.dataset_pair(), eps=eps, n=10_000).lower
+    assert (most <= 1e-6) == (verdict == "proven")
+    assert (least > 1e-6) == (verdict == "refuted")
+
+
+def test_between_the_bounds_a_claim_is_open():
+    blh = ("--mechanism", "blh", "--eps0", "4", "--n", "1000", "--delta", "1e-6")
+    upper = sb.epsilon(sb.BLH(4.0).blanket(), n=1000, delta=1e-6)
+    lower = max(
+        (sb.epsilon(pair, n=1000, delta=1e-6) for pair in sb.BLH(4.0).dataset_pairs().values()),
+        key=lambda found: found.lower,
+    )
+    middle = 0.5 * (lower.upper + upper.lower)
+    result = run(*blh, "--eps", str(middle))
+    assert result.exit_code == 4
+    assert "OPEN. Nobody can tell" in result.stdout
+    found = answer(*blh, "--eps", str(middle))["bounds"]
+    assert found["upper"]["upper"] == pytest.approx(upper.upper, rel=2e-4)
+    assert found["lower"]["lower"] == pytest.approx(lower.lower, rel=2e-4)
+    assert {one["verdict"] for one in found.values()} == {"open"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "eps", "verdict"),
+    [
+        (Kind.UPPER, 1.2, Verdict.PROVEN),
+        (Kind.UPPER, math.nextafter(1.2, 0.0), Verdict.OPEN),
+        (Kind.LOWER, math.nextafter(1.1, 0.0), Verdict.REFUTED),
+        (Kind.LOWER, 1.1, Verdict.OPEN),
+        (Kind.UNPROVEN, 2.0, Verdict.OPEN),
+        (Kind.UNPROVEN, 0.5, Verdict.OPEN),
+    ],
+)
+def test_only_the_safe_end_of_a_proven_bound_decides(kind, eps, verdict):
+    bound = next(bound for bound in BOUNDS.values() if bound.kind is kind)
+    opinion = Opinion(bound, Answer(sb.Enclosure(1.1, 1.2)))
+    assert opinion.verdict(eps) is verdict
+
+
+def test_no_two_bounds_contradict_each_other():
+    for eps in ("0.05", "0.3", "1"):
+        verdicts = {one["verdict"] for one in answer(*KRR10, "--eps", eps)["bounds"].values()}
+        assert not {"proven", "refuted"} <= verdicts
+
+
+def test_rounds_are_judged_together():
+    once, often = (answer(*KRR10, "--eps", "0.5", "--rounds", T)["verdict"] for T in ("1", "50"))
+    assert (once, often) == ("proven", "refuted")
+    composed = sb.compose([(R.dataset_pair(), 10_000, 50)])
+    assert composed.epsilon(1e-6).lower > 0.5
+
+
+def test_colluding_users_do_not_count():
+    alone = answer(*KRR10, "--eps", "0.5", "--colluding", "9990")
+    assert alone["n_honest"] == 10
+    assert alone["verdict"] == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((*KRR10, "--eps", "-1"), "eps must be a finite number with eps >= 0, got -1.0"),
+        (KRR10, "Missing option '--eps'"),
+        ((*KRR10, "--eps", "1", "--rounds", "0"), "rounds must be an integer >= 1, got 0"),
+        ((*KRR10[:-1], "2", "--eps", "1"), "delta must be"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(options, sentence):
+    result = run(*options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,87 @@
+"""The ledger with the names of dp_accounting."""
+
+import math
+
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.protocols.balls_into_bins import BallsIntoBins
+
+KRR = sb.KRR(10, 2.0).blanket()
+OTHER = sb.RAPPOR(1.0).blanket()
+
+
+def test_a_round_a_day_is_a_month():
+    accountant = sb.ShuffleAccountant()
+    for _ in range(30):
+        assert accountant.compose(sb.KRR(10, 2.0).blanket(), 10**5) is accountant
+    whole = sb.compose([(KRR, 10**5, 30)])
+    assert accountant.get_epsilon(1e-6) == whole.epsilon(1e-6).upper
+    assert accountant.get_epsilon(target_delta=1e-6) == accountant.get_epsilon(1e-6)
+    assert accountant.get_delta(target_epsilon=0.1) == whole.delta(0.1).upper
+    assert [one.times for one in accountant.composed.rounds] == [30]
+
+
+def test_rounds_differ_by_law_and_by_users():
+    accountant = sb.ShuffleAccountant().compose(KRR, 10**4, 5).compose(OTHER, 10**4, count=2)
+    accountant.compose(KRR, 10**5).compose(OTHER, 10**4)
+    assert [one.times for one in accountant.composed.rounds] == [5, 3, 1]
+    expected = sb.compose([(KRR, 10**4, 5), (OTHER, 10**4, 3), (KRR, 10**5, 1)])
+    assert accountant.get_epsilon(1e-6) == expected.epsilon(1e-6).upper
+
+
+def test_nothing_is_spent_at_first():
+    accountant = sb.ShuffleAccountant()
+    assert accountant.get_epsilon(1e-6) == accountant.get_delta(0.0) == 0.0
+    with pytest.raises(ValueError, match="rounds must be one or more triples"):
+        _ = accountant.composed
+
+
+def test_binary_reports_of_one_user_in_closed_form():
+    """T reports of binary randomized response: δ(0) is the total variation of two binomials."""
+    accountant = sb.ShuffleAccountant().compose(sb.KRR(2, 1.0).blanket(), 1, 3)
+    p = math.e / (1.0 + math.e)
+    truth = sum(
+        math.comb(3, k) * max(0.0, p**k * (1 - p) ** (3 - k) - (1 - p) ** k * p ** (3 - k))
+        for k in range(4)
+    )
+    assert truth <= accountant.get_delta(0.0) <= truth * 1.05
+
+
+def test_a_delta_out_of_reach_names_the_one_that_is_not():
+    """The victim's bins are missed by all n·m blankets with probability (1 − 1/4)^{nm}."""
+    protocol = BallsIntoBins(bins=4)
+    accountant = sb.ShuffleAccountant().compose(protocol.decomposition(), protocol.draws(10), 2)
+    with pytest.raises(ValueError, match=r"target_delta must be above 0\.\d+, .* got 1e-06"):
+        accountant.get_epsilon(1e-6)
+    assert accountant.get_epsilon(0.5) < math.inf
+
+
+def test_a_lower_end_far_away_does_not_keep_the_upper_one_back():
+    """Laplace in two cells: the ends are far apart, and the upper one may be claimed."""
+    coarse = sb.Laplace(2.0, cells=2).blanket()
+    accountant = sb.ShuffleAccountant().compose(coarse, 1000, 3)
+    assert accountant.get_epsilon(1e-6) >= sb.epsilon(sb.Laplace(2.0).blanket(), 1000, 1e-6).lower
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda one: one.compose(KRR, 0), "n must be an integer >= 1, got 0"),
+        (lambda one: one.compose(KRR, 10, 0), "count must be an integer >= 1, got 0"),
+        (lambda one: one.compose(KRR, 10, 1.5), "count must be an integer >= 1, got 1.5"),
+        (lambda one: one.compose("krr", 10), "must be a Decomposition"),
+        (
+            lambda one: one.compose(KRR, 10, 10**6),
+            "rounds must be an integer <= 1000000, got 1000001",
+        ),
+        (lambda one: one.compose(OTHER, 10, 10**6), "rounds, all added up, must be an integer <="),
+        (lambda one: one.get_epsilon(1.0), "delta must be"),
+        (lambda one: one.get_delta(-1.0), "eps must be"),
+    ],
+)
+def test_bad_arguments_leave_the_ledger_alone(call, message):
+    accountant = sb.ShuffleAccountant().compose(KRR, 10)
+    with pytest.raises(ValueError, match=message):
+        call(accountant)
+    assert [one.times for one in accountant.composed.rounds] == [1]

@@ -1,0 +1,148 @@
+"""Sums of noisy bits, against all datasets of a few users in rational arithmetic."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+import shuffles
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.coordinate_sums import CoordinateSums, coordinate_sums
+from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.setting import Setting
+
+MECHANISMS = [sb.RAPPOR(1.5), sb.OUE(1.5), sb.RAPPOR(4.0), sb.OUE(3.0)]
+
+
+def bits(randomizer):
+    """The probabilities of a one, of the own value's bit and of another one's."""
+    e, odds = math.exp(randomizer.eps0), randomizer.odds
+    return Fraction(e / (odds + e)), Fraction(1.0 / (1.0 + odds))
+
+
+def sums(randomizer, values, size):
+    """The law of all sums, by enumeration of every bit."""
+    own, other = bits(randomizer)
+    law = {(0,) * size: Fraction(1)}
+    for value in values:
+        for j in range(size):
+            one = own if j == value else other
+            following = {}
+            for counts, mass in law.items():
+                for bit, share in ((1, one), (0, 1 - one)):
+                    key = (*counts[:j], counts[j] + bit, *counts[j + 1 :])
+                    following[key] = following.get(key, Fraction(0)) + mass * share
+            law = following
+    return law
+
+
+def pair_of(randomizer, others, size=3):
+    p, q = (sums(randomizer, [victim, *others], size) for victim in (0, 1))
+    return [(p[key], q[key]) for key in p]
+
+
+@pytest.mark.parametrize("randomizer", MECHANISMS, ids=str)
+@pytest.mark.parametrize("times", [1, 2])
+def test_sums_of_every_dataset_lie_below_the_upper_bound(randomizer, times):
+    upper = CoordinateSums(randomizer).upper_rounds(3, times)
+    points = (0.0, 0.5, 1.2, 2.5)
+    ends = [upper.delta(eps).upper for eps in points]
+    for others in itertools.combinations_with_replacement(range(3), 2):
+        pair = shuffles.product([united(pair_of(randomizer, others))] * times)
+        for eps, end in zip(points, ends, strict=True):
+            for order in (pair, shuffles.swapped(pair)):
+                assert shuffles.divergence(order, eps)[0] <= end
+
+
+def united(pair):
+    """Outcomes of the same likelihood ratio as one: they tell the same."""
+    found = {}
+    for p, q in pair:
+        key = p / q
+        mass = found.get(key, (Fraction(0), Fraction(0)))
+        found[key] = (mass[0] + p, mass[1] + q)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("randomizer", MECHANISMS, ids=str)
+@pytest.mark.parametrize(("name", "held"), [("third", 2), ("x1", 1)])
+def test_the_lower_bound_is_that_of_its_dataset(randomizer, name, held):
+    composed = CoordinateSums(randomizer).lower_rounds(3)[name]
+    pair = pair_of(randomizer, [held, held])
+    for eps in (0.0, 0.5, 1.2):
+        truth = max(
+            float(shuffles.divergence(order, eps)[0]) for order in (pair, shuffles.swapped(pair))
+        )
+        try:
+            found = composed.delta(eps)
+        except sb.PrecisionError as shortfall:
+            found = shortfall.enclosure
+        assert found.lower <= truth * (1 + 1e-9)
+        assert truth <= found.upper * (1 + 1e-9)
+        assert found.lower >= 0.5 * truth or eps > 0.0
+
+
+def test_bits_of_rappor_are_binary_randomized_response_at_half_of_it():
+    found = CoordinateSums(sb.RAPPOR(4.0)).upper_rounds(10**4).epsilon(1e-6)
+    expected = sb.epsilon(sb.KRR(2, 2.0).blanket(), 10**4, 1e-6, rounds=2)
+    assert max(found.lower, expected.lower) <= min(found.upper, expected.upper)
+
+
+@pytest.mark.parametrize("randomizer", [sb.RAPPOR(5.0), sb.OUE(5.0)], ids=str)
+def test_sums_tell_less_than_vectors(randomizer):
+    protocol = CoordinateSums(randomizer)
+    upper = protocol.upper_rounds(10**5).epsilon(1e-9).upper
+    lower = max(one.epsilon(1e-9).lower for one in protocol.lower_rounds(10**5).values())
+    assert 0.7 * upper < lower < upper
+    assert upper < sb.epsilon(randomizer.dataset_pair(), 10**5, 1e-9).lower
+
+
+def test_days_add_up():
+    protocol = CoordinateSums(sb.OUE(4.0))
+    assert [one.times for one in protocol.upper_rounds(100, 30).rounds] == [30, 30]
+    for one in protocol.lower_rounds(100, 30).values():
+        assert [part.times for part in one.rounds] == [30, 30]
+
+
+@pytest.mark.parametrize("bits", ["rappor", "oue"])
+def test_curves_know_them(bits):
+    """The bounds of curves compose the same shuffles, and find the better dataset."""
+    protocol = coordinate_sums(bits, 3.0)
+    setting = Setting(n=1000, eps0=3.0, delta=1e-6, rounds=2)
+    upper, lower = (
+        BOUNDS[name].prepare(protocol, "epsilon", Numerics())([setting])[0].enclosure
+        for name in ("upper", "lower")
+    )
+    assert upper == protocol.upper_rounds(1000, 2).epsilon(1e-6)
+    ends = [one.epsilon(1e-6) for one in protocol.lower_rounds(1000, 2).values()]
+    assert lower.lower == max(one.lower for one in ends)
+    assert set(PROTOCOLS["coordinate_sums"].needs) == {"eps0"}
+
+
+def test_two_values_leave_no_third():
+    assert list(CoordinateSums(sb.OUE(1.0, 2)).lower_rounds(10)) == ["x1"]
+    assert list(CoordinateSums(sb.OUE(1.0, 3)).lower_rounds(10)) == ["third", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CoordinateSums(sb.KRR(10, 1.0)), "randomizer must make bit vectors, such as"),
+        (lambda: coordinate_sums("blh", 1.0), "bits must be one of oue, rappor, got 'blh'"),
+        (lambda: CoordinateSums(sb.OUE(1.0)).upper_rounds(0), "n must be an integer >= 1, got 0"),
+        (
+            lambda: CoordinateSums(sb.OUE(1.0)).upper_rounds(10, 0),
+            "rounds must be an integer >= 1, got 0",
+        ),
+        (
+            lambda: CoordinateSums(sb.OUE(1.0)).lower_rounds(10, 10**6),
+            "rounds, all added up, must be an integer <= 1000000, got 2000000",
+        ),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
