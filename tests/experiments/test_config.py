@@ -691,7 +691,7 @@ def test_what_was_merged_is_told_with_the_mistake():
 
 
 def test_no_paper_takes_the_name_of_a_rule():
-    rules = ["Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    rules = ["Snakefile", "workflow/Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in rules)
     assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(loading.RULES)
 
