@@ -187,7 +187,7 @@ def test_joint_of_all_coordinates_equals_the_matrix_product():
         ({"eps": math.nan}, "eps must be a finite number with eps >= 0, got nan"),
         ({"eps": True}, "eps must be"),
         ({"n": 0}, "n must be an integer >= 1, got 0"),
-        ({"n": 1000.0}, "n must be an integer >= 1, got 1000.0"),
+        ({"n": 1000.5}, "n must be an integer >= 1, got 1000.5"),
         ({"n": 10**16}, "n must be an integer from 1 to 1e+15, got 10000000000000000"),
         ({"rtol": 0.0}, "rtol must be a finite number with 1e-09 <= rtol <= 0.1, got 0.0"),
         ({"engine": "gpu"}, "engine must be one of exact, fft, saddle, got 'gpu'"),

@@ -302,8 +302,8 @@ KRR = sb.KRR(k=10, eps0=4.0).blanket()
         ),
         (lambda: sb.epsilon(KRR, 1000, [1e-6, math.nan]), "delta must be .*, got nan"),
         (
-            lambda: sb.epsilon(KRR, np.array([1e3, 1e4]), 1e-6),
-            "n must be an integer .*, got 1000.0",
+            lambda: sb.epsilon(KRR, np.array([1e3, 1e4 + 0.5]), 1e-6),
+            "n must be an integer .*, got 10000.5",
         ),
         (lambda: sb.epsilon(KRR, [1000, 0], 1e-6), "n must be an integer .*, got 0"),
         (lambda: sb.epsilon(KRR, [[1000], [10]], 1e-6), r"n must be an integer .*, got \[1000\]"),

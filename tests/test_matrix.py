@@ -96,7 +96,9 @@ def test_no_one_of_several_blankets_is_the_blanket():
         [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
     )
     assert len(randomizer.blankets()) > 1
-    with pytest.raises(ValueError, match=r"^P must have the same blanket .* got .* more: ask"):
+    with pytest.raises(
+        ValueError, match=r"^all pairs of inputs must have the same blanket .* got .* more: ask"
+    ):
         randomizer.blanket()
 
 
@@ -127,6 +129,29 @@ def test_the_worst_epsilon_is_that_of_the_worst_pair(n):
     assert lower == each[name]
     assert lower.lower >= max(one.lower for one in each.values()) * 0.98
     assert lower.lower <= found.upper
+
+
+@pytest.mark.parametrize("n", [2, 100, 10_000])
+def test_the_worst_delta_is_that_of_the_worst_pair(n):
+    rng = np.random.default_rng(4)
+    randomizer = sb.MatrixRandomizer(rng.dirichlet(np.ones(6), size=5) * 0.9 + 0.1 / 6)
+    name, found = sb.worst_delta(randomizer.blankets(), 0.2, n)
+    each = {x: sb.delta(y, 0.2, n) for x, y in randomizer.blankets().items()}
+    assert found.upper == max(one.upper for one in each.values()) == each[name].upper
+    assert found.lower == max(one.lower for one in each.values())
+    name, lower = sb.best_lower_delta(randomizer.dataset_pairs(), 0.2, n)
+    each = {x: sb.delta(y, 0.2, n) for x, y in randomizer.dataset_pairs().items()}
+    assert lower == each[name]
+    assert lower.lower >= max(one.lower for one in each.values()) * 0.9
+    assert lower.lower <= found.upper
+
+
+def test_beyond_eps0_the_worst_delta_is_zero():
+    randomizer = sb.MatrixRandomizer(
+        [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
+    )
+    assert sb.worst_delta(randomizer.blankets(), 2.0, 50)[1] == sb.Enclosure(0.0, 0.0)
+    assert sb.best_lower_delta(randomizer.dataset_pairs(), 2.0, 50)[1] == sb.Enclosure(0.0, 0.0)
 
 
 def test_twenty_inputs_with_fifty_outputs():

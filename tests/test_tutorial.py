@@ -28,6 +28,8 @@ class Block(NamedTuple):
 
 
 BLOCKS = [Block(*match) for match in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.M | re.S)]
+# The matrix that the tutorial saves.
+(ROWS,) = re.findall(r'^rows = "(.*)"$', TEXT, re.M)
 (MECHANISM,) = (block.text for block in BLOCKS if "(Randomizer)" in block.text)
 
 # Knows the tutorial's mechanism as if the registry had the line that the tutorial adds.
@@ -90,6 +92,7 @@ def test_the_question_takes_five_lines():
 @pytest.mark.parametrize(("command", "expected"), consoles())
 def test_the_commands_print_what_it_says(command, expected, tmp_path):
     (tmp_path / "subset_selection.py").write_text(MECHANISM, encoding="utf-8")
+    (tmp_path / "m.csv").write_text(ROWS.replace("\\n", "\n"), encoding="utf-8")
     name, *args = command.split()
     assert name == "shufflebounds"
     done = subprocess.run(

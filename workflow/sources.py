@@ -69,6 +69,7 @@ _CURVE = (
 # What every divergence goes through, and what several rounds do besides.
 _DIVERGENCE = ("accounting.amplification", "accounting.shortfalls", "bounds.divergences")
 _ROUNDS = ("bounds.compositions",)
+_MANY_PAIRS = ("bounds.many_pairs",)
 # What every table goes through.
 _TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
 
@@ -81,6 +82,9 @@ def of_curve(specification: Specification) -> list[Path]:
         names += [*_DIVERGENCE, f"divergence.{specification.numerics.engine}"]
         # A protocol may be made of several shuffles.
         names += _ROUNDS if specification.has_rounds or isinstance(reports, Messages) else ()
+        # A distance may leave several choices of coordinates, and a matrix has pairs of inputs.
+        many = specification.distance is not None or not reports.needs
+        names += _MANY_PAIRS if many and not isinstance(reports, Messages) else ()
     own = [bound.module, *_of_what_is_sent(specification)]
     return closure([*own, *(f"{PACKAGE}.{name}" for name in names)])
 

@@ -7,7 +7,12 @@ from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
 from shufflebounds.accounting.profile import advantage, profile
 from shufflebounds.accounting.rounds import delta, epsilon
-from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.accounting.worst_case import (
+    best_lower_delta,
+    best_lower_epsilon,
+    worst_delta,
+    worst_epsilon,
+)
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
@@ -60,6 +65,7 @@ __all__ = [
     "Subset",
     "__version__",
     "advantage",
+    "best_lower_delta",
     "best_lower_epsilon",
     "compose",
     "delta",
@@ -74,5 +80,6 @@ __all__ = [
     "stronger_clone",
     "subsample",
     "variation_ratio",
+    "worst_delta",
     "worst_epsilon",
 ]

@@ -69,8 +69,10 @@ def rtol(value: object) -> float:
 
 
 def users(value: object) -> int:
-    """A number of users, 1 to 10¹⁵."""
-    count = whole("n", value, minimum=1)
+    """A number of users, 1 to 10¹⁵; a whole number that is a float, such as 1e5, is one too."""
+    nearest = _number(value)
+    is_whole = nearest.is_integer() and nearest == value
+    count = whole("n", int(nearest) if is_whole else value, minimum=1)
     if count > MAX_USERS:
         raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
     return count

@@ -645,7 +645,7 @@ class TestEpsilon:
                 ask([setting])
         for change, message in (
             (dict(n=0), "n must be an integer >= 1, got 0"),
-            (dict(n=10.0), r"n must be an integer >= 1, got 10\.0"),
+            (dict(n=10.5), r"n must be an integer >= 1, got 10\.5"),
             (dict(delta=1.0), r"delta must be a finite number with .* delta < 1, got 1\.0"),
             (dict(delta=math.nan), "delta must be .* got nan"),
             (dict(eps=-1), r"eps must be .* eps >= 0, got -1"),

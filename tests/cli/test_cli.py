@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import parameters, rounding, styles
+from shufflebounds.cli import parameters, rounding, styles, trivial
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
@@ -124,6 +125,68 @@ def test_eps0_inverts_a_known_divergence():
         "epsilon", *KRR10, "--eps0", repr(found["upper_bound"]["lower"]), *target[:2], *target[4:]
     )
     assert confirmed["upper_bound"]["upper"] <= 0.4
+
+
+def test_no_epsilon_is_above_eps0():
+    """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
+    options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
+    found = answer("epsilon", *KRR10, *options)
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] <= found[key]["upper"] <= 16.0
+    assert found["upper_bound"]["upper"] == 16.0
+    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+    text = succeed("epsilon", *KRR10, *options).stdout
+    assert value(text, "upper bound") == value(text, "clone") == 16
+    small = answer("epsilon", *AT_4, "--delta", "1e-6")
+    assert small["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("eps0", "rounds", "given", "expected", "what"),
+    [
+        (2.0, 1, (1.0, 3.0), (1.0, 2.0), "eps0"),
+        (2.0, 3, (7.0, 8.0), (6.0, 6.0), "3 times eps0"),
+        (2.0, 3, (1.0, math.inf), (1.0, 6.0), "3 times eps0"),
+        (2.0, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (math.inf, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (None, 1, (3.0, math.inf), (3.0, math.inf), None),
+    ],
+)
+def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
+    answers, notes = trivial.within_eps0({"any": found(*given)}, eps0, rounds)
+    assert answers == {"any": found(*expected)}
+    assert [note.split(", 0)")[0] for note in notes] == (
+        [f"The reports are ({what}"] if what else []
+    )
+
+
+def test_times_eps0_is_rounded_up():
+    cap = trivial.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    assert Fraction(cap) >= 3 * Fraction(0.1)
+    assert cap <= 0.1 * 3 * (1 + 1e-15)
+
+
+def test_a_joint_has_the_eps0_of_all_its_reports_together():
+    options = ("--eps0", "16", "--k-joint", "2", "--n", "1e3", "--delta", "1e-12")
+    found = answer("epsilon", *KRR10, *options)
+    assert found["clone"]["upper"] == 16.0
+    assert found["upper_bound"]["upper"] <= 16.0
+
+
+def test_no_curve_is_above_eps0():
+    options = ("--delta", "1e-6", "--n", "1e5", "--x", "eps0", "--start", "1", "--stop", "16")
+    bounds = ("--bound", "clone", "--bound", "erlingsson", "--bound", "lower")
+    result = succeed("curve", *KRR10, *options, "--points", "3", *bounds)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert all(float(row["epsilon_upper"]) <= float(row["eps0"]) for row in rows)
+    assert result.stderr.count("(eps0, 0)-DP before they are shuffled") == 1
+
+
+@pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
+def test_delta_is_zero_from_eps0_on(eps, rounds):
+    found = answer("delta", *AT_4, "--eps", eps, "--rounds", str(rounds))
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] == found[key]["upper"] == 0.0
 
 
 def test_users_invert_a_known_divergence():
@@ -655,7 +718,8 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert f"krr: {told}." in succeed("epsilon", "--help").output
 
 
-@pytest.mark.parametrize("name", registry.mechanism_names())
+# That of a matrix is tested in test_matrix_cli.py.
+@pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75}
@@ -736,6 +800,17 @@ def test_ways_to_write_a_number_of_users(text):
     assert answer("epsilon", *options(n=text))["n"] == 100_000
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("KRR", "krr"), ("Krr", "krr"), ("Hadamard-Blocks", "hadamard_blocks"), ("RAPPOR", "rappor")],
+)
+def test_ways_to_write_a_mechanism(name, found):
+    blocks = ("--blocks", "3") if found == "hadamard_blocks" else ()
+    k = "10" if found == "krr" else None
+    asked = answer("epsilon", *options(mechanism=name, k=k), *blocks)
+    assert asked["mechanism"] == found
+
+
 MISTAKES = {
     "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
     "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
@@ -743,11 +818,45 @@ MISTAKES = {
     "no mechanism": (["epsilon", *options(mechanism=None)], "missing option '--mechanism'"),
     "no eps0": (["epsilon", *options(eps0=None)], "missing option '--eps0'"),
     "a misspelt mechanism": (["epsilon", *options(mechanism="rapor")], "did you mean rappor"),
+    "a misspelt mechanism in capitals": (
+        ["epsilon", *options(mechanism="RAPOR")],
+        "did you mean rappor",
+    ),
     "an unknown mechanism": (["epsilon", *options(mechanism="x")], "is not one of blh, collision"),
     "no parameter": (["epsilon", *options(k=None)], "krr needs --k"),
     "another's parameter": (
         ["epsilon", *options(domain_size="5")],
-        "--domain-size is not a parameter of krr, which has only --k",
+        "--domain-size is not a parameter of krr, which has only --k; did you mean --k?",
+    ),
+    "the k of others": (
+        ["epsilon", *options(mechanism="blh")],
+        "--k is not a parameter of blh, which has only --domain-size; did you mean --domain-size?",
+    ),
+    "a misspelt option": (["epsilon", *options(), "--round", "3"], "did you mean --rounds?"),
+    "a name of eps0": (
+        ["epsilon", *options(eps0=None, epsilon0="4")],
+        "No such option '--epsilon0'; did you mean --eps0?",
+    ),
+    "a name of n": (["epsilon", *options(n=None, users="9")], "did you mean --n?"),
+    "a name of eps": (
+        ["delta", *options(delta=None, epsilon="0.4")],
+        "No such option '--epsilon'; did you mean --eps?",
+    ),
+    "the delta that is asked for": (
+        ["delta", *options()],
+        "--delta is what delta computes; it needs --eps",
+    ),
+    "the epsilon that is asked for": (
+        ["epsilon", *options(delta=None, epsilon="0.4")],
+        "--epsilon is what epsilon computes; it needs --delta",
+    ),
+    "the users that are asked for": (
+        ["users", *options(eps="0.4")],
+        "--n is what users computes; it needs --eps and --delta",
+    ),
+    "the eps0 that is asked for": (
+        ["eps0", *options(eps="0.4")],
+        "--eps0 is what eps0 computes; it needs --eps and --delta",
     ),
     "a bad parameter": (["epsilon", *options(k="1")], "k must be an integer >= 2, got 1"),
     "a fractional parameter": (["epsilon", *options(k="2.5")], "'2.5' is not a whole number"),

@@ -125,7 +125,7 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
         ({"n": None}, "n must be a list of values, or start, stop and points, got None$"),
         ({"n": []}, "n must hold at least one value, got none$"),
         ({"n": [10, 0]}, r"n\[1\] must be an integer >= 1, got 0$"),
-        ({"n": [10, 11.0]}, r"n\[1\] must be an integer >= 1, got 11\.0$"),
+        ({"n": [10, 11.5]}, r"n\[1\] must be an integer >= 1, got 11\.5$"),
         ({"n": [[10]]}, r"n\[0\] must be an integer >= 1, got \[10\]$"),
         ({"n": [7, 8, 7]}, "n must hold distinct values, got 7 twice$"),
         ({"eps0": [1, 1.0]}, "eps0 must hold distinct values, got 1.0 twice$"),

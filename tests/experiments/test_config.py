@@ -211,6 +211,14 @@ def test_good_configurations_pass(made):
         ),
         (
             "{type: krr, k: 10}",
+            "{type: KRR, k: 10}",
+            (
+                "config/su2026.yaml: mechanisms.krr10.type is 'KRR' (did you mean krr?); it must "
+                f"be one of {', '.join(sent.types())}"
+            ),
+        ),
+        (
+            "{type: krr, k: 10}",
             "{k: 10}",
             "config/su2026.yaml: mechanisms.krr10.type is missing; it must be text",
         ),

@@ -248,6 +248,7 @@ def test_a_table_carries_its_settings():
             "k_joint": 2,
             "distance": 2,
             "differing": "1 2",
+            "inputs": "",
             "others": "",
             "eps0": 4.0,
             "delta": 1e-6,

@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sources
@@ -89,6 +90,18 @@ def test_whatever_a_curve_of_rounds_runs_is_listed(tmp_path):
     assert "accounting/composed.py" in run
     assert run <= listed(one) | REGISTRIES
     assert "accounting/composed.py" not in listed(wanted("upper"))
+
+
+@pytest.mark.parametrize("bound", ["upper", "lower", "clone", "blanket_bennett"])
+def test_whatever_a_curve_of_a_matrix_runs_is_listed(bound, tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "m.csv"
+    np.savetxt(path, rng.dirichlet(np.ones(4), size=4) * 0.9 + 0.025, delimiter=",", fmt="%.17g")
+    one = wanted(bound, {"type": "matrix", "file": str(path)})
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "randomizers/matrix_file.py" in run
+    assert ("bounds/many_pairs.py" in run) == (bound in ("upper", "lower"))
+    assert run <= listed(one) | REGISTRIES
+    assert one.reports.files == (str(path),)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -184,7 +197,7 @@ def test_a_curve_depends_on_its_own_mechanism_alone():
     krr = listed(wanted("upper"))
     mechanisms = {path for path in krr if path.startswith("randomizers/")} - DESCRIPTIONS
     assert mechanisms == {
-        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr")
+        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr", "patterns")
     }
     bounds = {path for path in krr if path.startswith("bounds/")}
     assert bounds == {f"bounds/{name}.py" for name in ("base", "divergences", "optimal")}

@@ -36,7 +36,9 @@ def curve_sources(wildcards):
     wanted = specification(wildcards)
     name = Name(wildcards.experiment, wildcards.regime, wildcards.curve)
     refuse_stale(verify_curve(name, wanted), made(CURVE, **wildcards))
-    return relative(sources.of_curve(wanted))
+    # What a mechanism reads lies where the project is, as its configuration says.
+    own = [local(file) for file in wanted.reports.files]
+    return relative(sources.of_curve(wanted)) + own
 
 
 def table_sources(wildcards):

@@ -51,7 +51,7 @@ class Round:
             raise ValueError("decompositions must be one or more, got none")
         for one in self.decompositions:
             require("decomposition", one)
-        validation.users(self.n)
+        object.__setattr__(self, "n", validation.users(self.n))
         validation.rounds(self.times)
 
     @property

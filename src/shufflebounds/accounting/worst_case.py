@@ -1,16 +1,19 @@
-"""The largest ε among several decompositions: of all pairs of inputs, or of all datasets tried."""
+"""The largest ε or δ among several decompositions: of all pairs of inputs, or of datasets tried."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from shufflebounds.accounting.amplification import delta as delta_at
-from shufflebounds.accounting.amplification import epsilon
+from shufflebounds.accounting.amplification import epsilon as epsilon_at
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.saddle import log_estimate
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
@@ -18,6 +21,61 @@ from shufflebounds.enclosure import Enclosure, PrecisionError
 _COARSE = 0.05
 # So many dataset pairs are looked at more closely than by the variance of G.
 _TRIES = 300
+
+# So few are all answered.
+_FEW = 4
+
+# The largest enclosure so far.
+SoFar = Callable[[], Enclosure]
+
+
+class Question(ABC):
+    """What is the larger, the larger D is: at most x where D(ε) ≤ δ at the point of x."""
+
+    @abstractmethod
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """Of one decomposition; raises PrecisionError where it is too wide."""
+
+    @abstractmethod
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """ε, δ and n where an answer `found` has D(ε) = δ; None where nothing exceeds it."""
+
+    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether the answer is not known to be at most `found`."""
+        point = self.point(found)
+        return point is not None and _upper_delta(decomposition, point[0], point[2]) > point[1]
+
+    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether an estimate says that the answer is more than `found`."""
+        point = self.point(found)
+        if point is None:
+            return False
+        eps, delta, n = point
+        estimates = (log_estimate(inner, eps, n)[0] for inner, _ in decomposition.directions)
+        return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
+
+
+@dataclass(frozen=True)
+class Divergence(Question):
+    """ε(δ), or δ(ε), of ``n`` users: ``quantity`` is epsilon or delta, ``at`` the other one."""
+
+    quantity: str
+    n: int
+    at: float
+    rtol: float | None = None
+    engine: str = DEFAULT
+
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """See `Question`."""
+        if self.quantity == "epsilon":
+            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol, engine=self.engine)
+        return delta_at(decomposition, self.at, self.n, rtol=self.rtol, engine=self.engine)
+
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """See `Question`; ε may be infinite."""
+        if math.isinf(found):
+            return None
+        return (found, self.at, self.n) if self.quantity == "epsilon" else (self.at, found, self.n)
 
 
 def worst_epsilon(
@@ -31,18 +89,7 @@ def worst_epsilon(
     looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
     no candidates.
     """
-    worst, *others = _names(candidates)
-    found = epsilon(candidates[worst], n, delta, rtol=rtol)
-    for name in others:
-        if math.isinf(found.upper):
-            break
-        if _upper_delta(candidates[name], found.upper, n) <= delta:
-            continue
-        other = epsilon(candidates[name], n, delta, rtol=rtol)
-        if other.upper > found.upper:
-            worst = name
-        found = Enclosure(max(found.lower, other.lower), max(found.upper, other.upper))
-    return worst, found
+    return _largest(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
 
 
 def best_lower_epsilon(
@@ -54,19 +101,78 @@ def best_lower_epsilon(
     most at the first one's ε are, and of these, those that an estimate puts above the best so far.
     The arguments, and what is raised, are those of `epsilon`; ValueError for no pairs.
     """
-    best, *others = _names(pairs)
-    found = epsilon(pairs[best], n, delta, rtol=rtol)
-    others.sort(key=lambda name: -_variance(pairs[name], found.lower))
-    for name in others[:_TRIES]:
-        if math.isinf(found.lower):
-            break
-        directions = pairs[name].directions
-        estimate = max(log_estimate(inner, found.lower, n)[0] for inner, _ in directions)
-        if estimate > math.log(delta):
-            other = epsilon(pairs[name], n, delta, rtol=rtol)
-            if other.lower > found.lower:
-                best, found = name, other
-    return best, found
+    return _largest(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
+
+
+def worst_delta(
+    candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest δ(ε) for n users among the candidates.
+
+    All else is as for `worst_epsilon`; the arguments are those of `delta`.
+    """
+    return _largest(candidates, Divergence("delta", n, eps, rtol), worth_asking)
+
+
+def best_lower_delta(
+    pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest δ(ε) that was found among the dataset pairs.
+
+    All else is as for `best_lower_epsilon`; the arguments are those of `delta`.
+    """
+    return _largest(pairs, Divergence("delta", n, eps, rtol), worth_trying)
+
+
+def worth_asking(
+    candidates: Sequence[Decomposition], question: Question, so_far: SoFar
+) -> Iterator[int]:
+    """Which candidates may have the largest answer, one by one; `so_far` tells of those answered.
+
+    The others' answers are at most the upper end of what `so_far` tells in the end.
+    """
+    for i, candidate in enumerate(candidates):
+        if i == 0 or len(candidates) <= _FEW or question.may_exceed(candidate, so_far().upper):
+            yield i
+
+
+def worth_trying(
+    pairs: Sequence[Decomposition], question: Question, so_far: SoFar
+) -> Iterator[int]:
+    """Which dataset pairs seem to have the largest answer, one by one."""
+    if len(pairs) <= _FEW:
+        yield from range(len(pairs))
+        return
+    yield 0
+    point = question.point(so_far().lower)
+    eps = point[0] if point is not None else 0.0
+    others = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
+    for i in others[:_TRIES]:
+        if question.seems_to_exceed(pairs[i], so_far().lower):
+            yield i
+
+
+def _largest(
+    candidates: Mapping[str, Decomposition],
+    question: Question,
+    worth: Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]],
+) -> tuple[str, Enclosure]:
+    """The largest answer, named after the candidate with the largest end that counts."""
+    names = _names(candidates)
+    listed = [candidates[name] for name in names]
+    answers: dict[int, Enclosure] = {}
+
+    def so_far() -> Enclosure:
+        return Enclosure(
+            max(one.lower for one in answers.values()), max(one.upper for one in answers.values())
+        )
+
+    for i in worth(listed, question, so_far):
+        answers[i] = question.answer(listed[i])
+    if worth is worth_trying:
+        best = max(answers, key=lambda i: answers[i].lower)
+        return names[best], answers[best]
+    return names[max(answers, key=lambda i: answers[i].upper)], so_far()
 
 
 def _variance(decomposition: Decomposition, eps: float) -> float:

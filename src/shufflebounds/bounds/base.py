@@ -58,6 +58,11 @@ class Answer:
     differing: str = ""
     others: str = ""
     shortfall: str = ""
+    inputs: str = ""
+
+    def of(self, pair: Candidate) -> Answer:
+        """The same, named after the pair that it is the answer of."""
+        return replace(self, differing=pair.differing, others=pair.others, inputs=pair.inputs)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import product
 
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.bounds.base import Answer, Asked, Kind, Numerics, attempt, largest
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.protocols.base import Candidate, Protocol
+
+# Dataset pairs of a part that are composed, each of which takes a while.
+_TRIES = 4
 
 
 def of_rounds(
@@ -30,14 +32,15 @@ def of_rounds(
         )
         # To the width that composition promises by itself.
         found = attempt(lambda: function(composed, asked.at))
-        named = chosen[0][0] if len(chosen[0]) == 1 else Candidate(chosen[0][0].decomposition)
-        return replace(found, differing=named.differing, others=named.others)
+        # The worst may be another in each round.
+        return found.of(chosen[0][0]) if len(chosen[0]) == 1 else found
 
     several = [pairs_of(part.protocol) for part in asked.parts]
     if kind is not Kind.LOWER:
         # Another pair may be the worst in every round, which no maximum over pairs covers.
         return answer(several)
-    choices = product(*([[pair] for pair in pairs] for pairs in several))
+    # Those that tell the inputs apart best come first.
+    choices = product(*([[pair] for pair in pairs[:_TRIES]] for pairs in several))
     return largest(answer(chosen) for chosen in choices)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,9 @@ from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import PrecisionError
 from shufflebounds.protocols.base import Candidate, Part, Protocol
 from shufflebounds.setting import Setting
+
+# More of them are not all answered.
+_FEW = 4
 
 
 def divergence_bound(
@@ -47,7 +49,7 @@ def divergence_bound(
             single = [one for one in asked if one.parts == (Part(protocol, one.parts[0].n, 1),)]
             # A protocol of several kinds of shuffles has no candidates of its own.
             pairs = pairs_of(protocol) if single else ()
-            once = iter(_of_one_round(pairs, quantity, single, numerics))
+            once = iter(_of_one_round(kind, pairs, quantity, single, numerics))
             if len(single) == len(asked):
                 return list(once)
             # Here, since few ask for it.
@@ -84,13 +86,19 @@ def _asked(protocol: Protocol, quantity: str, setting: Setting) -> Asked:
 
 
 def _of_one_round(
-    pairs: Sequence[Candidate], quantity: str, asked: Sequence[Asked], numerics: Numerics
+    kind: Kind,
+    pairs: Sequence[Candidate],
+    quantity: str,
+    asked: Sequence[Asked],
+    numerics: Numerics,
 ) -> list[Answer]:
+    if len(pairs) > _FEW:
+        # Here, since few have so many.
+        from shufflebounds.bounds.many_pairs import largest_of_many
+
+        return [largest_of_many(kind, pairs, quantity, one, numerics) for one in asked]
     found = [
-        [
-            replace(answer, differing=pair.differing, others=pair.others)
-            for answer in _answers(pair.decomposition, quantity, asked, numerics)
-        ]
+        [answer.of(pair) for answer in _answers(pair.decomposition, quantity, asked, numerics)]
         for pair in pairs
     ]
     return [largest(answers) for answers in zip(*found, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, largest
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
-from shufflebounds.protocols.base import Protocol
+from shufflebounds.protocols.base import Candidate, Protocol
 from shufflebounds.setting import Setting
 
 # Of a protocol's blanket (None where the bound does not look at it) and its ε₀: the quantity at a
@@ -36,14 +36,17 @@ def closed_form(
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
         if knows_mechanism:
             candidates = protocol.upper_candidates()
-            pairs = [(one.differing, formula(one.decomposition, eps0)) for one in candidates]
+            pairs: list[tuple[Candidate | None, Callable[[Setting], Enclosure]]] = [
+                (one, formula(one.decomposition, eps0)) for one in candidates
+            ]
         else:
-            pairs = [("", formula(None, eps0))]
+            pairs = [(None, formula(None, eps0))]
 
         def answer(setting: Setting) -> Answer:
             if not composes:
                 require_one_round(name, setting)
-            return largest(Answer(of_pair(setting), differing) for differing, of_pair in pairs)
+            answers = ((pair, Answer(of_pair(setting))) for pair, of_pair in pairs)
+            return largest(answer.of(pair) if pair else answer for pair, answer in answers)
 
         return lambda settings: [answer(setting) for setting in settings]
 

@@ -7,6 +7,8 @@ it. Uniting outputs is post-processing, so that what is left is a lower bound fo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shufflebounds.bounds.base import Kind
@@ -32,7 +34,7 @@ def three_groups(pair: Decomposition) -> Decomposition:
 
 def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(three_groups(pair.decomposition), pair.differing, pair.others)
+        replace(pair, decomposition=three_groups(pair.decomposition))
         for pair in lower_candidates(protocol)
     )
 

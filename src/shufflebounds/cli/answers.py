@@ -60,16 +60,22 @@ def _plain(answer: Answer) -> dict[str, Any]:
         end: value if math.isfinite(value) else None
         for end, value in dataclasses.asdict(answer.enclosure).items()
     }
-    return {**ends, "others": answer.others} if answer.others else ends
+    named = {"inputs": answer.inputs, "others": answer.others}
+    return {**ends, **{name: text for name, text in named.items() if text}}
 
 
 def _print_table(column: str, rows: Mapping[str, Row]) -> None:
-    lines = [("", column, "relative width", "other users' input")]
-    for row in rows.values():
-        enclosure = row.answer.enclosure
-        value = outward(getattr(enclosure, row.end), up=row.end == "upper")
-        lines.append((row.label, value, width(enclosure), row.answer.others))
+    heading = ["", column, "relative width", "victim's inputs", "other users' input"]
+    lines = [heading, *(_cells(row) for row in rows.values())]
+    if not any(row.answer.inputs for row in rows.values()):
+        lines = [[*line[:3], line[4]] for line in lines]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for line in lines:
-        cells = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
-        click.echo(f"  {'   '.join(cells)}".rstrip())
+        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
+        click.echo(f"  {'   '.join(padded)}".rstrip())
+
+
+def _cells(row: Row) -> list[str]:
+    enclosure = row.answer.enclosure
+    value = outward(getattr(enclosure, row.end), up=row.end == "upper")
+    return [row.label, value, width(enclosure), row.answer.inputs, row.answer.others]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,9 @@ from shufflebounds.cli.report import Report
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
-from shufflebounds.setting import Setting
+
+# Dataset pairs whose rounds are composed, each of which takes a while.
+FEW = 4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
@@ -31,46 +33,55 @@ def rows(
             BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
         )
         for key, name in ANSWERED.items()
+        if key in answers
     }
+
+
+def answered(report: Report, eps0: float | None) -> dict[str, Bound]:
+    """The bounds that answer: no clone where ε₀ is infinite, or reports say nothing at all."""
+    whole = report.protocol(eps0).eps0
+    has_clone = whole is not None and 0.0 < whole < math.inf
+    return {key: BOUNDS[name] for key, name in ANSWERED.items() if key != "clone" or has_clone}
 
 
 def of_candidates(
     bound: Bound,
     report: Report,
-    eps0: float,
+    eps0: float | None,
     rounds: int | None,
     evaluate: Callable[[Decomposition], Enclosure],
 ) -> list[Answer]:
     """What `evaluate` says of every pair that the bound compares."""
     return [
-        replace(
-            attempt(partial(evaluate, pair.decomposition)),
-            differing=pair.differing,
-            others=pair.others,
-        )
+        attempt(partial(evaluate, pair.decomposition)).of(pair)
         for pair in pairs(bound, report, eps0, rounds)
     ]
 
 
-def pairs(bound: Bound, report: Report, eps0: float, rounds: int | None) -> tuple[Candidate, ...]:
-    """The pairs that a bound compares, at ε₀ of all that a user sends.
+def pairs(
+    bound: Bound, report: Report, eps0: float | None, rounds: int | None
+) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares, at ε₀ of all that a user sends (None: its own).
 
+    Of dataset pairs only a few for several rounds, those that tell the inputs apart best. Raises
     ValueError for several rounds (None: any number) in each of which another pair may be the worst,
     which no maximum over pairs covers.
     """
-    assert bound.candidates is not None
-    protocol = (
-        report.protocol(eps0)
-        if bound.knows_mechanism
-        else report.reports.generic(Setting(eps0=eps0))
-    )
-    found = bound.candidates(protocol)
+    found = all_pairs(bound, report, eps0)
     if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
         raise ValueError(
             "rounds must be 1 here where any of several pairs of inputs may be the worst: "
             "sb.compose takes them all"
         )
-    return found
+    return found[:FEW] if rounds != 1 and bound.kind is Kind.LOWER else found
+
+
+def all_pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares in one round, those that tell most first."""
+    assert bound.candidates is not None
+    return bound.candidates(
+        report.protocol(eps0) if bound.knows_mechanism else report.generic(eps0)
+    )
 
 
 def facts(report: Report) -> dict[str, Any]:

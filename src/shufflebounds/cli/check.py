@@ -29,6 +29,7 @@ from shufflebounds.cli.options import (
 )
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
+from shufflebounds.cli.trivial import within_eps0
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.setting import Setting
 
@@ -89,7 +90,7 @@ class Opinion:
 def check(
     context: click.Context,
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     delta: float,
     eps: float,
@@ -103,13 +104,20 @@ def check(
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
+    eps0 = report.require_eps0(eps0)
     setting = Setting(n=users.honest, eps0=eps0, delta=delta, rounds=rounds)
     opinions = opinions_on(report, setting)
     verdicts = {name: one.verdict(eps) for name, one in opinions.items()}
     verdict = next((v for v in verdicts.values() if v is not Verdict.OPEN), Verdict.OPEN)
     notes = report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
     if as_json:
-        known = {**facts(report), "eps0": eps0, **users.facts(), "delta": delta, "rounds": rounds}
+        known = {
+            **facts(report),
+            "eps0": report.told_eps0(eps0),
+            **users.facts(),
+            "delta": delta,
+            "rounds": rounds,
+        }
         found = {name: _plain(one, verdicts[name]) for name, one in opinions.items()}
         result = {**known, "eps": eps, "verdict": verdict, "bounds": found, "notes": notes}
         click.echo(json.dumps(result, indent=2, allow_nan=False))
@@ -142,7 +150,9 @@ def opinions_on(report: Report, setting: Setting) -> dict[str, Opinion]:
                 raise
             continue
         found[name] = Opinion(bound, answer)
-    return found
+    proven = {name: one.answer for name, one in found.items() if one.bound.kind is Kind.UPPER}
+    capped, _ = within_eps0(proven, reports.protocol(setting).eps0, setting.rounds or 1)
+    return found | {name: Opinion(BOUNDS[name], answer) for name, answer in capped.items()}
 
 
 def _reason(

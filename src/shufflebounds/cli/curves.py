@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,11 +17,12 @@ from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.styles import DEFAULT, STYLES
+from shufflebounds.cli.trivial import within_eps0
 from shufflebounds.cli.values import NUMBER, WHOLE, Name, Target
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.curve import Curve
+from shufflebounds.experiments.curve import Curve, Point
 from shufflebounds.experiments.specification import Specification
 from shufflebounds.setting import Setting
 
@@ -94,6 +97,8 @@ def curve(
     """
     if plot is not None:
         require_plotting()
+    if report.has_own_eps0:
+        report.require_eps0(eps0)
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
     setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps)
     specifications = [
@@ -105,8 +110,8 @@ def curve(
     for specification in specifications:
         specification.check()
     # The clone alone would not look at the mechanism.
-    report.protocol(next(specifications[0].settings).require("eps0"))
-    computed = _computed(report, specifications)
+    report.protocol(None if report.has_own_eps0 else next(specifications[0].settings).eps0)
+    computed, trivial = _within_eps0(_computed(report, specifications))
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.text(curves.columns(quantity), rows), nl=False)
@@ -114,7 +119,7 @@ def curve(
         or_usage_error(output, lambda: curves.write_all(computed, output))
     if plot is not None:
         or_usage_error(plot, lambda: _draw(computed, report, plot))
-    for note in report.notes():
+    for note in report.notes() + trivial:
         click.echo(note, err=True)
     if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
@@ -131,6 +136,26 @@ def _computed(report: Report, specifications: Sequence[Specification]) -> list[C
             curves.compute(curves.Name(report.mechanism, "command line", one.bound.name), one)
             for one in shown
         ]
+
+
+def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
+    """The curves, those of ε no higher than what holds without shuffling, and a note if so."""
+    notes: dict[str, None] = {}
+
+    def capped(point: Point, one: Curve) -> Point:
+        setting, rounds = point.setting, point.setting.rounds or 1
+        is_below = point.answer.enclosure.upper <= rounds * (setting.eps0 or math.inf)
+        if one.specification.quantity != "epsilon" or is_below:
+            return point
+        # Reports that are composed may have a rounding more than the setting's.
+        eps0 = one.specification.reports.protocol(setting).eps0
+        answers, told = within_eps0({"": point.answer}, eps0, rounds)
+        notes.update(dict.fromkeys(told))
+        return replace(point, answer=answers[""])
+
+    return [replace(c, points=tuple(capped(point, c) for point in c.points)) for c in computed], [
+        *notes
+    ]
 
 
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
 from shufflebounds.enclosure import PrecisionError
+
+# What people call options that have another name.
+_MEANT = {"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"}
+# Commands that have no option for what they compute: which, and what they need in its place.
+_COMPUTED = {
+    "epsilon": ("--eps", "--delta"),
+    "delta": ("--delta", "--eps"),
+    "eps0": ("--eps0", "--eps and --delta"),
+    "users": ("--n", "--eps and --delta"),
+}
 
 
 class UsageError(click.ClickException):
@@ -50,6 +61,8 @@ def _in_one_sentence() -> Iterator[None]:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
+    except click.NoSuchOption as error:
+        raise UsageError(_unknown_option(error)) from None
     except click.UsageError as error:
         # Without its context, and so without lines on usage.
         raise UsageError(error.format_message()) from None
@@ -57,6 +70,20 @@ def _in_one_sentence() -> Iterator[None]:
         raise PrecisionNotReached(_sentence(error)) from None
     except (ValueError, OverflowError) as error:
         raise UsageError(_sentence(error)) from None
+
+
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """With what was probably meant, or what has to be given in place of what is computed."""
+    assert error.ctx is not None
+    command = error.ctx.command
+    name = _MEANT.get(error.option_name, error.option_name)
+    computed, needed = _COMPUTED.get(command.name or "", ("", ""))
+    if name == computed:
+        return f"{error.option_name} is what {command.name} computes; it needs {needed}"
+    options = [flag for option in command.params for flag in option.opts]
+    near = get_close_matches(name, options, n=1, cutoff=0.7)
+    guess = f"; did you mean {near[0]}?" if near else "."
+    return f"No such option {error.option_name!r}{guess}"
 
 
 def _sentence(error: Exception) -> str:

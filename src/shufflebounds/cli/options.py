@@ -69,8 +69,8 @@ def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callabl
 eps0_option = click.option(
     "--eps0",
     type=float,
-    required=True,
-    help="Local privacy parameter of all that a user sends: natural logarithm, up to 300.",
+    help="Local privacy parameter of all that a user sends: natural logarithm, up to 300. Required "
+    "but for a matrix, which fixes it.",
 )
 eps_option = click.option(
     "--eps", type=float, required=True, help="Privacy loss: natural logarithm, at least 0."

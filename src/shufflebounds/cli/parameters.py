@@ -13,7 +13,11 @@ def fields(mechanism: str) -> dict[str, dataclasses.Field]:
     """Parameters of a mechanism, by name."""
     # Mechanisms are dataclasses, which their base class is not.
     found = dataclasses.fields(registry.mechanism(mechanism))  # type: ignore[arg-type]
-    return {field.name: field for field in found if field.init and field.name != "eps0"}
+    return {
+        field.name: field
+        for field in found
+        if field.init and field.name != "eps0" and field.metadata.get("is_option", True)
+    }
 
 
 def kind(mechanism: str, parameter: str) -> type:

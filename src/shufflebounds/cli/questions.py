@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import click
 
 from shufflebounds import validation
-from shufflebounds.accounting import rounds as composition
-from shufflebounds.bounds.base import Answer, Numerics, largest
-from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.accounting.composed import compose
+from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
 from shufflebounds.cli.answers import show
-from shufflebounds.cli.bounding import ANSWERED, facts, of_candidates, often, round_notes, rows
+from shufflebounds.cli.bounding import (
+    FEW,
+    all_pairs,
+    answered,
+    facts,
+    often,
+    round_notes,
+    rows,
+)
 from shufflebounds.cli.crowd import Users, crowd_notes
 from shufflebounds.cli.options import (
     delta_option,
@@ -25,6 +32,7 @@ from shufflebounds.cli.options import (
     rtol_option,
 )
 from shufflebounds.cli.report import Report
+from shufflebounds.cli.trivial import is_zero, within_eps0
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.setting import Setting
@@ -40,7 +48,7 @@ from shufflebounds.setting import Setting
 @json_option
 def epsilon(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     delta: float,
     rounds: int,
@@ -51,12 +59,22 @@ def epsilon(
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
-    setting = Setting(n=users.honest, eps0=eps0, delta=delta)
-    composed = partial(composition.epsilon, n=users.honest, delta=delta, rounds=rounds, rtol=rtol)
-    answers = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    setting = Setting(n=users.honest, eps0=report.require_eps0(eps0), delta=delta)
+
+    def composed(some: Sequence[Decomposition]) -> Enclosure:
+        return compose([(some, users.honest, rounds)]).epsilon(delta, rtol=rtol)
+
+    found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, **users.facts(), "delta": delta, "rounds": rounds},
+        facts={
+            **facts(report),
+            "eps0": report.told_eps0(eps0),
+            **users.facts(),
+            "delta": delta,
+            "rounds": rounds,
+        },
         title=f"{report.name(eps0)}, {users}{often(rounds)}, delta = {delta!r}",
         column="epsilon (natural log)",
         rows=rows(
@@ -65,7 +83,7 @@ def epsilon(
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds) + trivial,
     )
 
 
@@ -79,7 +97,7 @@ def epsilon(
 @json_option
 def delta(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     eps: float,
     rounds: int,
@@ -90,12 +108,24 @@ def delta(
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
-    setting = Setting(n=users.honest, eps0=eps0, eps=eps)
-    composed = partial(composition.delta, eps=eps, n=users.honest, rounds=rounds, rtol=rtol)
-    answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+    setting = Setting(n=users.honest, eps0=report.require_eps0(eps0), eps=eps)
+
+    def composed(some: Sequence[Decomposition]) -> Enclosure:
+        return compose([(some, users.honest, rounds)]).delta(eps, rtol=rtol)
+
+    if is_zero(eps, report.protocol(eps0).eps0, validation.rounds(rounds)):
+        answers = dict.fromkeys(answered(report, eps0), Answer(Enclosure(0.0, 0.0)))
+    else:
+        answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, **users.facts(), "eps": eps, "rounds": rounds},
+        facts={
+            **facts(report),
+            "eps0": report.told_eps0(eps0),
+            **users.facts(),
+            "eps": eps,
+            "rounds": rounds,
+        },
         title=f"{report.name(eps0)}, {users}{often(rounds)}, epsilon = {eps!r} (natural log)",
         column="delta (probability)",
         rows=rows(
@@ -114,23 +144,29 @@ def _answers(
     setting: Setting,
     numerics: Numerics,
     rounds: int,
-    composed: Callable[[Decomposition], Enclosure],
+    composed: Callable[[Sequence[Decomposition]], Enclosure],
 ) -> dict[str, Answer]:
-    """Of one round, or of several: there each pair of datasets is the same in all of them."""
+    """Of one round, or of several, in each of which any of several pairs may be the worst."""
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
-    eps0 = setting.require("eps0")
-    return {
-        key: largest(of_candidates(BOUNDS[name], report, eps0, rounds, composed))
-        for key, name in ANSWERED.items()
-    }
+    answers = {}
+    for key, bound in answered(report, setting.eps0).items():
+        some = all_pairs(bound, report, setting.eps0)
+        if bound.kind is not Kind.LOWER and len(some) > 1:
+            # The worst may be another in each round, which no maximum over pairs covers.
+            answers[key] = attempt(partial(composed, [pair.decomposition for pair in some]))
+        else:
+            answers[key] = largest(
+                attempt(partial(composed, [pair.decomposition])).of(pair) for pair in some[:FEW]
+            )
+    return answers
 
 
 def _evaluated(
     report: Report, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
-    protocol = report.protocol(setting.require("eps0"))
+    protocol = report.protocol(setting.eps0)
     return {
-        key: BOUNDS[name].prepare(protocol, quantity, numerics)([setting])[0]
-        for key, name in ANSWERED.items()
+        key: bound.prepare(protocol, quantity, numerics)([setting])[0]
+        for key, bound in answered(report, setting.eps0).items()
     }

@@ -14,7 +14,15 @@ import click
 from shufflebounds import validation
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import ANSWERED, facts, often, pairs, round_notes
+from shufflebounds.cli.bounding import (
+    ANSWERED,
+    FEW,
+    answered,
+    facts,
+    often,
+    pairs,
+    round_notes,
+)
 from shufflebounds.cli.crowd import Users, crowd_notes
 from shufflebounds.cli.errors import or_usage_error
 from shufflebounds.cli.options import (
@@ -92,7 +100,7 @@ class _Risk:
 @json_option
 def risk(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     rounds: int,
     rates: tuple[float, ...],
@@ -108,9 +116,13 @@ def risk(
     if plot is not None:
         require_plotting()
     rates = tuple(validation.probability("false_positives", rate) for rate in rates)
-    compared = {key: pairs(BOUNDS[name], report, eps0, rounds) for key, name in ANSWERED.items()}
+    eps0 = report.require_eps0(eps0)
+    compared = {
+        key: pairs(bound, report, eps0, rounds) for key, bound in answered(report, eps0).items()
+    }
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
-    compared["lower_bound"] = tuple(alike) or compared["lower_bound"]
+    # Any of them is a lower bound; those that tell the inputs apart best come first.
+    compared["lower_bound"] = (tuple(alike) or compared["lower_bound"])[:FEW]
     risks = {
         key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
         for key, some in compared.items()
@@ -119,14 +131,15 @@ def risk(
     notes += report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
     title = f"{report.name(eps0)}, {users}{often(rounds)}"
     if as_json:
-        known = {**facts(report), "eps0": eps0, **users.facts(), "rounds": rounds}
+        told = report.told_eps0(eps0)
+        known = {**facts(report), "eps0": told, **users.facts(), "rounds": rounds}
         click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
     else:
         click.echo(f"{title}\n")
         _print_table(risks, rates)
         click.echo()
-        for key, name in ANSWERED.items():
-            label = BOUNDS[name].label
+        for key in risks:
+            label = BOUNDS[ANSWERED[key]].label
             click.echo(f"{label[0].upper()}{label[1:]}: {_MEANINGS[key]}")
         for note in notes:
             click.echo(f"\n{click.wrap_text(note, width=80)}")

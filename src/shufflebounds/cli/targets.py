@@ -13,11 +13,14 @@ import click
 from shufflebounds import validation
 from shufflebounds.accounting import calibration
 from shufflebounds.accounting.affordable import most_rounds
-from shufflebounds.bounds.base import Answer, Bound, attempt, largest, smallest
+from shufflebounds.accounting.worst_users import FewestUsers
+from shufflebounds.bounds.base import Answer, Bound, attempt, smallest
+from shufflebounds.bounds.many_pairs import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import show
 from shufflebounds.cli.bounding import (
     ANSWERED,
+    answered,
     facts,
     of_candidates,
     often,
@@ -60,6 +63,7 @@ def eps0(
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
+    report.refuse_own_eps0()
     answers = {
         key: _largest_eps0(
             BOUNDS[name], report, eps=eps, delta=delta, n=users.honest, rounds=rounds
@@ -93,7 +97,7 @@ def eps0(
 @json_option
 def users(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     eps: float,
     delta: float,
     colluding: int,
@@ -106,16 +110,16 @@ def users(
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
-    fewest = partial(calibration.fewest_users, eps=eps, delta=delta, rounds=rounds)
+    eps0 = report.require_eps0(eps0)
     promised = _USERS_RTOL if rounds == 1 else _ROUNDS_RTOL
+    question = FewestUsers(validation.eps(eps), validation.delta(delta), validation.rounds(rounds))
+    asked = {
+        key: (bound, pairs(bound, report, eps0, rounds))
+        for key, bound in answered(report, eps0).items()
+    }
     answers = {
-        key: _held_to(
-            promised,
-            largest(of_candidates(BOUNDS[name], report, eps0, rounds, fewest)),
-            rounds,
-            name,
-        )
-        for key, name in ANSWERED.items()
+        key: _held_to(promised, largest_answer(bound.kind, some, question), rounds, bound.name)
+        for key, (bound, some) in asked.items()
     }
     answers = {key: with_colluding(answer, colluding) for key, answer in answers.items()}
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
@@ -124,7 +128,7 @@ def users(
         as_json,
         facts={
             **facts(report),
-            "eps0": eps0,
+            "eps0": report.told_eps0(eps0),
             "eps": eps,
             "delta": delta,
             "colluding": colluding,
@@ -153,7 +157,7 @@ def users(
 @delta_option
 @json_option
 def rounds(
-    report: Report, eps0: float, users: Users, eps: float, delta: float, as_json: bool
+    report: Report, eps0: float | None, users: Users, eps: float, delta: float, as_json: bool
 ) -> None:
     """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
 
@@ -161,18 +165,25 @@ def rounds(
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
+    eps0 = report.require_eps0(eps0)
     most = partial(most_rounds, eps=eps, delta=delta, n=users.honest)
     answers = {
         key: _held_to(
-            _ROUNDS_RTOL, smallest(of_candidates(BOUNDS[name], report, eps0, None, most)), 2, name
+            _ROUNDS_RTOL, smallest(of_candidates(bound, report, eps0, None, most)), 2, bound.name
         )
-        for key, name in ANSWERED.items()
+        for key, bound in answered(report, eps0).items()
     }
     is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
     unknown = [f"inf: not even {validation.MAX_ROUNDS} rounds are known to be too many."]
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, **users.facts(), "eps": eps, "delta": delta},
+        facts={
+            **facts(report),
+            "eps0": report.told_eps0(eps0),
+            **users.facts(),
+            "eps": eps,
+            "delta": delta,
+        },
         title=f"{report.name(eps0)}, {users}, target epsilon = {eps!r}, delta = {delta!r}",
         column="rounds",
         rows=rows(

@@ -11,7 +11,13 @@ import click
 
 
 class Name(click.Choice):
-    """One of a few names, with a guess at what a wrong one was meant to be."""
+    """One of a few names, with a guess at what a wrong one was meant to be.
+
+    KRR and krr are the same, as are Hadamard-Blocks and hadamard_blocks.
+    """
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        return str(choice).casefold().replace("-", "_")
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "NAME"
@@ -20,7 +26,7 @@ class Name(click.Choice):
         return f"It is one of {', '.join(self.choices)}."
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        near = get_close_matches(str(value), self.choices, n=1)
+        near = get_close_matches(self.normalize_choice(value, ctx), self.choices, n=1)
         guess = f"; did you mean {near[0]}?" if near else "."
         return f"{value!r} is not one of {', '.join(self.choices)}{guess}"
 

@@ -32,6 +32,7 @@ _TEXT = (
     "x",
     "mechanism",
     "differing",
+    "inputs",
     "others",
     "engine",
     "version",
@@ -89,8 +90,9 @@ def columns(quantity: str) -> tuple[str, ...]:
     """Names of the columns of a curve's table.
 
     ``x`` names the axis. ``distance`` and ``differing`` say in how many and in which coordinates
-    the inputs of the attaining pair differ (empty where a bound looks at no pair), ``others`` what
-    all other users hold in a lower bound; ``rtol`` is empty where nothing was asked for.
+    the inputs of the attaining pair differ (empty where a bound looks at no pair), ``inputs`` which
+    they are, where not any two are alike, ``others`` what all other users hold in a lower bound;
+    ``rtol`` is empty where nothing was asked for.
     """
     return (
         "experiment",
@@ -104,6 +106,7 @@ def columns(quantity: str) -> tuple[str, ...]:
         "k_joint",
         "distance",
         "differing",
+        "inputs",
         "others",
         *NAMES,
         f"{quantity}_lower",
@@ -126,6 +129,7 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
             **_of_setting(point.setting),
             "distance": len(answer.differing.split()) or None,
             "differing": answer.differing,
+            "inputs": answer.inputs,
             "others": answer.others,
             f"{quantity}_lower": None if answer.shortfall else answer.enclosure.lower,
             f"{quantity}_upper": None if answer.shortfall else answer.enclosure.upper,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from shufflebounds import validation
@@ -13,6 +14,7 @@ from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.protocols.single_message import GenericReports, SingleMessage
 from shufflebounds.randomizers import description
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import repeated
 from shufflebounds.randomizers.description import Description, Mechanism, require_keys
 from shufflebounds.setting import Setting
@@ -22,7 +24,7 @@ MAX_JOINT = 100
 
 @dataclass(frozen=True)
 class Reports:
-    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint.
+    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
 
     Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
     """
@@ -36,7 +38,7 @@ class Reports:
     @property
     def needs(self) -> tuple[str, ...]:
         """Settings that decide what is sent."""
-        return ("eps0",)
+        return () if self.mechanism.has_own_eps0 else ("eps0",)
 
     @property
     def gives(self) -> frozenset[str]:
@@ -44,15 +46,29 @@ class Reports:
         return frozenset()
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the mechanism is read from."""
+        return self.mechanism.files
+
+    @property
     def is_composed(self) -> bool:
-        """Whether a user sends more than one plain report of one mechanism."""
+        """Whether a user sends more than one plain report of one mechanism, at an ε₀ of theirs."""
+        if self.mechanism.has_own_eps0:
+            return True
         return self.k_joint != 1 or not isinstance(self.mechanism, Mechanism)
 
     def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
         """The protocol at ε₀ of all that a user sends (natural log)."""
+        if self.mechanism.has_own_eps0:
+            return SingleMessage(self._own, None, distance)
         eps0 = setting.require("eps0")
         one = self.mechanism.randomizer(eps0 / self.k_joint)
         return SingleMessage(repeated(one, self.k_joint), eps0, distance)
+
+    @cached_property
+    def _own(self) -> Randomizer:
+        """All that is sent, where ε₀ is no setting."""
+        return repeated(self.mechanism.randomizer(None), self.k_joint)
 
     def generic(self, setting: Setting) -> GenericReports:
         """What is known of them by a bound that does not look at the mechanism.
@@ -63,8 +79,11 @@ class Reports:
         return GenericReports(validation.eps0(eps0))
 
     def completed(self, setting: Setting) -> Setting:
-        """The setting itself: reports decide nothing more of it."""
-        return setting
+        """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
+        if not self.mechanism.has_own_eps0:
+            return setting
+        own = self._own.eps0
+        return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
 
     def label(self, setting: Setting) -> str:
         """How figures call the mechanism, with its parameters."""
@@ -100,6 +119,11 @@ class Messages:
     def gives(self) -> frozenset[str]:
         """Settings that follow from others."""
         return frozenset() if self._entry.users is None else frozenset({"n"})
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the protocol is read from: none."""
+        return ()
 
     @property
     def mechanism(self) -> Messages:

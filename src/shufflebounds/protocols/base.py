@@ -21,11 +21,13 @@ class Candidate:
 
     ``differing`` lists the coordinates in which the two inputs differ, such as ``1 2 4`` (empty
     where a bound looks at no inputs); ``others`` is what all other users hold in a lower bound.
+    ``inputs`` names the two inputs where not any two are alike, such as ``0 against 3``.
     """
 
     decomposition: Decomposition
     differing: str = ""
     others: str = ""
+    inputs: str = ""
 
 
 class InfeasibleError(ValueError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shufflebounds import validation
 from shufflebounds.protocols.base import Candidate, Protocol
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composed import Composition, Joint
 
 
@@ -39,28 +39,31 @@ class SingleMessage(Protocol):
         self.randomizer.check_distance(self.distance)
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """The blanket, or one for every choice of as many coordinates as ``distance`` says."""
-        # Only a joint has a distance.
-        if self.distance is None or not isinstance(self.randomizer, Joint):
-            return (Candidate(self.randomizer.blanket(), self._everywhere),)
-        blankets = self.randomizer.blankets(self.distance)
-        return tuple(Candidate(blanket, differing) for differing, blanket in blankets.items())
+        """Every pair of inputs that may be the worst: one, where any two are alike.
+
+        With a ``distance`` those that differ in so many coordinates.
+        """
+        randomizer = self.randomizer
+        if not isinstance(randomizer, Joint):
+            blankets = randomizer.blankets()
+            return tuple(Candidate(one, "1", inputs=name) for name, one in blankets.items())
+        blankets = randomizer.blankets(self.distance)
+        if randomizer.is_alike:
+            return tuple(Candidate(one, differing) for differing, one in blankets.items())
+        differing = {one.inputs: one.differing for one in randomizer.patterns(self.distance)}
+        return tuple(Candidate(one, differing[name], "", name) for name, one in blankets.items())
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """One for everything that all others may hold; the inputs differ in every coordinate."""
-        pairs = self.randomizer.dataset_pairs()
-        return tuple(Candidate(pair, self._everywhere, others) for others, pair in pairs.items())
+        count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
+        everywhere = " ".join(str(i + 1) for i in range(count))
+        named = ((named_inputs(name), one) for name, one in self.randomizer.dataset_pairs().items())
+        return tuple(Candidate(one, everywhere, others, inputs) for (inputs, others), one in named)
 
     def check_size(self) -> None:
         """Raise ValueError for a composition too large for memory, without composing it."""
         if isinstance(self.randomizer, Composition):
             self.randomizer.check_size()
-
-    @property
-    def _everywhere(self) -> str:
-        """All coordinates."""
-        count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
-        return " ".join(str(i + 1) for i in range(count))
 
 
 @dataclass(frozen=True)

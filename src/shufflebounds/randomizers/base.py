@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,24 @@ CLOSED_FORM_ERR = 2.0**-49
 _SMALLEST_NORMAL = 2.0**-1022
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What the two inputs may be in one coordinate of a joint, and what its part makes of them.
+
+    ``inputs`` names them, such as ``0 against 3`` or, where they do not differ, ``3 in both``.
+    """
+
+    inputs: str
+    differs: bool
+    decomposition: Decomposition
+
+
 class Randomizer(ABC):
     """A local randomizer: a channel from one user's value to one report.
 
     A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
-    ``eps0`` (natural log); None stands for a mechanism that is not. Arguments are checked on
+    ``eps0`` (natural log); None stands for a mechanism that is not. One that has an ε₀ of its own
+    does not take it as an argument. Arguments are checked on
     construction (ValueError). A field's metadata may hold a ``help`` for the command line.
     `registry` lists the mechanisms.
     """
@@ -33,8 +46,15 @@ class Randomizer(ABC):
     # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
     # in section 10. Where a class does not say so, they look at its `matrix`.
     composable: ClassVar[bool] = False
+    # Parameters that name files, which its results depend on.
+    FILES: ClassVar[tuple[str, ...]] = ()
 
     eps0: float | None
+
+    @classmethod
+    def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters, with what else decides the results where they name files."""
+        return dict(parameters)
 
     @property
     def label(self) -> str:
@@ -53,17 +73,50 @@ class Randomizer(ABC):
     def blanket(self) -> Decomposition:
         """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
 
+    def blankets(self) -> dict[str, Decomposition]:
+        """`blanket` for every pair of inputs that may be the worst, by the names of the inputs.
+
+        One that needs no name where any two inputs are alike, or one pair is known to be the worst.
+        """
+        return {"": self.blanket()}
+
+    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+        """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
+
+        Those that another one exceeds are left out (`domination`), with `apart` only if either
+        both differ or neither. None for a randomizer of which `composable` says all there is.
+        """
+        return ()
+
     @abstractmethod
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Lower bounds by what all others hold, x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14).
 
         The customary x₂ comes first. Its name is ``third`` for an input that is neither x₁⁰ nor
-        x₁¹, ``x1`` for x₁¹, or the input itself.
+        x₁¹, ``x1`` for x₁¹, or the input itself. Where there are several pairs of inputs these are
+        named as well, as in ``0 against 3 among 5``.
         """
 
     def dataset_pair(self) -> Decomposition:
         """The lower bound with the customary x₂."""
         return next(iter(self.dataset_pairs().values()))
+
+
+def the_only(blankets: Mapping[str, Decomposition]) -> Decomposition:
+    """The one of `Randomizer.blankets`; ValueError for several, none of which is a bound alone."""
+    (name, first), *more = blankets.items()
+    if more:
+        raise ValueError(
+            "all pairs of inputs must have the same blanket for there to be a single one, got "
+            f"{name} and {len(more)} more: ask worst_epsilon of blankets() instead"
+        )
+    return first
+
+
+def named_inputs(name: str) -> tuple[str, str]:
+    """The pair of inputs (empty where it has no name) and x₂ in a name of `dataset_pairs`."""
+    inputs, _, others = name.rpartition(" among ")
+    return inputs, others
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ and b, a on its mirror image contributes the values
 over the same c. Either two have the same sum, and the former lie further apart. So a further
 coordinate that differs raises the GPARV in convex order, and with it D at every ε and n. That
 settles a question which Section 8 of the paper leaves open. It takes parts of which any two inputs
-are alike, since the others may share a third value. Other parts are refused.
+are alike, since the others may share a third value. Of other parts a joint looks at every choice of
+two inputs, if they can tell their `choices` (`patterns`), and a parallel composition refuses them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -28,8 +29,9 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.merging import component_gap, merge_arrays
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Choice, Randomizer, the_only
 from shufflebounds.randomizers.joint_size import check_joint
+from shufflebounds.randomizers.patterns import Pattern, dataset_choices, patterns
 
 _MOST_PAIRS = 1000
 # Entries of a matrix times its rows, and how closely components must agree.
@@ -45,9 +47,18 @@ class Joint(Randomizer):
     """
 
     parts: Sequence[Randomizer]
+    # Of which parts any two inputs are alike.
+    _alike: tuple[bool, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", _checked(self.parts))
+        parts, alike = _checked(self.parts, several=True)
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "_alike", alike)
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether any two inputs are alike that differ in every coordinate."""
+        return all(self._alike)
 
     @property
     def label(self) -> str:
@@ -69,37 +80,64 @@ class Joint(Randomizer):
     def blanket(self) -> Decomposition:
         """Of inputs that differ in every coordinate, the worst of all pairs (see above).
 
-        Raises ValueError where the product is too large for memory.
+        Raises ValueError where the product is too large for memory, and where other pairs may be
+        worse: `blankets` has them all.
         """
+        if not self.is_alike:
+            return the_only(self.blankets())
         return _product([part.blanket() for part in self.parts])
 
-    def blankets(self, distance: int) -> dict[str, Decomposition]:
+    def blankets(self, distance: int | None = None) -> dict[str, Decomposition]:
         """Of inputs at this Hamming distance, by the coordinates that differ, such as ``1 2 4``.
 
-        One of every kind: which of several equal parts differ does not matter. Raises ValueError
-        unless 1 ≤ `distance` ≤ number of parts, and where there are more than 1000 kinds.
+        One of every kind: which of several equal parts differ does not matter. Of parts whose
+        inputs are not alike, those of all `patterns`, by names such as ``0 against 3, 1 in both``.
+        Without a distance those of all that may be the worst. Raises ValueError unless
+        1 ≤ `distance` ≤ number of parts, and where there are too many kinds.
         """
+        if not self.is_alike:
+            return {one.inputs: _product(one.factors) for one in self.patterns(distance)}
         return {
             " ".join(str(i + 1) for i in differing): _product(self._factors(differing))
-            for differing in self._pairs(distance)
+            for differing in self._pairs(len(self.parts) if distance is None else distance)
         }
 
+    def patterns(self, distance: int | None = None) -> list[Pattern]:
+        """What the two inputs may be in the coordinates, where not any two are alike.
+
+        At a Hamming distance, or all that may be the worst. What is raised is as for `blankets`.
+        """
+        if distance is not None:
+            validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
+        return patterns(self.parts, self._alike, distance)
+
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """All coordinates differ; the parts take the same x₂ as far as they have it."""
-        return {
-            name: _product(factors)
-            for name, factors in _by_others(part.dataset_pairs() for part in self.parts).items()
-        }
+        """All coordinates differ; the parts take the same x₂ as far as they have it.
+
+        Of parts whose inputs are not alike, those that tell them apart best, in either order.
+        """
+        return {name: _product(factors) for name, factors in self._dataset_factors().items()}
+
+    def _dataset_factors(self) -> dict[str, list[Decomposition]]:
+        if not self.is_alike:
+            return dataset_choices(self.parts)
+        return _by_others(part.dataset_pairs() for part in self.parts)
 
     def check_distance(self, distance: int) -> None:
         """Raise ValueError where `blankets` would, but for the size of its products."""
-        self._pairs(distance)
+        if self.is_alike:
+            self._pairs(distance)
+        else:
+            self.patterns(distance)
 
     def check_size(self) -> None:
         """Raise ValueError for products too large for memory, without multiplying them out."""
         _check_sizes(self.parts)
-        check_joint([part.blanket() for part in self.parts])
-        for factors in _by_others(part.dataset_pairs() for part in self.parts).values():
+        if self.is_alike:
+            check_joint([part.blanket() for part in self.parts])
+        else:
+            check_joint(self.patterns()[0].factors)
+        for factors in self._dataset_factors().values():
             check_joint(factors)
 
     def _factors(self, differing: Sequence[int]) -> list[Decomposition]:
@@ -142,7 +180,7 @@ class Parallel(Randomizer):
     def __post_init__(self) -> None:
         parts = validation.pairs("parts", self.parts, "(weight, randomizer)")
         weights = [weight for weight, _ in parts]
-        randomizers = _checked(randomizer for _, randomizer in parts)
+        randomizers, _ = _checked(randomizer for _, randomizer in parts)
         validation.weights(weights)
         object.__setattr__(self, "parts", tuple(zip(weights, randomizers, strict=True)))
 
@@ -186,7 +224,7 @@ class Subsampled(Randomizer):
 
     def __post_init__(self) -> None:
         # ⊥ shifts the GPARV, which may change which pair of inputs is the worst.
-        _checked([self.randomizer])
+        _checked([self.randomizer], several=True)
         validation.probability("rate", self.rate)
 
     @property
@@ -202,6 +240,18 @@ class Subsampled(Randomizer):
     def blanket(self) -> Decomposition:
         """Of the same inputs, ⊥ being sure of its share of every user's reports."""
         return subsample(self.randomizer.blanket(), self.rate)
+
+    def blankets(self) -> dict[str, Decomposition]:
+        """Of the same pairs of inputs."""
+        pairs = self.randomizer.blankets()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+        """See `Randomizer`; ⊥ adds the same to f of any of them."""
+        return tuple(
+            replace(one, decomposition=subsample(one.decomposition, self.rate))
+            for one in self.randomizer.choices(apart=apart)
+        )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Of the same datasets."""
@@ -221,31 +271,54 @@ def repeated(part: Randomizer, k: int) -> Randomizer:
     return part if validation.whole("k_joint", k, minimum=1) == 1 else Joint([part] * k)
 
 
-def _checked(parts: Iterable[Randomizer]) -> tuple[Randomizer, ...]:
+def _checked(
+    parts: Iterable[Randomizer], *, several: bool = False
+) -> tuple[tuple[Randomizer, ...], tuple[bool, ...]]:
+    """The parts, and which of them have inputs any two of which are alike.
+
+    All of them must, unless `several` allows for those that know their `choices`.
+    """
     if not isinstance(parts, Iterable):
         raise ValueError(f"parts must be a list of randomizers, got {parts!r}")
     parts = tuple(parts)
     if not parts:
         raise ValueError("parts must hold at least one randomizer, got none")
+    alike: dict[Randomizer, bool] = {}
     for part in dict.fromkeys(parts):
         if not isinstance(part, Randomizer):
             raise ValueError(
                 f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
             )
-        # Compositions of parts that were looked at need no other look.
-        if isinstance(part, Composition):
-            continue
-        if not part.blanket().is_symmetric():
-            raise ValueError(
-                "parts must have blankets that are their own mirror images, for nobody knows the "
-                f"worst pair of other ones, got {part!r}"
-            )
-        if not part.composable and not _inputs_are_alike(part):
-            raise ValueError(
-                "parts must have inputs any two of which are alike, by a matrix() that shows it or "
-                f"an attribute composable = True that says so, got {part!r}"
-            )
-    return parts
+        why = _unlike(part)
+        if why and not (several and part.choices()):
+            raise ValueError(f"parts must {why}, got {part!r}")
+        alike[part] = not why
+    return parts, tuple(alike[part] for part in parts)
+
+
+def _unlike(part: Randomizer) -> str:
+    """What the part must have for compositions to rest on its blanket alone; empty if it does."""
+    match part:
+        # Of compositions the parts have been looked at.
+        case Joint():
+            one_joint = "not be joints of inputs that are not alike: all of it may be one joint"
+            return "" if part.is_alike else one_joint
+        case Parallel():
+            return ""
+        case Subsampled(inner, _):
+            return _unlike(inner)
+    blankets = list(part.blankets().values())
+    if len(blankets) == 1 and not blankets[0].is_symmetric():
+        return (
+            "have blankets that are their own mirror images, for nobody knows the worst pair of "
+            "other ones"
+        )
+    if len(blankets) > 1 or not (part.composable or _inputs_are_alike(part)):
+        return (
+            "have inputs any two of which are alike, by a matrix() that shows it or an attribute "
+            "composable = True that says so"
+        )
+    return ""
 
 
 def _inputs_are_alike(part: Randomizer) -> bool:

@@ -19,7 +19,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
+from shufflebounds.randomizers.parameter_names import likely
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
 
 MAX_DEPTH = 20
@@ -38,8 +39,21 @@ _PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight
 class Description(Protocol):
     """What all descriptions offer."""
 
-    def randomizer(self, eps0: float) -> Randomizer:
-        """The randomizer at ε₀ of its whole report (natural log); ValueError if there is none."""
+    @property
+    def has_own_eps0(self) -> bool:
+        """Whether ε₀ follows from the rest; what is asked for does not matter then."""
+        ...
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that it names."""
+        ...
+
+    def randomizer(self, eps0: float | None) -> Randomizer:
+        """The randomizer at ε₀ of its whole report (natural log); ValueError if there is none.
+
+        None is for one that has its own.
+        """
         ...
 
     def plain(self) -> dict[str, Any]:
@@ -58,8 +72,20 @@ class Mechanism:
     type: str
     parameters: tuple[tuple[str, Any], ...] = ()
 
-    def randomizer(self, eps0: float) -> Randomizer:
-        """The mechanism at ε₀; its blanket must be that of an ε₀-LDP randomizer."""
+    @property
+    def has_own_eps0(self) -> bool:
+        """See `Description`."""
+        return "eps0" not in inspect.signature(mechanism(self.type)).parameters
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """See `Description`."""
+        return tuple(dict(self.parameters)[name] for name in mechanism(self.type).FILES)
+
+    def randomizer(self, eps0: float | None) -> Randomizer:
+        """The mechanism at ε₀; its blankets must be those of an ε₀-LDP randomizer."""
+        if self.has_own_eps0:
+            return _with_own_eps0(self.type, self.parameters)
         make: Callable[..., Randomizer] = mechanism(self.type)
         made = make(eps0=validation.eps0(eps0), **dict(self.parameters))
         _require_private(self.type, made)
@@ -89,7 +115,8 @@ class Part:
     def plain(self) -> dict[str, Any]:
         """The mapping that stands for it in a composition."""
         weight = {} if self.weight is None else {"weight": self.weight}
-        return {"mechanism": self.mechanism.plain(), **weight, "share": self.share}
+        share = {} if self.mechanism.has_own_eps0 else {"share": self.share}
+        return {"mechanism": self.mechanism.plain(), **weight, **share}
 
     def text(self, usual_share: float) -> str:
         """How a composition lists it; its share is told where it is not the usual one."""
@@ -102,14 +129,25 @@ class Part:
 class _OfParts:
     parts: tuple[Part, ...]
 
+    @property
+    def has_own_eps0(self) -> bool:
+        """See `Description`; either all parts have their own, or none."""
+        return self.parts[0].mechanism.has_own_eps0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """See `Description`."""
+        return tuple(file for part in self.parts for file in part.mechanism.files)
+
     def mechanisms(self) -> Iterator[str]:
         """See `Description`."""
         for part in self.parts:
             yield from part.mechanism.mechanisms()
 
-    def _made(self, eps0: float) -> list[Randomizer]:
+    def _made(self, eps0: float | None) -> list[Randomizer]:
+        whole = 0.0 if self.has_own_eps0 else validation.eps0(eps0)
         return [
-            _told(f"parts[{i}].mechanism", part.mechanism, part.share * eps0)
+            _told(f"parts[{i}].mechanism", part.mechanism, part.share * whole)
             for i, part in enumerate(self.parts)
         ]
 
@@ -121,9 +159,9 @@ class _OfParts:
 class JointOf(_OfParts):
     """All parts reported together; their shares of ε₀ sum to 1."""
 
-    def randomizer(self, eps0: float) -> Joint:
+    def randomizer(self, eps0: float | None) -> Joint:
         """See `Description`."""
-        return Joint(self._made(validation.eps0(eps0)))
+        return Joint(self._made(eps0))
 
     def plain(self) -> dict[str, Any]:
         """See `Description`."""
@@ -139,9 +177,9 @@ class JointOf(_OfParts):
 class ParallelOf(_OfParts):
     """One part drawn by weight; the largest share of ε₀ is 1."""
 
-    def randomizer(self, eps0: float) -> Parallel:
+    def randomizer(self, eps0: float | None) -> Parallel:
         """See `Description`."""
-        made = self._made(validation.eps0(eps0))
+        made = self._made(eps0)
         weights = [part.weight for part in self.parts if part.weight is not None]
         return Parallel(list(zip(weights, made, strict=True)))
 
@@ -160,9 +198,19 @@ class SubsampleOf:
     mechanism: Description
     rate: float
 
-    def randomizer(self, eps0: float) -> Subsampled:
+    @property
+    def has_own_eps0(self) -> bool:
         """See `Description`."""
-        return Subsampled(_told("mechanism", self.mechanism, validation.eps0(eps0)), self.rate)
+        return self.mechanism.has_own_eps0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """See `Description`."""
+        return self.mechanism.files
+
+    def randomizer(self, eps0: float | None) -> Subsampled:
+        """See `Description`."""
+        return Subsampled(_told("mechanism", self.mechanism, eps0), self.rate)
 
     def plain(self) -> dict[str, Any]:
         """See `Description`."""
@@ -201,8 +249,8 @@ def require_keys(
     listed = ", ".join(known) or "none"
     for key in given:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            guess = f" (did you mean {near[0]}?)" if near else ""
+            meant = likely(str(key), known)
+            guess = f" (did you mean {meant}?)" if meant else ""
             raise ValueError(
                 f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
             )
@@ -237,15 +285,36 @@ def _parsed(name: str, description: object, levels: int) -> Description:
             )
             for i, (part, share) in enumerate(zip(parts, shares, strict=True))
         )
+        _require_same_eps0(made, parts)
         return JointOf(made) if kind == "joint" else ParallelOf(made)
     accepted = inspect.signature(mechanism(kind)).parameters
     keys = [key for key in accepted if key != "eps0"]
     optional = [key for key in keys if accepted[key].default is not inspect.Parameter.empty]
     require_keys("", kind, parameters, keys, optional)
+    if mechanism(kind).FILES:
+        parameters = mechanism(kind).completed(parameters)
     return Mechanism(kind, tuple(parameters.items()))
 
 
-def _told(place: str, description: Description, eps0: float) -> Randomizer:
+def _require_same_eps0(made: Sequence[Part], parts: Sequence[Mapping]) -> None:
+    """ValueError where ε₀ cannot be shared, since a part has its own."""
+    own = [i for i, part in enumerate(made) if part.mechanism.has_own_eps0]
+    if own and (len(own) < len(made) or any("share" in part for part in parts)):
+        raise ValueError(
+            f"parts[{own[0]}].mechanism has an eps0 of its own; then every part must, and none of "
+            "them a share"
+        )
+
+
+@lru_cache(maxsize=16)
+def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Randomizer:
+    """What it is made of may be large, and is asked for again by every curve."""
+    made = mechanism(kind)(**dict(parameters))
+    _require_private(kind, made)
+    return made
+
+
+def _told(place: str, description: Description, eps0: float | None) -> Randomizer:
     """The randomizer of a part; of a mistake it is told where it is."""
     try:
         return description.randomizer(eps0)
@@ -256,20 +325,21 @@ def _told(place: str, description: Description, eps0: float) -> Randomizer:
 def _require_private(kind: str, made: Randomizer) -> None:
     """ValueError for a mistake in a mechanism that its blanket betrays; other bounds rely on ε₀."""
     try:
-        blanket = made.blanket()
+        blankets = made.blankets()
     except ValueError as error:
         raise ValueError(f"the blanket of {kind} is not a decomposition: {error}") from None
     if made.eps0 is None:
         return
-    with np.errstate(divide="ignore", invalid="ignore"):
-        losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
-    largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
-    # The entries' own rounding, and that of their logarithms.
-    if largest > made.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + made.eps0):
-        raise ValueError(
-            f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component with a "
-            f"loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"
-        )
+    for blanket in blankets.values():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
+        largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
+        # The entries' own rounding, and that of their logarithms.
+        if largest > made.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + made.eps0):
+            raise ValueError(
+                f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component "
+                f"with a loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"
+            )
 
 
 def _parts(kind: str, parts: object) -> Sequence[Mapping]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,9 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.accounting.domination import undominated
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.masses import SMALLEST_MASS
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Choice, Randomizer, the_only
 
-_SUM_TOLERANCE = 1e-9
+# A name, rows a, b and c, and how uncertain their entries are.
+Pair = tuple[str, NDArray, NDArray, NDArray, float]
+Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
+
+SUM_TOLERANCE = 1e-9
 # Decompositions this close, relatively, are taken for one, whose uncertainty covers both.
 _NEARLY_EQUAL = 1e-12
 _U = 2.0**-53
@@ -61,13 +65,7 @@ class MatrixRandomizer(Randomizer):
 
         No one of several is a bound by itself: take the largest over `blankets`.
         """
-        (name, first), *more = self.blankets().items()
-        if more:
-            raise ValueError(
-                "P must have the same blanket for all pairs of inputs to have a single one, got "
-                f"{name} and {len(more)} more: ask worst_epsilon of blankets() instead"
-            )
-        return first
+        return the_only(self.blankets())
 
     def blankets(self) -> dict[str, Decomposition]:
         """P(x₁⁰), P(x₁¹), inf_x P(x) of every pair that may be the worst, such as ``0 against 3``.
@@ -76,19 +74,44 @@ class MatrixRandomizer(Randomizer):
         for all pairs that differ from it in the order of outputs only, and for those that it
         exceeds at every ε and n (`domination`).
         """
+        return dict(self._blankets)
+
+    @cached_property
+    def _blankets(self) -> dict[str, Decomposition]:
+        return undominated(_distinct(self._pairs(itertools.combinations)))
+
+    def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
+        """Two inputs against what all of them are sure of."""
         matrix = self.matrix()
         sure = matrix.min(axis=0)
-        distinct = _distinct(
-            (f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err)
-            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
-        )
-        return undominated(distinct)
+        for x0, x1 in ordering(range(len(matrix)), 2):
+            yield f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err
+
+    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+        """See `Randomizer`."""
+        differing, equal = self._ordered
+        pools = (differing, equal) if apart else ({**differing, **equal},)
+        kept = {name: one for pool in pools for name, one in undominated(pool).items()}
+        return tuple(Choice(name, name in differing, one) for name, one in kept.items())
+
+    @cached_property
+    def _ordered(self) -> tuple[dict[str, Decomposition], dict[str, Decomposition]]:
+        """Ordered pairs of inputs, and equal ones."""
+        matrix = self.matrix()
+        sure = matrix.min(axis=0)
+        equal = ((f"{x} in both", row, row, sure, self._rel_err) for x, row in enumerate(matrix))
+        differing = self._pairs(itertools.permutations)
+        return _distinct(differing, both_orders=True), _distinct(equal, both_orders=True)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """P(x₁⁰), P(x₁¹), P(x₂) for all pairs and all x₂, such as ``0 against 3 among 5``.
 
         Those that tell the inputs apart best come first.
         """
+        return dict(self._dataset_pairs)
+
+    @cached_property
+    def _dataset_pairs(self) -> dict[str, Decomposition]:
         matrix = self.matrix()
         return _distinct(
             (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
@@ -118,16 +141,17 @@ def _checked(rows: ArrayLike) -> NDArray[np.float64]:
             x, y = place[0].tolist()
             raise ValueError(f"P must hold {wanted}, got {float(matrix[x, y])!r} in row {x}")
     for x, row in enumerate(matrix.tolist()):
-        if abs(math.fsum([-1.0, *row])) > _SUM_TOLERANCE:
+        if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
     matrix.flags.writeable = False
     return matrix
 
 
-def _distinct(
-    pairs: Iterable[tuple[str, NDArray, NDArray, NDArray, float]],
-) -> dict[str, Decomposition]:
-    """Merged decompositions by name, one of those that agree up to rounding and order."""
+def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, Decomposition]:
+    """Merged decompositions by name, one of those that agree up to rounding and order of outputs.
+
+    With `both_orders` (a, b, c) and (b, a, c) do not agree, unless they are made of the same.
+    """
     kept: dict[str, Decomposition] = {}
     alike: dict[int, list[tuple[str, NDArray]]] = {}
     for name, a, b, c, rel_err in pairs:
@@ -136,7 +160,9 @@ def _distinct(
         # Those that agree have sums that are next to each other.
         place = round(1e9 * float(np.sqrt(masses[0] * masses[1]).sum() + masses[2].sum()))
         for known, its in itertools.chain(*(alike.get(place + i, []) for i in (-1, 0, 1))):
-            gap = min(_gap(its, masses), _gap(its, _in_order(masses[[1, 0, 2]])))
+            gap = _gap(its, masses)
+            if not both_orders:
+                gap = min(gap, _gap(its, _in_order(masses[[1, 0, 2]])))
             if gap <= _NEARLY_EQUAL:
                 covering = max(kept[known].rel_err, found.rel_err + 2.0 * gap)
                 kept[known] = replace(kept[known], rel_err=covering)

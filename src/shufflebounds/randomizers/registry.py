@@ -24,6 +24,7 @@ from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
 from shufflebounds.randomizers.krr import KRR
 from shufflebounds.randomizers.laplace import Laplace
 from shufflebounds.randomizers.local_hash import LocalHash
+from shufflebounds.randomizers.matrix_file import MatrixFile
 from shufflebounds.randomizers.metric_laplace import MetricLaplace
 from shufflebounds.randomizers.oue import OUE
 from shufflebounds.randomizers.piecewise import Piecewise
@@ -46,6 +47,7 @@ _BUILT_IN: dict[str, type[Randomizer]] = {
     "krr": KRR,
     "laplace": Laplace,
     "local_hash": LocalHash,
+    "matrix": MatrixFile,
     "metric_laplace": MetricLaplace,
     "oue": OUE,
     "piecewise": Piecewise,

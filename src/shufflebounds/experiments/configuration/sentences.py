@@ -191,7 +191,9 @@ def _mapping_hint(value: object, wanted: set[str]) -> str:
 
 def suggestion(value: object, allowed: Iterable[str]) -> str:
     """A guess at what an unknown name was meant to be, if there is a likely one."""
-    close = difflib.get_close_matches(str(value), list(allowed))
+    # KRR is a guess at krr.
+    names = {name.casefold(): name for name in allowed}
+    close = difflib.get_close_matches(str(value).casefold(), list(names))
     # A slip replaces a letter more often than it adds or drops one.
-    likely = min(close, key=lambda name: abs(len(name) - len(str(value))), default="")
+    likely = names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else ""
     return f" (did you mean {likely}?)" if likely else ""

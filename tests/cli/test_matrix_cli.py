@@ -1,0 +1,246 @@
+"""``--mechanism matrix``: its answers, the inputs it names, and its mistakes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_cli import answer, holds, run, shuffled, succeed
+
+import shufflebounds as sb
+from shufflebounds import cli
+from shufflebounds.experiments import curve as curves
+
+ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]])
+EPS0 = math.log(6.0)
+
+
+@pytest.fixture
+def options(tmp_path):
+    return ("--mechanism", "matrix", "--file", written(tmp_path / "m.csv", ROWS))
+
+
+def written(path, rows) -> str:
+    np.savetxt(path, rows, delimiter=",", fmt="%.17g")
+    return str(path)
+
+
+def rows_of(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("  ")]
+
+
+def test_delta_is_the_largest_of_all_inputs(options):
+    """Two users, by enumeration of all inputs of the victim and the other user."""
+    found = answer("delta", *options, "--n", "2", "--eps", "0.2")
+    worst = max(
+        (shuffled(ROWS[[x0, x1, x2]], 2, 0.2, 2), (x0, x1), x2)
+        for x0, x1 in itertools.combinations(range(3), 2)
+        for x2 in range(3)
+    )
+    lower = found["lower_bound"]
+    assert holds(lower, worst[0], 1e-12)
+    assert (lower["inputs"], lower["others"]) == (
+        " against ".join(map(str, worst[1])),
+        str(worst[2]),
+    )
+    assert found["upper_bound"]["upper"] >= worst[0]
+    each = sb.MatrixRandomizer(ROWS).blankets()
+    upper = max(sb.delta(pair, 0.2, 2).upper for pair in each.values())
+    assert found["upper_bound"]["upper"] == upper
+    assert sb.delta(each[found["upper_bound"]["inputs"]], 0.2, 2).upper == upper
+    assert found["eps0"] == pytest.approx(EPS0, rel=1e-14)
+    assert found["eps0"] >= EPS0
+
+
+def test_epsilon_is_that_of_the_worst_pair_of_the_library(options):
+    found = answer("epsilon", *options, "--n", "1e4", "--delta", "1e-6")
+    randomizer = sb.MatrixRandomizer(ROWS)
+    name, worst = sb.worst_epsilon(randomizer.blankets(), 10_000, 1e-6)
+    assert found["upper_bound"] == {"lower": worst.lower, "upper": worst.upper, "inputs": name}
+    name, lower = sb.best_lower_epsilon(randomizer.dataset_pairs(), 10_000, 1e-6)
+    assert found["lower_bound"]["lower"] == lower.lower
+    assert f"{found['lower_bound']['inputs']} among {found['lower_bound']['others']}" == name
+    clone = sb.epsilon(sb.standard_clone(found["eps0"]), 10_000, 1e-6)
+    assert found["clone"] == {"lower": clone.lower, "upper": clone.upper}
+
+
+def test_people_are_told_eps0_the_inputs_and_how_they_are_counted(options):
+    text = succeed("epsilon", *options, "--n", "1e4", "--delta", "1e-6").stdout
+    assert text.startswith("m.csv (eps0 = 1.79176), n = 10000 users")
+    heading, upper, lower, clone = rows_of(text)
+    assert heading.endswith("victim's inputs   other users' input")
+    assert upper.endswith("   1 against 2")
+    assert lower.endswith("   1 against 2       2")
+    assert "against" not in clone
+    assert "Inputs are the rows of m.csv, counted from 0." in text.replace("\n", " ")
+
+
+def test_users_are_enough_for_all_inputs(options):
+    target = ("--eps", "0.1", "--delta", "1e-6")
+    found = answer("users", *options, *target)
+    each = {
+        name: sb.fewest_users(pair, eps=0.1, delta=1e-6)
+        for name, pair in sb.MatrixRandomizer(ROWS).blankets().items()
+    }
+    upper = found["upper_bound"]
+    assert upper["upper"] == max(one.upper for one in each.values()) == each[upper["inputs"]].upper
+    pairs = sb.MatrixRandomizer(ROWS).dataset_pairs()
+    best = max(sb.fewest_users(pair, eps=0.1, delta=1e-6).lower for pair in pairs.values())
+    assert found["lower_bound"]["lower"] == best
+
+
+def test_joint_and_rare_reports_of_a_matrix(options):
+    """At n = 1 a report hides nothing: D(ε) of the rows of the joint, and of ⊥ beside them."""
+
+    def alone(rows, eps):
+        sure = rows.min(axis=0)
+        pairs = itertools.permutations(range(len(rows)), 2)
+        return max(np.maximum(rows[x] - math.exp(eps) * rows[y], 0.0).sum() for x, y in pairs), sure
+
+    both, _ = alone(np.kron(ROWS, ROWS), 0.3)
+    found = answer("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3")
+    assert holds(found["upper_bound"], both, 1e-12)
+    assert found["eps0"] == pytest.approx(2.0 * EPS0, rel=1e-14)
+    assert found["upper_bound"]["inputs"].count(" against ") == 2
+    assert "of all coordinates together" in found["notes"][0]
+    assert "each of them has the eps0 of the matrix" in found["notes"][1]
+    rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
+    found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
+    assert holds(found["upper_bound"], rare, 1e-12)
+
+
+def test_in_every_round_another_pair_may_be_the_worst(options):
+    question = ("--n", "1e3", "--delta", "1e-6", "--rounds", "3")
+    found = answer("epsilon", *options, *question)
+    randomizer = sb.MatrixRandomizer(ROWS)
+    blankets = list(randomizer.blankets().values())
+    together = sb.compose([(blankets, 1000, 3)]).epsilon(1e-6)
+    assert found["upper_bound"] == {"lower": together.lower, "upper": together.upper}
+    for pair in blankets:
+        assert sb.epsilon(pair, 1000, 1e-6, rounds=3).lower <= together.upper
+    name = f"{found['lower_bound']['inputs']} among {found['lower_bound']['others']}"
+    lower = sb.epsilon(randomizer.dataset_pairs()[name], 1000, 1e-6, rounds=3)
+    assert found["lower_bound"]["lower"] == lower.lower
+    assert "since it may be another in each" in found["notes"][0]
+
+
+def test_a_curve_names_the_inputs_and_stands_for_the_numbers(options, tmp_path):
+    arguments = ("--delta", "1e-6", "--start", "1e3", "--stop", "1e4", "--points", "2")
+    result = succeed("curve", *options, *arguments)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["inputs"] for row in rows if row["bound"] != "clone"] == ["1 against 2"] * 4
+    assert [row["others"] for row in rows if row["bound"] == "lower"] == ["2"] * 2
+    for row in rows:
+        assert float(row["eps0"]) == pytest.approx(EPS0, rel=1e-14)
+        found = answer("epsilon", *options, "--n", row["n"], "--delta", "1e-6", "--rtol", "1e-4")
+        key = row["bound"] if row["bound"] == "clone" else f"{row['bound']}_bound"
+        # Points that are asked for together help one another.
+        assert float(row["epsilon_upper"]) == pytest.approx(found[key]["upper"], rel=2e-4)
+    other = ("--mechanism", "matrix", "--file", written(tmp_path / "m.csv", ROWS[::-1]))
+    again = list(csv.DictReader(io.StringIO(succeed("curve", *other, *arguments).stdout)))
+    assert not {row["digest"] for row in rows} & {row["digest"] for row in again}
+
+
+def test_a_curve_of_a_matrix_is_written_and_read(options, tmp_path):
+    table = tmp_path / "curve.csv"
+    succeed(
+        "curve", *options, "--delta", "1e-6", "--points", "2", "--bound", "lower", "-o", str(table)
+    )
+    assert list(curves.read(table)["inputs"]) == ["1 against 2"] * 2
+
+
+def test_symmetric_matrices_are_answered_as_their_mechanism(tmp_path):
+    path = written(tmp_path / "krr.csv", sb.KRR(4, 1.0).matrix())
+    question = ("--n", "1e4", "--delta", "1e-6")
+    found = answer("epsilon", "--mechanism", "matrix", "--file", path, *question)
+    krr = answer("epsilon", "--mechanism", "krr", "--k", "4", "--eps0", "1", *question)
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["upper"] == pytest.approx(krr[key]["upper"], rel=1e-3)
+    rounds = answer("epsilon", "--mechanism", "matrix", "--file", path, *question, "--rounds", "3")
+    assert rounds["upper_bound"]["upper"] > found["upper_bound"]["upper"]
+
+
+def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
+    path = written(tmp_path / "m.csv", [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    arguments = ("--mechanism", "matrix", "--file", path, "--n", "100")
+    found = answer("epsilon", *arguments, "--delta", "0.4")
+    assert found["eps0"] is None
+    assert "clone" not in found
+    assert found["upper_bound"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
+    text = succeed("delta", *arguments, "--eps", "1").stdout
+    assert text.startswith("m.csv (eps0 = inf), n = 100 users")
+    assert "Clone" not in text
+
+
+def test_reports_that_say_nothing_lose_nothing(tmp_path):
+    path = written(tmp_path / "m.csv", [[0.5, 0.5], [0.5, 0.5]])
+    found = answer(
+        "epsilon", "--mechanism", "matrix", "--file", path, "--n", "100", "--delta", "1e-6"
+    )
+    assert found["eps0"] == 0.0
+    assert found["upper_bound"]["upper"] == 0.0
+
+
+MISTAKES = {
+    "its eps0": (
+        ("epsilon", "--n", "9", "--delta", "0.1", "--eps0", "1"),
+        "--eps0 must be left out: matrix m.csv fixes it, 1.79176",
+    ),
+    "its eps0 in a curve": (
+        ("curve", "--delta", "0.1", "--eps0", "1"),
+        "--eps0 must be left out: matrix m.csv fixes it, 1.79176",
+    ),
+    "a curve along eps0": (
+        ("curve", "--delta", "0.1", "--n", "9", "--x", "eps0", "--start", "1", "--stop", "2"),
+        "got eps0",
+    ),
+    "an eps0 to choose": (
+        ("eps0", "--n", "9", "--delta", "0.1", "--eps", "1"),
+        "eps0 cannot be chosen: matrix m.csv fixes it, 1.79176",
+    ),
+    "a parameter": (
+        ("epsilon", "--n", "9", "--delta", "0.1", "--k", "3"),
+        "--k is not a parameter of matrix, which has only --file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_what_a_matrix_does_not_take_is_told_in_one_sentence(options, arguments, message):
+    result = run(arguments[0], *options, *arguments[1:])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+def test_a_bad_file_is_told_in_one_sentence_before_any_work(tmp_path, monkeypatch):
+    path = tmp_path / "m.csv"
+    path.write_text("0.5,0.5\n0.5,half\n")
+    monkeypatch.setattr(
+        sb.MatrixRandomizer, "blankets", lambda _: pytest.fail("worked on a bad file")
+    )
+    question = ("--n", "100", "--delta", "1e-6")
+    result = run("epsilon", "--mechanism", "matrix", "--file", str(path), *question)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: file '{path}', row 2, column 2 must be a probability, 0 or from 1e-300 to 1, "
+        "got 'half'\n"
+    )
+    missing = run("epsilon", "--mechanism", "matrix", "--file", "no.csv", *question)
+    assert missing.stderr == "Error: file 'no.csv' cannot be read: No such file or directory\n"
+    assert "matrix needs --file" in run("epsilon", "--mechanism", "matrix", *question).stderr
+
+
+def test_it_is_listed_with_its_file():
+    listed = {one["name"]: one for one in json.loads(succeed("mechanisms", "--json").stdout)}
+    assert list(listed["matrix"]["parameters"]) == ["file"]
+    assert listed["matrix"]["parameters"]["file"]["required"] is True
+    assert "matrix: CSV file" in CliRunner().invoke(cli.main, ["epsilon", "--help"]).output

@@ -1,0 +1,144 @@
+"""Matrices in configurations: their curves, what stands for their numbers, and mistakes."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+from small_paper import PAPER, added, mistake
+
+import shufflebounds as sb
+from shufflebounds.experiments import curve, specification
+from shufflebounds.experiments.configuration import loading
+from shufflebounds.experiments.curve import Name
+
+ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
+CURVES = ("upper", "lower", "clone", "bennett")
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A matrix in the working directory, which is the project's."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data" / "m.csv"
+    path.parent.mkdir()
+    path.write_text("\n".join(",".join(map(repr, row)) for row in ROWS))
+    return path
+
+
+def configured(**changes):
+    mine = {"type": "matrix", "file": "data/m.csv"} | changes
+    return added(
+        mechanisms={"mine": mine},
+        experiments={"mine": {"mechanism": "mine", "regimes": ["low"], "curves": list(CURVES)}},
+    )
+
+
+def planned(made):
+    return loading.checked(made).papers[PAPER].curves
+
+
+def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):
+    curves = planned(configured())
+    randomizer = sb.MatrixRandomizer(ROWS)
+    names = {name: Name("mine", "low", name) for name in CURVES}
+    found = {name: curve.compute(one, curves[one]) for name, one in names.items()}
+    for point in found["upper"].points:
+        name, worst = sb.worst_epsilon(randomizer.blankets(), point.setting.n, 1e-6, rtol=1e-3)
+        assert point.answer.inputs == name
+        assert point.answer.enclosure.upper == pytest.approx(worst.upper, rel=2e-3)
+        # The regime's ε₀ is that of others; the matrix has its own.
+        assert point.setting.eps0 == pytest.approx(math.log(6.0), rel=1e-14)
+    for point in found["lower"].points:
+        pairs = randomizer.dataset_pairs()
+        name, best = sb.best_lower_epsilon(pairs, point.setting.n, 1e-6, rtol=1e-3)
+        assert f"{point.answer.inputs} among {point.answer.others}" == name
+        assert point.answer.enclosure.lower == pytest.approx(best.lower, rel=2e-3)
+    columns = curve.columns("epsilon")
+    rows = [dict(zip(columns, row, strict=True)) for row in curve.rows(found["lower"])]
+    assert [row["inputs"] for row in rows] == ["1 against 2"] * 3
+    assert all(row["distance"] == 1 for row in rows)
+
+
+def test_an_edit_of_the_numbers_changes_the_digests_of_their_curves_alone(file):
+    before = planned(configured())
+    texts = {name: one.text() for name, one in before.items()}
+    file.write_text(file.read_text() + "\n")
+    assert {name: one.digest for name, one in planned(configured()).items()} == {
+        name: one.digest for name, one in before.items()
+    }
+    file.write_text(file.read_text().replace("0.375,0.125,0.5", "0.25,0.25,0.5"))
+    after = planned(configured())
+    changed = {name for name, one in before.items() if after[name].digest != one.digest}
+    assert changed == {name for name in before if name.experiment == "mine"}
+    # A job is told what the file held when it was planned.
+    for name in changed:
+        with pytest.raises(ValueError, match=r"^file 'data/m\.csv' must hold .*: it was changed$"):
+            specification.read(texts[name])
+        assert specification.read(after[name].text()) == after[name]
+
+
+def test_joint_and_rare_reports_of_a_matrix_may_be_configured(file):
+    made = added(
+        mechanisms={
+            "mine": {"type": "matrix", "file": "data/m.csv"},
+            "rare": {"type": "subsample", "mechanism": "mine", "rate": 0.5},
+            "both": {"type": "joint", "parts": [{"mechanism": "mine"}, {"mechanism": "mine"}]},
+        },
+        experiments={
+            name: {"mechanism": name, "regimes": ["low"], "curves": curves}
+            for name, curves in {"mine": ["joint2"], "rare": ["upper"], "both": ["upper"]}.items()
+        },
+    )
+    curves = planned(made)
+    joint, rare, both = (
+        curve.compute(name, curves[name]).points[0]
+        for name in (
+            Name("mine", "low", "joint2"),
+            Name("rare", "low", "upper"),
+            Name("both", "low", "upper"),
+        )
+    )
+    assert joint.answer.enclosure == both.answer.enclosure
+    assert joint.answer.inputs == both.answer.inputs
+    assert joint.answer.inputs.count(" against ") == 2
+    assert joint.setting.eps0 == pytest.approx(2.0 * math.log(6.0), rel=1e-14)
+    assert rare.answer.enclosure.upper < joint.answer.enclosure.upper
+    assert curves[Name("both", "low", "upper")].reports.files == ("data/m.csv", "data/m.csv")
+
+
+MISTAKES = [
+    ("", "must have at least two rows, one for every input, got 0"),
+    ("0.5,0.5\n1\n", ", row 2 must have as many columns as row 1, which has 2, got 1"),
+    ("0.5,0.5\nhalf,0.5\n", ", row 2, column 1 must be a probability, 0 or from 1e-300 to 1, got"),
+    ("0.5,0.5\n0.5,-0.5\n", ", row 2, column 2 must be a probability, 0 or from 1e-300 to 1, got"),
+    ("0.5,0.5\n0.5,0.4\n", ", row 2 must sum to 1, got 0.9"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES)
+def test_a_mistake_in_the_file_is_told_with_its_places(file, text, message):
+    file.write_text(text)
+    sentence = mistake(configured())
+    assert sentence.startswith("mechanisms.mine.file 'data/m.csv'")
+    assert message in sentence
+
+
+def test_a_missing_file_is_told(file):
+    assert mistake(configured(file="no.csv")) == (
+        "mechanisms.mine.file 'no.csv' cannot be read: No such file or directory"
+    )
+    assert mistake(configured(file=3)) == (
+        "mechanisms.mine.file must be the path of a CSV file, got 3"
+    )
+    made = configured()
+    del made[PAPER]["mechanisms"]["mine"]["file"]
+    assert mistake(made) == "mechanisms.mine.file is missing; matrix needs: file"
+
+
+def test_no_curve_of_a_matrix_runs_along_eps0(file):
+    made = copy.deepcopy(configured())
+    made[PAPER]["experiments"]["mine"]["x"] = {"eps0": [1.0, 2.0]}
+    made[PAPER]["experiments"]["mine"]["setting"] = {"n": 1000}
+    assert "x must be one of " in mistake(made)

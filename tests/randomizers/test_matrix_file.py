@@ -1,0 +1,184 @@
+"""Matrices in CSV files: what they hold, what stands for it, and every mistake in a sentence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.randomizers import description
+from shufflebounds.randomizers.composed import Joint, Subsampled
+from shufflebounds.randomizers.matrix_file import MatrixFile
+
+ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
+TEXT = "\n".join(",".join(map(repr, row)) for row in ROWS) + "\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_file_is_the_matrix_that_it_holds(path):
+    found, matrix = MatrixFile(str(path)), sb.MatrixRandomizer(ROWS)
+    np.testing.assert_array_equal(found.matrix(), matrix.matrix())
+    assert found.eps0 == matrix.eps0
+    assert list(found.blankets()) == list(matrix.blankets())
+    assert found.label == "m.csv"
+    with pytest.raises(ValueError, match="read-only"):
+        found.P[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("\n", "\r\n"),
+        TEXT + "\n\n , ,\n",
+        "\ufeff" + TEXT,
+        TEXT.replace(",", " , "),
+        TEXT.replace("0.5", '"5e-1"'),
+        TEXT.strip(),
+    ],
+)
+def test_how_numbers_are_written_does_not_matter(path, text):
+    digest = MatrixFile(str(path)).digest
+    path.write_text(text, encoding="utf-8", newline="")
+    assert MatrixFile(str(path)).digest == digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("0.5,0.375,0.125", "0.375,0.5,0.125"),
+        "0.5,0.5\n0.25,0.75\n",
+        "0.5,0.25,0.25\n0.25,0.5,0.25\n0.25,0.25,0.5\n",
+    ],
+)
+def test_other_numbers_have_another_digest(path, text):
+    before = MatrixFile(str(path))
+    path.write_text(text)
+    after = MatrixFile(str(path))
+    assert after.digest != before.digest
+    assert after != before
+    assert MatrixFile(str(path)) == after
+    with pytest.raises(ValueError, match=rf"^file '.*' must hold .*{before.digest}, got others"):
+        MatrixFile(str(path), before.digest)
+
+
+def test_the_shape_is_part_of_the_digest(tmp_path):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("1\n1\n1\n1\n")
+    other.write_text("1\n1\n1\n")
+    assert MatrixFile(str(one)).digest != MatrixFile(str(other)).digest
+
+
+MISTAKES = {
+    "nothing": ("", "must have at least two rows, one for every input, got 0"),
+    "blank lines": ("\n\n , \n", "must have at least two rows, one for every input, got 0"),
+    "one row": ("0.5,0.5\n", "must have at least two rows, one for every input, got 1"),
+    "a ragged row": (
+        "0.5,0.5\n0.5,0.25,0.25\n",
+        ", row 2 must have as many columns as row 1, which has 2, got 3",
+    ),
+    "a short row": ("0.5,0.5\n1\n", ", row 2 must have as many columns as row 1, which has 2"),
+    "a blank row": ("0.5,0.5\n\n0.5,0.5\n", ", row 2 must have as many columns as row 1"),
+    "a header": ("yes,no\n0.5,0.5\n", ", row 1, column 1 must be a probability, 0 or from 1e-300"),
+    "text": ("0.5,0.5\n0.5,half\n", ", row 2, column 2 must be a probability, .*, got 'half'"),
+    "an empty cell": ("0.5,0.5\n,1\n", ", row 2, column 1 must be a probability, .*, got ''"),
+    "another separator": ("0.5;0.5\n0.5;0.5\n", ", row 1, column 1 must .*, got '0.5;0.5'"),
+    "a negative number": ("1.5,-0.5\n0.5,0.5\n", ", row 1, column 1 must .*, got '1.5'"),
+    "a negative number first": ("-0.5,1.5\n0.5,0.5\n", ", row 1, column 1 must .*, got '-0.5'"),
+    "no number": ("0.5,0.5\nnan,0.5\n", ", row 2, column 1 must be .*, got 'nan'"),
+    "infinity": ("0.5,0.5\n0.5,inf\n", ", row 2, column 2 must be .*, got 'inf'"),
+    "a tiny number": ("1,1e-310\n0.5,0.5\n", ", row 1, column 2 must be .*, got '1e-310'"),
+    "another sum": ("0.5,0.5\n0.5,0.4\n", ", row 2 must sum to 1, got 0.9"),
+    "a rough sum": ("0.5,0.5\n0.333,0.666\n", ", row 2 must sum to 1, got 0.999"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_place(path, text, message):
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"^file '{path}'( |){message}") as caught:
+        MatrixFile(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    missing, binary = tmp_path / "missing.csv", tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe0,1")
+    with pytest.raises(ValueError, match=r"^file '.*missing\.csv' cannot be read: No such file"):
+        MatrixFile(str(missing))
+    with pytest.raises(ValueError, match=r"^file '.*' cannot be read: Is a directory"):
+        MatrixFile(str(tmp_path))
+    with pytest.raises(ValueError, match=r"^file '.*' must be a CSV file of text in UTF-8"):
+        MatrixFile(str(binary))
+    for value in (None, "", 3, ["m.csv"]):
+        with pytest.raises(ValueError, match=r"^file must be the path of a CSV file, got"):
+            MatrixFile(value)
+
+
+def test_sums_may_be_off_by_rounding_which_counts(path):
+    path.write_text("0.3333333333,0.6666666667\n0.7,0.3000000005\n")
+    assert 5e-10 <= MatrixFile(str(path)).blanket().rel_err < 1e-9
+
+
+# As configurations describe them.
+
+
+def matrix(path):
+    return {"type": "matrix", "file": str(path)}
+
+
+def test_a_description_holds_what_stands_for_the_numbers(path):
+    one = description.parse(matrix(path))
+    digest = MatrixFile(str(path)).digest
+    assert one.plain() == {**matrix(path), "digest": digest}
+    assert one.has_own_eps0
+    assert one.files == (str(path),)
+    assert description.parse(one.plain()) == one
+    made = one.randomizer(None)
+    assert made is one.randomizer(4.0)
+    assert made.eps0 == pytest.approx(math.log(6.0), rel=1e-14)
+    path.write_text("0.5,0.5\n0.25,0.75\n")
+    assert description.parse(matrix(path)) != one
+    with pytest.raises(ValueError, match=r"^file '.*' must hold the numbers whose digest is"):
+        description.parse(one.plain())
+
+
+def test_matrices_are_composed_of_their_own_kind(path):
+    two = {"type": "joint", "parts": [{"mechanism": matrix(path)}, {"mechanism": matrix(path)}]}
+    found = description.parse(two)
+    assert description.parse(found.plain()) == found
+    assert found.files == (str(path), str(path))
+    made = found.randomizer(None)
+    assert isinstance(made, Joint)
+    assert made.eps0 == pytest.approx(2.0 * math.log(6.0), rel=1e-14)
+    rare = description.parse({"type": "subsample", "mechanism": matrix(path), "rate": 0.5})
+    assert isinstance(rare.randomizer(None), Subsampled)
+    assert rare.files == (str(path),)
+    assert description.parse(rare.plain()) == rare
+
+
+@pytest.mark.parametrize("type_", ["joint", "parallel"])
+def test_matrices_share_no_eps0_with_others(path, type_):
+    weight = {"weight": 0.5} if type_ == "parallel" else {}
+    krr = {"mechanism": {"type": "krr", "k": 3}, **weight}
+    mine = {"mechanism": matrix(path), **weight}
+    share = {"share": 1.0 if type_ == "parallel" else 0.5}
+    for parts in ([krr, mine], [mine | share, mine | share]):
+        with pytest.raises(ValueError, match=r"^parts\[\d\]\.mechanism has an eps0 of its own; "):
+            description.parse({"type": type_, "parts": parts})
+
+
+def test_keys_of_a_matrix_are_told(path):
+    with pytest.raises(ValueError, match=r"^file is missing; matrix needs: file$"):
+        description.parse({"type": "matrix"})
+    with pytest.raises(ValueError, match=r"^fil is not a parameter of matrix \(did you mean file"):
+        description.parse({"type": "matrix", "fil": str(path)})
+    with pytest.raises(ValueError, match=r"^eps0 is not a parameter of matrix"):
+        description.parse({**matrix(path), "eps0": 1.0})
