@@ -11,7 +11,9 @@ from markdown_pages import ROOT, Block, blocks, name
 
 from shufflebounds.cli import main
 
-PAGES = [ROOT / page for page in ("README.md", "docs/index.md", "docs/sharp-edges.md")]
+PAGES = [
+    ROOT / page for page in ("README.md", "docs/index.md", "docs/sharp-edges.md", "docs/library.md")
+]
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 
 
