@@ -26,7 +26,7 @@ lint: $(VENV)/.installed-dev
 
 # The documentation site, build/docs/index.html, with the figures that are there.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html \
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --write-all --builder html \
 	    --doctree-dir build/doctrees docs build/docs
 
 bench: $(VENV)/.installed

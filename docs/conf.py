@@ -49,5 +49,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+# Browsers let a page that lies on a disk fetch no other, from which a summary would be taken.
+html_show_search_summary = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -10,10 +10,11 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 _LETTER = "[A-Za-zΑ-Ωα-ωϕℓ]"
+_NAME = "[A-Za-zΑ-Ωα-ω_]"
 _ARGUMENT = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 _RAISED_OR_LOWERED = re.compile(
     # After one letter, which may have a tilde or a bar, and not in a name_like_this.
-    rf"(?:(?<=(?<!\w){_LETTER})|(?<={_LETTER}[\u0300-\u036f*]))"
+    rf"(?:(?<=(?<!{_NAME}){_LETTER})|(?<={_LETTER}[\u0300-\u036f*])|(?<=inf|max|min|sup))"
     rf"_(?P<lowered>{_ARGUMENT}|(?:[A-Za-z0-9α-ωϕ∞]|max|min|res|rev)(?!\w))"
     rf"|(?<=[\w)\]}}…])\^(?P<raised>{_ARGUMENT}|[−-]?\d+|ε₀|{_LETTER}(?!\w))"
 )

@@ -14,6 +14,7 @@ import pages
 from sphinx.application import Sphinx
 
 import shufflebounds
+from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
 from shufflebounds.protocols.registry import PROTOCOLS
@@ -44,6 +45,12 @@ _MODULES = {
     "shufflebounds.setting": "What is held fixed.",
     "shufflebounds.randomizers.description": "A mechanism as configurations write it.",
     "shufflebounds.randomizers.registry": "Mechanisms by name, and those of other packages.",
+}
+
+_KINDS = {
+    Kind.UPPER: "The truth is at most this: it may be claimed.",
+    Kind.LOWER: "The truth is at least this: no analysis can claim less.",
+    Kind.UNPROVEN: "Asymptotic, or published without a proof that holds: it supports neither.",
 }
 
 
@@ -110,17 +117,20 @@ def _bounds() -> str:
     lines = [
         "# Bounds",
         "",
-        "What `bound` may be in a configuration, as `shufflebounds bounds` lists them. An *upper*",
-        "bound may be claimed; below a *lower* one no analysis can go; *unproven* shows neither.",
+        "What `bound` may be in a configuration, as `shufflebounds bounds` lists them.",
         "",
-        "| name | kind | what it is | knows | gives | source |",
-        "|---|---|---|---|---|---|",
     ]
-    for bound in BOUNDS.values():
-        knows = "the mechanism" if bound.knows_mechanism else "ε₀ alone"
-        cells = [bound.kind.value, bound.label, knows, ", ".join(bound.quantities), bound.source]
-        lines += ["| " + " | ".join([f"`{bound.name}`", *map(pages.plain, cells)]) + " |"]
-    return "\n".join([*lines, ""])
+    for kind, meaning in _KINDS.items():
+        lines += [f"## {kind.value.capitalize()}", "", meaning, ""]
+        for bound in BOUNDS.values():
+            if bound.kind is kind:
+                knows = "the mechanism" if bound.knows_mechanism else "ε₀ alone"
+                lines += [
+                    f"`{bound.name}`: *{pages.plain(bound.label)}*, knows {knows}, gives "
+                    f"{' and '.join(bound.quantities)}. {pages.plain(bound.source)}.",
+                    "",
+                ]
+    return "\n".join(lines)
 
 
 def _commands() -> str:

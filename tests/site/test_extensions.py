@@ -34,7 +34,10 @@ def test_entries_are_the_lines_of_the_file(paper):
             "Σ_{c_j=0}(a_j − e^ε b_j)",
             "Σ<sub>c<sub>j</sub>=0</sub>(a<sub>j</sub> − e<sup>ε</sup> b<sub>j</sub>)",
         ),
-        ("(1 − r)^n, P̃_k, h_rev", "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, h<sub>rev</sub>"),
+        (
+            "(1 − r)^n, P̃_k, q₁W_i, h_rev, inf_x R",
+            "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, q₁W<sub>i</sub>, h<sub>rev</sub>, inf<sub>x</sub> R",
+        ),
         ("k_joint, test_a_b, a_jb, 2^-53", "k_joint, test_a_b, a_jb, 2<sup>-53</sup>"),
     ],
 )

@@ -155,6 +155,17 @@ def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chro
 
 
 @pytest.mark.browser
+def test_a_search_finds_what_is_asked_for(site, chromium):
+    complaints = []
+    page = chromium.new_page(viewport=DESKTOP)
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.goto((site / "search.html").as_uri() + "?q=blanket")
+    page.locator("#search-results li").get_by_text("shufflebounds.KRR.blanket").wait_for()
+    page.close()
+    assert not complaints
+
+
+@pytest.mark.browser
 def test_a_browser_sets_formulas(site, chromium):
     page = chromium.new_page(viewport=DESKTOP)
     page.goto((site / "engine.html").as_uri())
