@@ -35,9 +35,10 @@ def test_entries_are_the_lines_of_the_file(paper):
             "Σ<sub>c<sub>j</sub>=0</sub>(a<sub>j</sub> − e<sup>ε</sup> b<sub>j</sub>)",
         ),
         (
-            "(1 − r)^n, P̃_k, q₁W_i, h_rev, inf_x R",
-            "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, q₁W<sub>i</sub>, h<sub>rev</sub>, inf<sub>x</sub> R",
+            "(1 − r)^n, P̃_k, q₁W_i, inf_x R",
+            "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, q₁W<sub>i</sub>, inf<sub>x</sub> R",
         ),
+        ("h_rev, h*_k", "h<sub>rev</sub>, h*<sub>k</sub>"),
         ("k_joint, test_a_b, a_jb, 2^-53", "k_joint, test_a_b, a_jb, 2<sup>-53</sup>"),
     ],
 )
