@@ -427,8 +427,8 @@ def test_good_configurations_pass(made):
             "papers: [su2026, formats]",
             (
                 "config.yaml: papers[1] is 'formats', which names something else; a paper must be "
-                "called none of papers, numerics, formats, all, claims, curve, figure, page, "
-                "table, table_figure"
+                "called none of papers, numerics, formats, all, claims, curve, everything, "
+                "figure, page, table, table_figure"
             ),
         ),
         (
