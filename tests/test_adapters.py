@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.adapters import _floored, _split, to_dp_accounting
+from shufflebounds.accounting.adapters import (
+    _floored,
+    _split,
+    to_dp_accounting,
+    to_renyi_accounting,
+)
 from shufflebounds.accounting.composed import compose
 from shufflebounds.divergence.losses import LossLaw
 
@@ -63,3 +68,25 @@ def test_without_it_the_extra_is_named():
 def test_bad_interval():
     with pytest.raises(ValueError, match=r"interval must be a number from 1e-09 to 1, got 0\.0"):
         to_dp_accounting(COMPOSED, interval=0.0)
+
+
+def test_orders_for_a_renyi_accountant():
+    """Sums of the largest divergences of each round."""
+    blanket, clone = sb.KRR(10, 4.0).blanket(), sb.standard_clone(1.0)
+    orders, found = to_renyi_accounting(compose([(blanket, 10**4, 30), (clone, 50, 2)]), [2.0, 9.0])
+    assert orders.tolist() == [2.0, 9.0]
+    sums = 30 * sb.renyi(blanket, 10**4, orders).upper + 2 * sb.renyi(clone, 50, orders).upper
+    assert np.all(np.abs(found / sums - 1.0) < 2e-3)
+    with pytest.raises(ValueError, match=r"order must be a finite number with 1 < order"):
+        to_renyi_accounting(COMPOSED, [2.0, 1.0])
+    with pytest.raises(ValueError, match=r"orders must be one or more, got none"):
+        to_renyi_accounting(COMPOSED, [])
+
+
+def test_a_renyi_accountant_converts_them():
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    orders, found = to_renyi_accounting(COMPOSED)
+    theirs, _ = rdp.compute_epsilon(orders, found, 1e-6)
+    ours = sb.epsilon_of_orders(orders, found, 1e-6)
+    assert theirs == pytest.approx(ours, rel=1e-6)
+    assert ours >= sb.renyi_epsilon(sb.KRR(10, 4.0).blanket(), 10**4, 1e-6, rounds=30).lower

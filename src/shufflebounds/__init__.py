@@ -5,7 +5,14 @@ from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.affordable import most_rounds
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0
 from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.mechanism import (
+    MechanismBounds,
+    mechanism_delta,
+    mechanism_epsilon,
+)
 from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi_conversion import epsilon_of_orders, renyi_epsilon
 from shufflebounds.accounting.rounds import delta, epsilon
 from shufflebounds.accounting.worst_case import (
     best_lower_delta,
@@ -13,6 +20,7 @@ from shufflebounds.accounting.worst_case import (
     worst_delta,
     worst_epsilon,
 )
+from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
@@ -53,6 +61,7 @@ __all__ = [
     "Laplace",
     "LocalHash",
     "MatrixRandomizer",
+    "MechanismBounds",
     "MetricLaplace",
     "Parallel",
     "Piecewise",
@@ -63,6 +72,7 @@ __all__ = [
     "ShuffleAccountant",
     "Subsampled",
     "Subset",
+    "WorstDataset",
     "__version__",
     "advantage",
     "best_lower_delta",
@@ -70,16 +80,22 @@ __all__ = [
     "compose",
     "delta",
     "epsilon",
+    "epsilon_of_orders",
     "fewest_users",
     "largest_eps0",
+    "mechanism_delta",
+    "mechanism_epsilon",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",
     "profile",
+    "renyi",
+    "renyi_epsilon",
     "standard_clone",
     "stronger_clone",
     "subsample",
     "variation_ratio",
+    "worst_dataset",
     "worst_delta",
     "worst_epsilon",
 ]

@@ -69,7 +69,9 @@ def test_between_the_bounds_a_claim_is_open():
         (sb.epsilon(pair, n=1000, delta=1e-6) for pair in sb.BLH(4.0).dataset_pairs().values()),
         key=lambda found: found.lower,
     )
-    middle = 0.5 * (lower.upper + upper.lower)
+    tight = sb.epsilon(sb.BLH(4.0), n=1000, delta=1e-6)
+    assert tight.upper < upper.lower
+    middle = 0.5 * (lower.upper + tight.upper)
     result = run(*blh, "--eps", str(middle))
     assert result.exit_code == 4
     assert "OPEN. Nobody can tell" in result.stdout

@@ -362,6 +362,7 @@ def test_json_has_these_keys():
         "n_honest",
         "delta",
         "rounds",
+        "tight_bound",
         "upper_bound",
         "lower_bound",
         "clone",
@@ -372,6 +373,7 @@ def test_json_has_these_keys():
     assert found["parameters"] == {"k": 10}
     assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
     assert list(found["lower_bound"]) == ["lower", "upper", "others"]
+    assert list(found["tight_bound"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
 
 
@@ -681,11 +683,17 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert tuple(styles.STYLES) == tuple(BOUNDS)
-    # That of a protocol's authors says nothing of a mechanism.
-    known = [bound for bound in BOUNDS if bound != "original"]
+    # That of a protocol's authors says nothing of a mechanism; datasets of many are not enumerated.
+    known = [
+        name
+        for name, bound in BOUNDS.items()
+        if name not in ("original", "enumerated") and "epsilon" in bound.quantities
+    ]
+    # One of them knows nothing but randomized bits.
+    bits = ("curve", *BINARY, *CURVE[5:])
     bounds = [part for bound in known for part in ("--bound", bound)]
     plot = tmp_path / "curve.pdf"
-    result = succeed(*CURVE, "--points", "2", *bounds, "--plot", str(plot))
+    result = succeed(*bits, "--points", "2", *bounds, "--plot", str(plot))
     assert len(result.stdout.splitlines()) == 1 + 2 * len(known)
     result = run(*CURVE, "--points", "2", "--bound", "original")
     assert result.exit_code == 2

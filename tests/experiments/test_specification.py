@@ -50,6 +50,7 @@ VALUES = {
     "eps": st.floats(0.0, 300.0),
     "delta": st.floats(1e-300, 0.999) | st.floats(1e-9, 0.9).map(OverN),
     "rounds": st.integers(1, 10**6),
+    "order": st.floats(1.0, 10**6, exclude_min=True),
 }
 REPORTS = sent.parse(KRR)
 
@@ -67,7 +68,7 @@ def plans(draw):
         number = VALUES[axis].filter(lambda value: not isinstance(value, OverN))
         x = draw(st.lists(number, min_size=1, max_size=4, unique=True))
     else:
-        ends = (1, 900) if axis in WHOLE else (0.01, 0.9)
+        ends = (1, 900) if axis in WHOLE else (1.5, 90.0) if axis == "order" else (0.01, 0.9)
         spacing = draw(st.sampled_from([{}, {"spacing": "linear"}]))
         x = {"start": ends[0], "stop": ends[1], "points": draw(st.integers(2, 5)), **spacing}
     plan = {
@@ -192,7 +193,10 @@ def test_every_axis(changes, settings):
     [
         ({"bound": "best"}, "bound must be one of .*, got 'best'"),
         ({"bound": []}, "bound must be one of"),
-        ({"quantity": "renyi"}, "quantity must be one of epsilon, delta for the bound upper, got"),
+        (
+            {"quantity": "entropy"},
+            "quantity must be one of epsilon, delta, renyi for the bound upper, got",
+        ),
         ({"bound": "erlingsson", "quantity": "delta"}, "quantity must be one of epsilon for the"),
         ({"eps0": -1.0}, "eps0 .*got -1.0"),
         ({"eps0": None}, "eps0 is missing"),

@@ -76,11 +76,24 @@ def run_by_job(one: Specification, path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", [bound for bound in BOUNDS if bound != "original"])
 def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
     one = wanted(bound, mechanism)
     run = run_by_job(one, tmp_path / "curve.csv")
     assert "experiments/curve.py" in run
+    assert run <= listed(one) | REGISTRIES
+
+
+@pytest.mark.parametrize(
+    "bound", ["upper", "variation_ratio", "variation_ratio_analytic", "original"]
+)
+@pytest.mark.parametrize("protocol", ["cheu_zhilyaev", "balls_into_bins"])
+def test_whatever_a_curve_of_a_designed_protocol_runs_is_listed(bound, protocol, tmp_path):
+    parameters = {"bins": 8} if protocol == "balls_into_bins" else {}
+    designed = sent.parse({"type": f"{protocol}_designed", **parameters})
+    one = wanted(bound, x=axis.parse({"target": [1.5]}), reports=designed, setting=LARGER)
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert f"protocols/{protocol}.py" in run
     assert run <= listed(one) | REGISTRIES
 
 
@@ -112,7 +125,7 @@ def test_whatever_a_curve_of_a_protocol_runs_is_listed(protocol, tmp_path):
     own = f"protocols/{protocol['type']}.py"
     assert own in run
     others = {path for path in listed(one) if path.startswith("protocols/")}
-    assert others == {own, "protocols/base.py"}
+    assert others == {own, "protocols/base.py", "protocols/ratios.py"}
     assert protocol["type"] in sources.definitions(one)
 
 

@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds import validation
 from shufflebounds.accounting.composed import Composed
+from shufflebounds.accounting.renyi import bounds as renyi_bounds
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import LossLaw
@@ -59,6 +60,38 @@ def to_dp_accounting(
         part = part.self_compose(times) if times > 1 else part
         whole = part if whole is None else whole.compose(part)
     return whole
+
+
+def to_renyi_accounting(
+    composed: Composed, orders: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Orders, and upper bounds of the Rényi divergences of all rounds, for a Rényi accountant.
+
+    That of dp_accounting takes no divergences of others. Its ``rdp``, of the same ``orders`` and
+    for the replacement of one record, plus those returned here are what its public function
+    ``rdp.compute_epsilon(orders, rdp, delta)`` converts.
+
+    Parameters
+    ----------
+    composed
+        Rounds of shuffling, from `compose`.
+    orders
+        1 < α ≤ 10⁶, shape (O,), such as ``accountant.orders``; those of dp_accounting by default.
+
+    Raises ValueError for a bad argument, and ImportError where the orders of dp_accounting are
+    wanted and it is not installed.
+
+    """
+    if orders is None:
+        orders = _module("dp_accounting.rdp").RdpAccountant().orders
+    alpha = np.array([validation.order(order) for order in np.atleast_1d(orders).tolist()])
+    if not alpha.size:
+        raise ValueError("orders must be one or more, got none")
+    total = np.zeros(alpha.shape)
+    for one in composed.rounds:
+        ends = [renyi_bounds(part, one.n, alpha, 1e-3)[1] for part in one.decompositions]
+        total += one.times * np.max(ends, axis=0)
+    return alpha, total * (1.0 + 4.0 * U * (1 + len(composed.rounds)))
 
 
 def _split(law: LossLaw, interval: float) -> tuple[int, FloatArray]:

@@ -56,12 +56,13 @@ def paired(
             f"only one of {one[0]} and {two[0]} may be an array, "
             f"got {len(one[1])} and {len(two[1])} values"
         )
-    first, second = _checked(*one), _checked(*two)
+    first, second = checked(*one), checked(*two)
     size = max(len(first), len(second))
     return first * (size // len(first)), second * (size // len(second))
 
 
-def _checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
+def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
+    """An argument, a number or an array, as a list; ValueError for an array of another shape."""
     if not is_several(value):
         return [check(value)]
     shape = getattr(value, "shape", (len(value),))

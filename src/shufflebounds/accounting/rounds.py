@@ -7,18 +7,19 @@ from typing import overload
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.accounting import amplification
+from shufflebounds.accounting import amplification, mechanism
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.enclosure import Enclosure, Enclosures
+from shufflebounds.randomizers.base import Randomizer
 
 
 # The numbers among the arguments of the second are those of the first.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     delta: float,
     *,
@@ -30,7 +31,7 @@ def epsilon(  # type: ignore[overload-overlap]
 
 @overload
 def epsilon(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int | Several[int],
     delta: float | Several[float],
     *,
@@ -41,7 +42,7 @@ def epsilon(
 
 
 def epsilon(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int | Several[int],
     delta: float | Several[float],
     *,
@@ -51,10 +52,17 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
-    One round is that of `amplification.epsilon`, which tells of all arguments and takes arrays of
-    n or δ; for more see `Composed.epsilon`, which also says what may be composed
-    (docs/composition.md). More rounds have one engine only, ``saddle``, and take no arrays.
+    Of a decomposition, one round is that of `amplification.epsilon`, which tells of all arguments
+    and takes arrays of n or δ; for more see `Composed.epsilon`, which also says what may be
+    composed (docs/composition.md). More rounds have one engine only, ``saddle``, and take no
+    arrays.
+
+    Of a randomizer, the enclosure is of the mechanism's own ε, for one round: what the worst known
+    dataset attains, and what is proven for all datasets. `mechanism_epsilon` tells which they are.
     """
+    if isinstance(decomposition, Randomizer):
+        _require_one_round(rounds, engine)
+        return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
@@ -65,7 +73,7 @@ def epsilon(
 # The numbers among the arguments of the second are those of the first.
 @overload
 def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float,
     n: int,
     *,
@@ -77,7 +85,7 @@ def delta(  # type: ignore[overload-overlap]
 
 @overload
 def delta(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float | Several[float],
     n: int | Several[int],
     *,
@@ -88,7 +96,7 @@ def delta(
 
 
 def delta(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     eps: float | Several[float],
     n: int | Several[int],
     *,
@@ -99,8 +107,11 @@ def delta(
     """Enclosure of the smallest δ with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
     One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
-    `Composed.delta`. All else is as for `epsilon`.
+    `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
+    if isinstance(decomposition, Randomizer):
+        _require_one_round(rounds, engine)
+        return mechanism.deltas(decomposition, eps, n, rtol=rtol)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
@@ -121,7 +132,16 @@ def _require_single(**given: object) -> None:
             )
 
 
-def _require_default(engine: str) -> None:
+def _require_default(engine: str, where: str = "more rounds than one") -> None:
     validation.choice("engine", engine, ENGINES)
     if engine != DEFAULT:
-        raise ValueError(f"engine must be {DEFAULT} for more rounds than one, got {engine!r}")
+        raise ValueError(f"engine must be {DEFAULT} for {where}, got {engine!r}")
+
+
+def _require_one_round(rounds: int, engine: str) -> None:
+    _require_default(engine, "a randomizer")
+    if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) > 1:
+        raise ValueError(
+            "rounds must be 1 for a randomizer; for more ask for those of its blanket(), "
+            f"got {rounds!r}"
+        )

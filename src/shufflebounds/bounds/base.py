@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 # What may be asked for, and the settings that a question about it must fix, and may fix.
 QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"epsilon": ("n", "delta"), "delta": ("n", "eps")}
+    {"epsilon": ("n", "delta"), "delta": ("n", "eps"), "renyi": ("n", "order")}
 )
 OPTIONAL = frozenset({"rounds"})
 

@@ -43,6 +43,10 @@ def divergence_bound(
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
+        if quantity == "renyi":
+            from shufflebounds.bounds.renyi_divergences import renyi_answers
+
+            return lambda settings: renyi_answers(pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
             asked = [_asked(protocol, quantity, setting) for setting in settings]

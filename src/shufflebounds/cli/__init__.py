@@ -16,6 +16,7 @@ from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
 from shufflebounds.cli.questions import delta, epsilon
+from shufflebounds.cli.renyi import renyi
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.targets import eps0, rounds, users
 
@@ -36,5 +37,5 @@ def main() -> None:
     """
 
 
-for command in (epsilon, delta, check, eps0, users, rounds, risk, curve, mechanisms, bounds):
+for command in (epsilon, delta, renyi, check, eps0, users, rounds, risk, curve, mechanisms, bounds):
     main.add_command(command)

@@ -21,6 +21,8 @@ FEW = 4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
+# The same of one round, where more is known.
+OF_ONE_ROUND = {"tight_bound": "tight", **ANSWERED}
 
 
 def rows(
@@ -32,7 +34,7 @@ def rows(
         key: Row(
             BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
         )
-        for key, name in ANSWERED.items()
+        for key, name in OF_ONE_ROUND.items()
         if key in answers
     }
 
@@ -42,6 +44,11 @@ def answered(report: Report, eps0: float | None) -> dict[str, Bound]:
     whole = report.protocol(eps0).eps0
     has_clone = whole is not None and 0.0 < whole < math.inf
     return {key: BOUNDS[name] for key, name in ANSWERED.items() if key != "clone" or has_clone}
+
+
+def answered_once(report: Report, eps0: float | None) -> dict[str, Bound]:
+    """The same of one round, where more is known."""
+    return {"tight_bound": BOUNDS["tight"], **answered(report, eps0)}
 
 
 def of_candidates(

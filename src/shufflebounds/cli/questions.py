@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import click
@@ -15,6 +15,7 @@ from shufflebounds.cli.bounding import (
     FEW,
     all_pairs,
     answered,
+    answered_once,
     facts,
     often,
     round_notes,
@@ -79,6 +80,7 @@ def epsilon(
         column="epsilon (natural log)",
         rows=rows(
             answers,
+            tight=_tight(answers),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
@@ -130,6 +132,7 @@ def delta(
         column="delta (probability)",
         rows=rows(
             answers,
+            tight=_tight(answers),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
@@ -162,11 +165,20 @@ def _answers(
     return answers
 
 
+def _tight(answers: Mapping[str, Answer]) -> str:
+    """What the tight bound lets one claim, and which bound that is; of one round only."""
+    if "tight_bound" not in answers:
+        return ""
+    tight, blanket = (answers[key].enclosure.upper for key in ("tight_bound", "upper_bound"))
+    proof = "the bound for all datasets" if tight < blanket else "the blanket"
+    return f"the least that is proven, here by {proof}; this may be claimed."
+
+
 def _evaluated(
     report: Report, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     protocol = report.protocol(setting.eps0)
     return {
         key: bound.prepare(protocol, quantity, numerics)([setting])[0]
-        for key, bound in answered(report, setting.eps0).items()
+        for key, bound in answered_once(report, setting.eps0).items()
     }

@@ -8,6 +8,8 @@ from typing import Any
 STYLES: dict[str, dict[str, Any]] = {
     "upper": {"color": "#8ecae6", "width": 3.5},
     "lower": {"color": "#000000", "width": 0.9},
+    "tight": {"color": "#d55e00", "style": "dashed", "width": 2.2},
+    "enumerated": {"color": "#009e73", "style": "dashed", "marker": "o"},
     "clone": {"color": "#cc7a00", "style": "dashed", "marker": "o"},
     "stronger_clone": {"color": "#aa3377", "style": "dashed", "marker": "D"},
     "blanket_hoeffding": {"color": "#a0a0a0", "style": "dashed", "marker": "s"},
@@ -24,6 +26,18 @@ STYLES: dict[str, dict[str, Any]] = {
     "variation_ratio_asymptotic": {"color": "#b8a800", "style": "dotted", "marker": "v"},
     "merged_lower": {"color": "#666666", "style": "solid", "width": 0.9},
     "original": {"color": "#cc7a00", "style": "dashed", "marker": "v"},
+    "basic_composition": {"color": "#a0a0a0", "style": "dashed", "marker": "v"},
+    "advanced_composition": {"color": "#666666", "style": "dashed", "marker": "^"},
+    "optimal_composition": {"color": "#00604a", "style": "dashdot", "marker": "v"},
+    "vector_bits_published": {"color": "#cc3311", "style": "dotted"},
+    "clone_advanced": {"color": "#a0a0a0", "style": "dashed", "marker": "v"},
+    "upper_renyi": {"color": "#8ecae6", "style": "dashdot", "marker": "p"},
+    "clone_renyi": {"color": "#cc7a00", "style": "dashdot", "marker": "p"},
+    "stronger_clone_renyi": {"color": "#aa3377", "style": "dashdot", "marker": "p"},
+    "girgis_upper": {"color": "#0072b2", "style": "dashed", "marker": "v"},
+    "girgis_simple": {"color": "#00604a", "style": "dashed", "marker": "X"},
+    "girgis_lower": {"color": "#000000", "style": "dotted", "marker": "x"},
+    "girgis_lower_simple": {"color": "#666666", "style": "dotted", "marker": "+"},
 }
 # A bound that has no style of its own yet.
 DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}

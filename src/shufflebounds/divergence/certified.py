@@ -27,10 +27,10 @@ def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1
     What one engine leaves wider than the relative width `rtol`, the other one tries too. Raises
     ValueError for eps < 0 or n < 1.
     """
-    return enclose(decomposition, eps, n, rtol, _log_bounds)
+    return enclose(decomposition, eps, n, rtol, log_bounds)
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
     low, high = -math.inf, math.inf
     for engine in _engines(_tilted_kurtosis(g, n)):

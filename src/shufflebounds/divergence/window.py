@@ -89,7 +89,7 @@ def fitted(goal: Goal, above: Chernoff, below: Chernoff) -> Window | None:
     right_end = max(above.reach(goal.log_tail), (decay + math.log(decay)) / theta)
     left_end = max(below.reach(goal.log_tail), 0.0)
     # A step of few digits makes every frequency mh exact; rounding it down widens the window.
-    step = _round_down(2.0 * math.pi / (right_end + left_end))
+    step = rounded_down(2.0 * math.pi / (right_end + left_end))
     period = 2.0 * math.pi / step
     right_end = (period * (1.0 - 4.0 * U) - left_end) * (1.0 - 4.0 * U)
     if not theta * right_end > 1.0:  # nearly all of the window lies below 0
@@ -189,7 +189,7 @@ def _wrap(theta: float, period: float, right_end: float, outside: float) -> floa
     return (inside + outside * (1.0 / (math.e * theta) + copies)) * (1.0 + 1e-9)
 
 
-def _round_down(x: float) -> float:
+def rounded_down(x: float) -> float:
     """The largest float of 20 significant bits that is not above x > 0."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(math.floor(mantissa * 2**20), exponent - 20)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.papers.judging import NOT_MEASURED, Judgement
 from shufflebounds.randomizers.description import Description
 
@@ -61,8 +62,6 @@ CURVE_COLUMNS = (
     "n",
     "eps0",
     "delta",
-    "epsilon_lower",
-    "epsilon_upper",
     "version",
 )
 SECONDS_COLUMNS = ("experiment", "regime", "curve", "bound", "k_joint", "seconds")
@@ -128,12 +127,16 @@ def _row(claim: Claim, found: Judgement | None) -> dict[str, str]:
 
 def _check_curves(name: str, frame: pd.DataFrame) -> None:
     _check_columns(f"the curves of claim {name}", frame, CURVE_COLUMNS)
-    low, high = frame["epsilon_lower"], frame["epsilon_upper"]
-    # A point that could not be computed narrowly enough has neither end.
-    if not (low.ge(0) & low.le(high) | low.isna() & high.isna()).all():
-        raise ValueError(
-            f"the curves of claim {name} must have 0 <= epsilon_lower <= epsilon_upper in every row"
-        )
+    enclosed = [one for one in QUANTITIES if f"{one}_lower" in frame or f"{one}_upper" in frame]
+    for quantity in enclosed or ["epsilon"]:
+        ends = f"{quantity}_lower", f"{quantity}_upper"
+        _check_columns(f"the curves of claim {name}", frame, ends)
+        low, high = (frame[end] for end in ends)
+        # A point that could not be computed narrowly enough, or of another curve, has neither end.
+        if not (low.ge(0) & low.le(high) | low.isna() & high.isna()).all():
+            raise ValueError(
+                f"the curves of claim {name} must have 0 <= {ends[0]} <= {ends[1]} in every row"
+            )
 
 
 def _check_columns(name: str, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:

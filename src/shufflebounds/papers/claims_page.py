@@ -11,13 +11,16 @@ from shufflebounds.papers.claims import Evidence
 from shufflebounds.papers.page import table as markdown_table
 
 RULES = """\
-A *panel* is one mechanism at one ε₀, a *point* one n of it (or one comparison at that n). Certified
-ε are enclosures: a point counts for a claim only where the whole enclosures say so, against it only
-where the whole enclosures do, and is undecided where they overlap. A percentage is that of the less
-favourable end, rounded against the claim. A claim about every setting is *reproduced* if it holds
-at every point, *reproduced in part* if it holds at every point of some panel, else *not
-reproduced*.
+A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
+one comparison at that value). Certified ε are enclosures: a point counts for a claim only where the
+whole enclosures say so, against it only where the whole enclosures do, and is undecided where they
+overlap. A percentage is that of the less favourable end, rounded against the claim. A claim about
+every setting is *reproduced* if it holds at every point, *reproduced in part* if it holds at every
+point of some panel, else *not reproduced*.
 """
+
+# So many different values of a setting are told one by one.
+_MANY = 6
 
 HEADER = ("claim", "the paper says", "where", "verdict", "measured")
 
@@ -67,8 +70,10 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
     if not frames:
         return "No curves were given."
     every = pd.concat(frames)
-    n = sorted(every["n"].unique())
-    users = f"{len(n)} numbers of users from {n[0]} to {n[-1]}" if n[1:] else f"{n[0]} users"
+    n = sorted(every["n"].dropna().unique())
+    users = (
+        f"{len(n)} numbers of users from {n[0]:.0f} to {n[-1]:.0f}" if n[1:] else f"{n[0]} users"
+    )
     return (
         f"This run: δ = {_listed(every['delta'])}; ε₀ = {_listed(every['eps0'])}; {users}; "
         f"shufflebounds {', '.join(sorted(every['version'].unique()))}."
@@ -76,4 +81,8 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _listed(values: pd.Series) -> str:
-    return ", ".join(f"{value:g}" for value in sorted(values.unique()))
+    """All of them, or how many from where to where; messages of a protocol may have no ε₀."""
+    found = sorted(values.dropna().unique())
+    if len(found) > _MANY:
+        return f"{len(found)} values from {found[0]:.3g} to {found[-1]:.3g}"
+    return ", ".join(f"{value:g}" for value in found) or "none"

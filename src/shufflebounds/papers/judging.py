@@ -70,8 +70,8 @@ def at_most(threshold: float) -> Rule:
 POSITIVE = Rule(operator.gt, 0.0)
 
 
-def everywhere(points: pd.DataFrame, rule: Rule) -> Judgement | None:
-    """A claim about all points. A panel is a mechanism at one ε₀, as in the paper's figures.
+def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgement | None:
+    """A claim about all points. A panel is a mechanism and a value (or none) of the column `panel`.
 
     Reproduced where every point of every panel holds; in part where every point of some panel does;
     else not reproduced. None where there is no point.
@@ -83,7 +83,7 @@ def everywhere(points: pd.DataFrame, rule: Rule) -> Judgement | None:
     quoted = points["high"] if rule.wants_less else points["low"]
     # Of a point that could not be computed there is no number to quote.
     points["quoted"] = quoted.where(points["low"].ne(-math.inf) | points["high"].ne(math.inf))
-    whole = points.groupby(["mechanism", "eps0"])["holds"].all()
+    whole = points.groupby(["mechanism", panel], dropna=False)["holds"].all()
     if points["quoted"].isna().all():
         return None
     ordered = points.dropna(subset="quoted").sort_values(
@@ -97,7 +97,7 @@ def everywhere(points: pd.DataFrame, rule: Rule) -> Judgement | None:
         holds_in=f"{whole.sum()} of {len(whole)} panels, "
         f"{points['holds'].sum()} of {len(points)} points",
         verdict=REPRODUCED if whole.all() else IN_PART if whole.any() else NOT_REPRODUCED,
-        why=_misses(points, rule),
+        why=_misses(points, rule, panel),
     )
 
 
@@ -194,7 +194,7 @@ def percentage(value: float, *, up: bool) -> str:
 def setting(point: pd.Series) -> str:
     """Where a point lies, in words."""
     detail = f", {point.detail}" if point.detail else ""
-    return f"{point.mechanism}, ε₀ = {point.eps0:g}, n = {point.n}{detail}"
+    return f"{_panel(point.mechanism, point.eps0)}, n = {point.n}{detail}"
 
 
 def step(seconds: float) -> float:
@@ -203,19 +203,25 @@ def step(seconds: float) -> float:
     return next(factor * decade for factor in (1, 2, 5, 10) if seconds <= factor * decade)
 
 
-def _misses(points: pd.DataFrame, rule: Rule) -> str:
+def _misses(points: pd.DataFrame, rule: Rule, panel: str) -> str:
     """In which panels points fail or are undecided, how many, and how badly."""
     panels = []
-    for (mechanism, eps0), panel in points.groupby(["mechanism", "eps0"]):
-        undecided = panel["open"].sum()
-        fail = len(panel) - panel["holds"].sum() - undecided
-        counts = [f"{fail} of {len(panel)} points fail"] if fail else []
-        counts += [f"{undecided} of {len(panel)} are undecided"] if undecided else []
+    for (mechanism, value), found in points.groupby(["mechanism", panel], dropna=False):
+        undecided = found["open"].sum()
+        fail = len(found) - found["holds"].sum() - undecided
+        counts = [f"{fail} of {len(found)} points fail"] if fail else []
+        counts += [f"{undecided} of {len(found)} are undecided"] if undecided else []
         if counts:
-            worst = panel["quoted"].max() if rule.wants_less else panel["quoted"].min()
+            worst = found["quoted"].max() if rule.wants_less else found["quoted"].min()
             listed = " and ".join(counts)
-            panels.append(f"{mechanism}, ε₀ = {eps0:g} ({listed}, worst {rule.percent(worst)})")
+            named = _panel(mechanism, value) if panel == "eps0" else f"{mechanism}, {panel} {value}"
+            panels.append(f"{named} ({listed}, worst {rule.percent(worst)})")
     return f"It does not hold throughout at {'; '.join(panels)}." if panels else ""
+
+
+def _panel(mechanism: str, eps0: float) -> str:
+    """Messages of a protocol may have no ε₀."""
+    return mechanism if math.isnan(eps0) else f"{mechanism}, ε₀ = {eps0:g}"
 
 
 def _times(times: pd.Series) -> str:

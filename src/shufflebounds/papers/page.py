@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 # What LaTeX would not print, outside of formulas; a backslash before a formula's own stays.
 _SPECIAL = re.compile(r"(?<!\\)([%&#_])")
@@ -53,6 +54,12 @@ class Page:
         rows = [[_latex(cell) for cell in row] for row in self.rows]
         frame = pd.DataFrame(rows, columns=[_latex(cell) for cell in self.header])
         return f"% {self.title}\n{frame.to_latex(index=False, escape=False)}"
+
+
+def safe(value: float, *, up: bool) -> str:
+    """Five digits of `value`, not below it (`up`) or not above it."""
+    context = Context(prec=5, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return format(context.create_decimal_from_float(value), "f")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

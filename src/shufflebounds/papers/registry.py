@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from shufflebounds.papers import su2026
+from shufflebounds.papers import girgis2021, su2026, wang2024, wang2025
 from shufflebounds.papers.base import Research
 
-_RESEARCH: Mapping[str, Research] = MappingProxyType({"su2026": su2026.RESEARCH})
+_RESEARCH: Mapping[str, Research] = MappingProxyType(
+    {
+        "su2026": su2026.RESEARCH,
+        "wang2024": wang2024.RESEARCH,
+        "wang2025": wang2025.RESEARCH,
+        "girgis2021": girgis2021.RESEARCH,
+    }
+)
 
 
 def research(paper: str) -> Research:

@@ -59,6 +59,7 @@ _Y_LABELS = {
     ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$",
     ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
     ("delta", "none"): r"$\delta$",
+    ("renyi", "none"): r"$\varepsilon(\lambda)$",
 }
 # What is divided by ε where the logarithm to base 2 is drawn.
 _LOG2_OF = {"log2_ratio": "eps0", "log2_gain": "target"}

@@ -17,6 +17,7 @@ from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.binary_sum import BinarySum
 from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
 from shufflebounds.protocols.coordinate_sums import coordinate_sums
+from shufflebounds.protocols.decision_trees import DecisionTrees
 from shufflebounds.protocols.dump import Dump
 from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram, SeparateHistograms
 
@@ -60,6 +61,7 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
             cheu_zhilyaev.designed, "Cheu and Zhilyaev", needs=("target", "n", "delta")
         ),
         "coordinate_sums": Entry(coordinate_sums, "sums of noisy bits", needs=("eps0",)),
+        "decision_trees": Entry(DecisionTrees, "decision trees", needs=("messages",)),
         "dump": Entry(Dump, "dummy points"),
         "hierarchical_histogram": Entry(
             HierarchicalHistogram, "hierarchical histogram", needs=("eps0",)

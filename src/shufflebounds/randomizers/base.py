@@ -12,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.masses import SMALLEST_MASS
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
 _SMALLEST_NORMAL = 2.0**-1022
+# Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
+_MOST_BITS, _CROWD_ERR = 40, 2.0**-46
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,14 @@ class Randomizer(ABC):
     def dataset_pair(self) -> Decomposition:
         """The lower bound with the customary x₂."""
         return next(iter(self.dataset_pairs().values()))
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Every pair of the victim's inputs, with all that other users may hold.
+
+        One for all pairs that are alike. None at all where nobody has listed them: `blanket` is
+        what is known of all datasets then.
+        """
+        return ()
 
 
 def the_only(blankets: Mapping[str, Decomposition]) -> Decomposition:
@@ -210,6 +222,27 @@ class BitVectorRandomizer(DomainRandomizer):
         r = p * (odds + all_ones * e / odds)
         return five_point(self.eps0, p, q, r)
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The victim holds 0 or 1, another user one of these or a third value.
+
+        The bits of the three say it all, and whether all other bits are 1, where no value is
+        unlikely.
+        """
+        size = min(self.domain_size or 3, 3)
+        rows = self._channel(size)
+        sure = rows.min(axis=0)
+        if self.domain_size is None or self.domain_size > size:
+            e, odds = math.exp(self.eps0), self.odds
+            bits = math.inf if self.domain_size is None else self.domain_size - size
+            # To leave out a rare report is to be sure of a little less.
+            all_ones = (1.0 + odds) ** -bits if bits <= _MOST_BITS else 0.0
+            # What a value whose bit is 0 would have: the last report is that of three ones.
+            zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
+            zero[:-1] = sure[:-1]
+            rows = np.hstack([rows * (1.0 - all_ones), rows * all_ones])
+            sure = np.concatenate([zero * (1.0 - all_ones), sure * all_ones])
+        return crowd_of_rows(rows, sure)
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         """Column y belongs to the bits of the integer y, the lowest that of input 0."""
         e, odds = math.exp(self.eps0), self.odds
@@ -242,6 +275,18 @@ def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
     names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
     others = {"third": -1, "x1": 1}
     return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
+
+
+def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
+    """The rows of x₁⁰, x₁¹ and, if there is one, a third input, with what all users send.
+
+    None where probabilities are too small for floats.
+    """
+    used = rows.any(axis=0)
+    if (rows[:, used] < SMALLEST_MASS).any():
+        return ()
+    others = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
+    return (Crowd(rows[0][used], rows[1][used], sure[used], others, _CROWD_ERR),)
 
 
 def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:

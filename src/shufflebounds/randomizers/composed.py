@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -27,13 +27,17 @@ from functools import reduce
 import numpy as np
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.merging import component_gap, merge_arrays
 from shufflebounds.randomizers.base import Choice, Randomizer, the_only
+from shufflebounds.randomizers.composed_crowds import joint_crowd, parallel_crowd
 from shufflebounds.randomizers.joint_size import check_joint
 from shufflebounds.randomizers.patterns import Pattern, dataset_choices, patterns
 
 _MOST_PAIRS = 1000
+# Parts of a parallel composition whose subsets are looked at.
+_MOST_ALTERNATIVES = 4
 # Entries of a matrix times its rows, and how closely components must agree.
 _LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
 
@@ -123,6 +127,21 @@ class Joint(Randomizer):
             return dataset_choices(self.parts)
         return _by_others(part.dataset_pairs() for part in self.parts)
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of inputs that differ in any number of coordinates; none where these are too many."""
+        crowds = _single_crowds(self.parts)
+        # Where inputs are not alike, which of a part's two goes with which of another's matters.
+        if crowds is None or not self.is_alike:
+            return ()
+        return _whole(
+            len(self.parts),
+            {
+                differing: joint_crowd(_factors(crowds, differing), _kinds(self.parts, differing))
+                for distance in range(1, len(self.parts) + 1)
+                for differing in self._pairs(distance)
+            },
+        )
+
     def check_distance(self, distance: int) -> None:
         """Raise ValueError where `blankets` would, but for the size of its products."""
         if self.is_alike:
@@ -207,6 +226,23 @@ class Parallel(Randomizer):
             for name, pairs in _by_others(part.dataset_pairs() for _, part in self.parts).items()
         }
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of inputs that differ for any of the parts; none where these are too many."""
+        weights, parts = zip(*self.parts, strict=True)
+        crowds = _single_crowds(parts)
+        if crowds is None or len(parts) > _MOST_ALTERNATIVES:
+            return ()
+        kinds = list(zip(weights, parts, strict=True))
+        return _whole(
+            len(parts),
+            {
+                differing: parallel_crowd(
+                    weights, _factors(crowds, differing), _kinds(kinds, differing)
+                )
+                for differing in _subsets(len(parts))
+            },
+        )
+
     def check_size(self) -> None:
         """Raise ValueError for joints among the parts that are too large for memory."""
         _check_sizes(part for _, part in self.parts)
@@ -241,6 +277,10 @@ class Subsampled(Randomizer):
         """Of the same inputs, ⊥ being sure of its share of every user's reports."""
         return subsample(self.randomizer.blanket(), self.rate)
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of the same inputs."""
+        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
+
     def blankets(self) -> dict[str, Decomposition]:
         """Of the same pairs of inputs."""
         pairs = self.randomizer.blankets()
@@ -264,6 +304,38 @@ class Subsampled(Randomizer):
 
 
 Composition = Joint | Parallel | Subsampled
+
+
+def _single_crowds(parts: Sequence[Randomizer]) -> list[Crowd] | None:
+    """The crowd of every part; None unless each has one that stands for all pairs."""
+    found = [part.crowds() for part in parts]
+    if any(len(crowds) != 1 or crowds[0].extremes for crowds in found):
+        return None
+    return [crowd for (crowd,) in found]
+
+
+def _factors(crowds: Sequence[Crowd], differing: Sequence[int]) -> list[Crowd]:
+    return [crowd if i in differing else crowd.same_input() for i, crowd in enumerate(crowds)]
+
+
+def _kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> list[Hashable]:
+    return [(part, i in differing) for i, part in enumerate(parts)]
+
+
+def _subsets(size: int) -> Iterator[tuple[int, ...]]:
+    for count in range(1, size + 1):
+        yield from itertools.combinations(range(size), count)
+
+
+def _whole(size: int, crowds: Mapping[tuple[int, ...], Crowd | None]) -> tuple[Crowd, ...]:
+    """All of them by the coordinates that differ, out of so many; none if one is missing."""
+    found = []
+    for differing, crowd in crowds.items():
+        if crowd is None:
+            return ()
+        name = "" if len(differing) == size else " ".join(str(i + 1) for i in differing)
+        found.append(replace(crowd, differing=name))
+    return tuple(found)
 
 
 def repeated(part: Randomizer, k: int) -> Randomizer:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.randomizers.base import Randomizer, five_point, from_channel
+from shufflebounds.randomizers.base import Randomizer, crowd_of_rows, five_point, from_channel
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Duchi(Randomizer):
         ends = self.matrix()
         middle = np.full(2, 0.5)
         return {"third": from_channel([*ends, middle]), "x1": from_channel([*ends, ends[1]])}
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The inputs −1 and 1, of which all laws are mixtures."""
+        ends = self.matrix()
+        return crowd_of_rows(ends, ends.min(axis=0))
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities of the two reports for the inputs −1 and 1, shape (2, 2)."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.randomizers.base import DomainRandomizer, five_point
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, DomainRandomizer, five_point
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,33 @@ class HadamardResponse(DomainRandomizer):
         p = 1.0 / (2.0 * (e + 1.0))
         all_plus = 0.0 if size is None else 2.0 ** (2 - _log_order(size))
         return five_point(self.eps0, p, p * (1.0 - all_plus), p * (1.0 + all_plus * e))
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The victim holds rows 1 and 2, another user one of these, their product or another row.
+
+        Of such a row all eight triples of signs are equally frequent. Where some pairs of a domain
+        have no product in it, what is bounded is a larger one.
+        """
+        e, size = math.exp(self.eps0), self.domain_size
+        one, two, three = (np.arange(8) >> np.arange(3)[:, np.newaxis]) & 1 == 0
+        plus = np.stack([one, two, one == two, three])
+        share = 0.0 if size is None else 2.0 ** -_log_order(size)
+        if share > 1.0 / 8.0:
+            plus, share = plus[:3, :4], 0.25
+        if size == 2:
+            plus = plus[:2]
+        # The first column of all, where every row holds +1.
+        columns = np.full(plus.shape[1], 1.0 / plus.shape[1])
+        columns[0] -= share
+        rows = np.where(plus, e, 1.0)
+        masses = np.append(columns, share) * 2.0 / (e + 1.0)
+        rows = np.hstack([rows, np.full((len(rows), 1), e)]) * masses
+        sure = np.append(np.ones(columns.size), e) * masses
+        used = masses > 0.0
+        names = ("x0", "x1", "product", "other")
+        others = dict(zip(names, rows[:, used], strict=False))
+        crowd = Crowd(rows[0][used], rows[1][used], sure[used], others, CLOSED_FORM_ERR)
+        return (replace(crowd, attained=False),)
 
     def _channel(self, size: int) -> NDArray[np.float64]:
         e, order = math.exp(self.eps0), 2 ** _log_order(size)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_channel
+from shufflebounds.randomizers.base import Randomizer, crowd_of_rows, five_point, pairs_of_channel
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,21 @@ class KRR(Randomizer):
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """The others hold a third input or, for k = 2 always, x₁¹."""
+        return pairs_of_channel(self._rows())
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Any two values, and any third."""
+        rows = self._rows()
+        return crowd_of_rows(rows, rows.min(axis=0))
+
+    def _rows(self) -> NDArray[np.float64]:
+        """Of three inputs if there are as many; the last column is what none of them holds."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
         inputs = min(self.k, 3)
         outputs = np.full((inputs, inputs), p)
         np.fill_diagonal(outputs, math.exp(self.eps0) * p)
         others = np.full((inputs, 1), (self.k - inputs) * p)
-        return pairs_of_channel(np.hstack([outputs, others]))
+        return np.hstack([outputs, others])
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs."""

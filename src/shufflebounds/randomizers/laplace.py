@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
@@ -118,6 +119,17 @@ class Laplace(Randomizer):
             for name, others in _OTHERS[self.domain].items()
             if self.others in (None, others)
         }
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of the inputs 0 and 1 after spreading; none on the interval, where nobody knows.
+
+        Spreading makes a mechanism of which this one is a post-processing of every single report
+        (Blackwell): whatever all users hold, its divergence is no smaller.
+        """
+        if self.domain != "binary":
+            return ()
+        a, b, _ = self._spread()
+        return (Crowd(a, b, np.minimum(a, b), {"0": a, "1": b}, self._rel_err, attained=False),)
 
     def _dataset_pair(self, others: float) -> Decomposition:
         inner, outer = (

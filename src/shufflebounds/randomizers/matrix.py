@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.accounting.domination import undominated
+from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.masses import SMALLEST_MASS
 from shufflebounds.randomizers.base import Choice, Randomizer, the_only
@@ -23,6 +24,8 @@ Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 SUM_TOLERANCE = 1e-9
 # Decompositions this close, relatively, are taken for one, whose uncertainty covers both.
 _NEARLY_EQUAL = 1e-12
+# Pairs of inputs times inputs times outputs that are looked at.
+_LARGEST_CROWDS = 10**6
 _U = 2.0**-53
 
 
@@ -117,6 +120,18 @@ class MatrixRandomizer(Randomizer):
             (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
             for x0, x1 in itertools.combinations(range(len(matrix)), 2)
             for x2 in range(len(matrix))
+        )
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Every pair of inputs that differ, among all inputs; none where these are too many."""
+        matrix = self.matrix()
+        if len(matrix) ** 3 * matrix.shape[1] > _LARGEST_CROWDS:
+            return ()
+        names = [str(x) for x in range(len(matrix))]
+        return tuple(
+            Crowd.of_rows(matrix, x0, x1, names, self._rel_err)
+            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
+            if (matrix[x0] != matrix[x1]).any()
         )
 
     def matrix(self) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.crowd import Crowd
+from shufflebounds.randomizers.base import crowd_of_rows
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 _MOST_OUTPUTS = 20_000
@@ -53,6 +55,10 @@ class Subset(MatchingRandomizer):
         return math.prod(
             (Fraction(max(d - k - i, 0), d - i) for i in range(inputs)), start=Fraction(1)
         )
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Any two values, and any third."""
+        return crowd_of_rows(*self._rows())
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (d, C(d, k)): sets in lexicographic order.

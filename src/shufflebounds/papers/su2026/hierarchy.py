@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import pandas as pd
@@ -23,7 +22,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
-from shufflebounds.papers.page import Page
+from shufflebounds.papers.page import Page, safe
 from shufflebounds.randomizers.description import Description
 from shufflebounds.setting import Setting
 
@@ -135,7 +134,7 @@ def page(frame: pd.DataFrame) -> Page:
             row["mechanism"],
             f"{row['eps0']:g}",
             f"{row['n']:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-            *(_safe(row[column], up=column.endswith("upper")) for column in shown),
+            *(safe(row[column], up=column.endswith("upper")) for column in shown),
             row["order"],
         )
         for row in frame.to_dict("records")
@@ -175,9 +174,3 @@ def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
         for bound, enclosure in enclosures.items()
         for end in ("lower", "upper")
     }
-
-
-def _safe(value: float, *, up: bool) -> str:
-    """Five digits of `value`, not below it (`up`) or not above it."""
-    context = Context(prec=5, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return format(context.create_decimal_from_float(value), "f")

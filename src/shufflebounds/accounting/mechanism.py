@@ -1,0 +1,247 @@
+"""The ε and δ of a mechanism itself: between its worst known dataset and its best proven bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting import amplification_grid as grid
+from shufflebounds.accounting.amplification import Several
+from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.crowd import Crowd
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.supremum import supremum
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.matrix import MatrixRandomizer
+
+# The search ends where the bound cannot be lowered by more than about this share.
+_WITHIN = 1e-4
+_PROBES = 40
+_SMALLEST = 1e-304
+
+
+@dataclass(frozen=True)
+class MechanismBounds:
+    """What is known of a mechanism.
+
+    ``enclosure`` holds its own ε or δ: two datasets attain ``lower``, and ``upper`` is proven for
+    all. ``upper_bound`` is the bound that is the smallest, ``blanket`` or ``all datasets``
+    (docs/closing-the-gap.md); ``others`` is what all other users hold at ``lower``, and of
+    compositions the coordinates in which the victim's inputs differ there, if not in all.
+    """
+
+    enclosure: Enclosure
+    upper_bound: str
+    others: str
+
+
+def mechanism_epsilon(
+    randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
+) -> MechanismBounds:
+    """Bounds of the smallest ε at which `n` shuffled reports are (ε, δ)-DP.
+
+    For two datasets that differ by the replacement of one user's input, whatever the others hold.
+    ``lower`` is that of the worst dataset known, among those in which all other users hold one
+    input; ``upper`` the least of the proven bounds. What lies between them is not known.
+
+    Parameters
+    ----------
+    randomizer
+        That all users share.
+    n
+        Number of users, 1 to 10¹⁵, without those who drop out or collude.
+    delta
+        10⁻³⁰⁰ ≤ δ < 1, a float.
+    rtol
+        The relative width to which decompositions are evaluated, as in `amplification.epsilon`;
+        no promise of how far the ends lie apart.
+
+    Raises ValueError for arguments outside these ranges.
+
+    """
+    delta, n = validation.delta(delta), validation.users(n)
+    others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
+    blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
+    lower = min(low.lower, blanket)
+    upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket)
+    name = "all datasets" if upper < blanket else "blanket"
+    return MechanismBounds(Enclosure(lower, upper), name, others)
+
+
+def mechanism_delta(
+    randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
+) -> MechanismBounds:
+    """Bounds of the smallest δ at which `n` shuffled reports are (ε, δ)-DP.
+
+    `eps` is ε ≥ 0 (natural log), a float; all else is as for `mechanism_epsilon`.
+    """
+    eps, n = validation.eps(eps), validation.users(n)
+
+    def largest(candidates: Mapping[str, Decomposition]) -> tuple[str, Enclosure]:
+        found = {
+            name: _attempt(
+                lambda one=one: amplification.delta(one, eps, n, rtol=rtol)  # type: ignore[misc]
+            )
+            for name, one in candidates.items()
+        }
+        worst = max(found, key=lambda name: found[name].lower)
+        return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
+
+    others, low = largest(_datasets(randomizer))
+    blanket = largest(randomizer.blankets())[1].upper
+    lower = min(low.lower, blanket)
+    upper = max(lower, all_datasets_delta(randomizer.crowds(), eps, n, blanket))
+    return MechanismBounds(
+        Enclosure(lower, upper), "all datasets" if upper < blanket else "blanket", others
+    )
+
+
+def epsilons(
+    randomizer: Randomizer,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """The enclosures of `mechanism_epsilon`; either `n` or `delta` may be an array."""
+    if not (grid.is_several(n) or grid.is_several(delta)):
+        return mechanism_epsilon(randomizer, n, delta, rtol=rtol).enclosure  # type: ignore[arg-type]
+    users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
+    return _stacked(
+        mechanism_epsilon(randomizer, one, target, rtol=rtol)
+        for one, target in zip(users, targets, strict=True)
+    )
+
+
+def deltas(
+    randomizer: Randomizer,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """The enclosures of `mechanism_delta`; either `eps` or `n` may be an array."""
+    if not (grid.is_several(eps) or grid.is_several(n)):
+        return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
+    losses, users = grid.paired(("eps", eps, validation.eps), ("n", n, validation.users))
+    return _stacked(
+        mechanism_delta(randomizer, loss, one, rtol=rtol)
+        for loss, one in zip(losses, users, strict=True)
+    )
+
+
+def _stacked(found: Iterable[MechanismBounds]) -> Enclosures:
+    ends = [one.enclosure for one in found]
+    return Enclosures(np.array([x.lower for x in ends]), np.array([x.upper for x in ends]))
+
+
+def _datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
+    """Pairs of datasets in which all others hold one input, of the mechanism's list and ours."""
+    if not isinstance(randomizer, Randomizer):
+        raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
+    found = dict(randomizer.dataset_pairs())
+    if not isinstance(randomizer, MatrixRandomizer):  # which lists them all
+        for crowd in randomizer.crowds():
+            if crowd.attained:
+                found = {**found, **crowd.datasets(), **found}
+    return found
+
+
+def _blanket_epsilon(
+    blankets: Mapping[str, Decomposition], n: int, delta: float, rtol: float | None
+) -> float:
+    """The upper end of the worst."""
+    try:
+        return worst_epsilon(blankets, n, delta, rtol=rtol)[1].upper
+    except PrecisionError:  # which is of one of them only
+        ends = (
+            _attempt(lambda one=one: amplification.epsilon(one, n, delta, rtol=rtol))  # type: ignore[misc]
+            for one in blankets.values()
+        )
+        return max(end.upper for end in ends)
+
+
+def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+    return [one for crowd in crowds for one in (crowd, crowd.swap())]
+
+
+def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
+    """An answer, or what was found where the precision was out of reach."""
+    try:
+        return ask()
+    except PrecisionError as error:
+        return "", error.enclosure
+
+
+def _attempt(ask: Callable[[], Enclosure]) -> Enclosure:
+    try:
+        return ask()
+    except PrecisionError as error:
+        found: Enclosure = error.enclosure
+        return found
+
+
+def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
+    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
+    found = (supremum(crowd, eps, n) for crowd in _directions(crowds))
+    return min(high, max(found, default=math.inf))
+
+
+def all_datasets_epsilon(
+    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
+) -> float:
+    """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+
+    Secants of log D in ε. The lower end of what it searches need not be certain.
+    """
+    directions, target = _directions(crowds), math.log(delta)
+    if not directions or not low < high < math.inf:
+        return high
+
+    def excess(eps: float) -> tuple[bool, float]:
+        """Whether all are at most δ, and log of the largest over δ, or of the first that is not."""
+        largest = 0.0
+        for place, crowd in enumerate(directions):
+            found = supremum(crowd, eps, n)
+            largest = max(largest, found)
+            if not found <= delta:
+                directions.insert(0, directions.pop(place))  # the first to look at next time
+                break
+        return largest <= delta, math.log(max(largest, _SMALLEST)) - target
+
+    left, right = low, high
+    points: list[tuple[float, float]] = []
+    probe = low
+    for _ in range(_PROBES):
+        holds, found = excess(probe)
+        points.append((probe, found))
+        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
+        if right - left <= _WITHIN * right:
+            break
+        root = _secant(points, left, right)
+        if right < high and right - root <= _WITHIN * right:
+            break
+        # Just beyond the root, where the supremum should be small enough.
+        probe = min(max(root * (1.0 + 0.4 * _WITHIN), left + 0.01 * (right - left)), right)
+        if probe >= right:
+            # The blanket's end was not looked at: a little below it decides who wins.
+            probe = max(0.5 * (left + right), right * (1.0 - _WITHIN))
+    return right
+
+
+def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
+    """Where the line through the last two points vanishes; the middle where that says nothing."""
+    middle = 0.5 * (left + right)
+    if len(points) < 2:
+        return middle
+    (x, f), (y, g) = points[-2:]
+    if f == g:
+        return middle
+    root = y - g * (y - x) / (g - f)
+    return root if left < root < right else middle

@@ -1,0 +1,266 @@
+"""The Rényi divergence of shuffled reports, certified, at any real order.
+
+E_Q[(P/Q)^α] − 1 is an integral of hockey-stick divergences of both orders. These are convex curves
+in e^ε, so that a few hundred enclosures of them bracket it; few users are enumerated.
+docs/renyi.md proves both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds import validation
+from shufflebounds.accounting import amplification
+from shufflebounds.accounting.amplification import Several
+from shufflebounds.accounting.amplification_grid import checked, is_several
+from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.divergence.knots import Knots
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.logarithms import log_divergence
+from shufflebounds.divergence.moments import binomial_moments, few_moments, infinite, log_sum
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+
+DEFAULT_RTOL = 2e-3
+
+# Passes of refinement, points in the end, and into how many pieces one pass may cut a cell.
+_PASSES, _MOST_KNOTS, _MOST_PIECES = 24, 12_000, 8
+# Share of the width that bounds at the points may take, and by which a pass narrows it at most.
+_SHARE, _STRIDE = 0.06, 0.02
+# More than this of it says no more of a cell than that it is far too wide.
+_MOST_EXCESS = 1e4
+# Share of the width for each of two decompositions that lie apart.
+_APART = 0.4
+# Losses that rounding of the entries alone may explain.
+_NOTHING = 1e-12
+
+
+@overload
+def renyi(
+    decomposition: Decomposition,
+    n: int,
+    order: float,
+    rtol: float | None = ...,
+    *,
+    rounds: int = ...,
+) -> Enclosure: ...
+
+
+@overload
+def renyi(
+    decomposition: Decomposition,
+    n: int,
+    order: Several[float],
+    rtol: float | None = ...,
+    *,
+    rounds: int = ...,
+) -> Enclosures: ...
+
+
+def renyi(
+    decomposition: Decomposition,
+    n: int,
+    order: float | Several[float],
+    rtol: float | None = None,
+    *,
+    rounds: int = 1,
+) -> Enclosure | Enclosures:
+    """Enclosure of the larger Rényi divergence D_α(P‖Q), D_α(Q‖P) of n shuffled reports.
+
+    D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1), natural log. ``upper`` holds for whatever the
+    decomposition bounds, as with `amplification.delta`: the shuffled reports are
+    (α, ``upper``)-RDP (Girgis et al., CCS 2021), over `rounds` rounds even where each depends on
+    what was seen. ``lower`` is that of the decomposition's own histograms, the same in all rounds.
+
+    Parameters
+    ----------
+    decomposition
+        Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
+        they surround.
+    n
+        Number of users, 1 to 10¹⁵.
+    order
+        α, 1 < α ≤ 10⁶, or a one-dimensional array of such; `Enclosures` in the same order then, at
+        hardly more cost.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
+        account how far ``inner`` and ``outer`` lie apart. Costs grow like 1/√rtol.
+    rounds
+        How many rounds, 1 to 10⁶: divergences add up.
+
+    Returns
+    -------
+    Enclosure
+        Both ends are inf where some output is possible under one input only.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`; of several orders all are computed first.
+
+    """
+    require("decomposition", decomposition)
+    n = validation.users(n)
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    times = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
+    orders = np.array(checked("order", order, validation.order))
+    low, high = (times * end for end in bounds(decomposition, n, orders, goal))
+    if times > 1:
+        low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
+    found = Enclosures(low, high)
+    promised = rtol is not None or decomposition.is_finite()
+    for i in np.flatnonzero(found.relative_width > goal) if promised else ():
+        if math.isinf(high[i]) or high[i] > times * _NOTHING:
+            raise PrecisionError(
+                f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
+                f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
+                f"{found[int(i)].relative_width:.1e} where rtol = {goal:g} was asked for",
+                found if is_several(order) else found[0],
+            )
+    return found if is_several(order) else found[0]
+
+
+def bounds(
+    decomposition: Decomposition, n: int, orders: FloatArray, goal: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends at all orders (O,), aimed at a relative width of `goal`."""
+    inner, outer = ([pair[i] for pair in decomposition.directions] for i in (0, 1))
+    goal *= 1.0 if decomposition.is_finite() else _APART
+    above = _larger(outer, n, orders, goal)
+    below = above if decomposition.is_finite() else _larger(inner, n, orders, goal)
+    return np.minimum(below[0], above[1]), above[1]
+
+
+def _larger(
+    directions: list[Decomposition], n: int, orders: FloatArray, goal: float
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the larger divergence of both orders of a pair; one where it is symmetric."""
+    if any(infinite(one) for one in directions):
+        return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
+    loss, slack = (max(x) for x in zip(*map(amplification._largest_loss, directions), strict=True))
+    end = (loss + slack) * (1.0 + 8.0 * U)
+    most = np.minimum(end, 0.5 * orders * end * end * (1.0 + 8.0 * U))
+    if end <= _NOTHING:
+        return np.zeros(orders.shape), most
+    moments = _summed(directions, n, orders)
+    if len(moments) < len(directions):
+        moments = _Curves.of(directions, n, end, _SHARE * goal).enclosed(orders, goal)
+    low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
+    low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
+    high = np.minimum(high * (1.0 + 32.0 * U), most)
+    return np.minimum(low * (1.0 - 32.0 * U), high), high
+
+
+def _summed(
+    directions: list[Decomposition], n: int, orders: FloatArray
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Bounds of log(E[(P/Q)^α] − 1) from sums over outcomes; fewer where there are too many."""
+    found = []
+    for one in directions:
+        pair = binomial_moments(one, n, orders) or few_moments(one, n, orders)
+        if pair is None:
+            break
+        found.append(pair)
+    return found
+
+
+@dataclass(eq=False)
+class _Curves:
+    """D of each order of a pair, as knots: one where both are the same."""
+
+    knots: list[Knots]
+
+    @staticmethod
+    def of(directions: list[Decomposition], n: int, end: float, rtol: float) -> _Curves:
+        """At points that are dense about 0, up to `end`, where D is 0 in both orders."""
+        spread = 0.0
+        for one in directions:
+            spread = max(spread, math.exp(log_divergence(one, 0.0, n, 1e-3)[1]))
+        size = min(math.sqrt(2.0 * math.pi) * spread, 0.5 * end)
+        near = size * np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.4, 2.8])
+        far = np.arange(3.2 * size, min(12.0 * size, end), 0.5 * size)
+        further = np.geomspace(size, end, 2 + math.ceil(math.log(end / size) / math.log(1.25)))
+        eps = np.concatenate([near, far, further[further > 12.0 * size]])
+        eps = np.append(np.unique(eps[eps < 0.999 * end]), end)
+        aim = min(max(rtol, 1e-10), 1e-3)
+        return _Curves([Knots.at(one, n, aim, eps) for one in directions])
+
+    def enclosed(self, orders: FloatArray, goal: float) -> list[tuple[FloatArray, FloatArray]]:
+        """Bounds of log(E[(P/Q)^α] − 1) in each order of the pair, refined until narrow enough."""
+        for _ in range(_PASSES):
+            cells = self._cells(orders[:, None])
+            sums = [tuple(log_sum(end) for end in ends) for ends in cells]
+            total, taken = self._excess(cells, sums, goal)
+            if total <= 1.0 or sum(one.eps.size for one in self.knots) > _MOST_KNOTS:
+                break
+            ends = np.cumsum([one.eps.size - 1 for one in self.knots])[:-1]
+            pieces = np.split(_pieces(taken), ends)
+            self.knots = [one.split(part) for one, part in zip(self.knots, pieces, strict=True)]
+        slip = (2.0 * sum(one.eps.size for one in self.knots) + 64.0) * U
+        return [
+            (low - slip - 8.0 * U * _finite(low), high + slip + 8.0 * U * _finite(high))
+            for low, high in sums
+        ]
+
+    def _cells(self, order: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Bounds of the logs of what each cell adds, cells of both curves in one row, (O, K)."""
+        ahead, behind = self.knots[0], self.knots[-1]
+        found = []
+        for one, other in ((ahead, behind), (behind, ahead))[: len(self.knots)]:
+            parts = (
+                one.integrals(order, other, ahead=True),
+                other.integrals(order, one, ahead=False),
+            )
+            low, high = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
+            found.append((low, high))
+        return found
+
+    def _excess(
+        self,
+        cells: list[tuple[FloatArray, FloatArray]],
+        sums: list[tuple[FloatArray, ...]],
+        goal: float,
+    ) -> tuple[float, FloatArray]:
+        """The width in units of what is allowed, and how much of it each cell takes."""
+        # The upper end may still be far off.
+        log_e = _log1p_exp(np.max([low for low, _ in sums], axis=0))
+        with np.errstate(divide="ignore"):
+            allowed = log_e + np.log(-np.expm1(-np.minimum(0.98 * goal * log_e, 0.7)))
+        taken = np.zeros(cells[0][0].shape[1])
+        total = 0.0
+        for number, (low, high) in enumerate(cells):
+            with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+                width = np.exp(high - allowed[:, None]) * -np.expm1(low - high)
+            width = np.minimum(np.nan_to_num(width, nan=0.0), _MOST_EXCESS)
+            total = max(total, float(width.sum(axis=1).max()))
+            # The second row has the cells of the other curve first.
+            turn = self.knots[1].eps.size - 1 if number else 0
+            taken = np.maximum(taken, np.roll(width.max(axis=0), -turn))
+        if len(self.knots) == 1:
+            return total, taken.reshape(2, -1).sum(axis=0)
+        return total, taken
+
+
+def _pieces(excess: FloatArray) -> NDArray[np.int64]:
+    """Into how many pieces each cell is cut; what a cell takes falls with their square."""
+    aim = max(0.7, _STRIDE * float(excess.sum()))
+    roots = np.cbrt(excess)
+    count = np.ceil(roots * math.sqrt(float(roots.sum()) / aim))
+    return np.clip(count, 1, _MOST_PIECES).astype(np.int64)
+
+
+def _log1p_exp(x: FloatArray) -> FloatArray:
+    """log(1 + e^x), to a relative 4u, where e^x may be large or small."""
+    with np.errstate(over="ignore", under="ignore"):
+        small = np.log1p(np.exp(np.minimum(x, 30.0)))
+        return np.where(x > 30.0, x + np.log1p(np.exp(-np.abs(x))), small)
+
+
+def _finite(x: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(x), np.abs(x), 0.0)

@@ -1,0 +1,68 @@
+"""The command that bounds the Rényi divergence of shuffled reports."""
+
+from __future__ import annotations
+
+import click
+
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.answers import Row, show
+from shufflebounds.cli.bounding import facts, often, round_notes
+from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.options import (
+    eps0_option,
+    json_option,
+    of_a_report,
+    of_users,
+    rounds_option,
+    rtol_option,
+)
+from shufflebounds.cli.report import Report
+from shufflebounds.setting import Setting
+
+# What is answered, by the key of the JSON: the bound, the end that counts, and what it says.
+_ANSWERED = {
+    "upper_bound": ("upper", "upper", "the shuffled reports are (order, this)-RDP."),
+    "lower_bound": ("lower", "lower", "two datasets differ by this much; nobody can claim less."),
+    "clone": ("clone", "upper", "what would be known of any mechanism with this eps0."),
+    "closed_form": ("girgis_upper", "upper", "what was published of any mechanism."),
+}
+
+
+@click.command()
+@of_a_report
+@eps0_option
+@of_users
+@click.option(
+    "--order", type=float, required=True, help="Order of the divergence, above 1 and up to 1e6."
+)
+@rounds_option
+@rtol_option
+@json_option
+def renyi(
+    report: Report,
+    eps0: float,
+    users: Users,
+    order: float,
+    rounds: int,
+    rtol: float | None,
+    as_json: bool,
+) -> None:
+    """Bounds on the Renyi divergence at a given order, the larger one of both directions.
+
+    Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
+    """
+    setting = Setting(n=users.honest, eps0=eps0, order=order, rounds=rounds)
+    protocol, numerics = report.protocol(eps0), Numerics(rtol=rtol)
+    rows = {}
+    for key, (name, end, meaning) in _ANSWERED.items():
+        [answer] = BOUNDS[name].prepare(protocol, "renyi", numerics)([setting])
+        rows[key] = Row(BOUNDS[name].label, end, answer, meaning)
+    show(
+        as_json,
+        facts={**facts(report), "eps0": eps0, **users.facts(), "order": order, "rounds": rounds},
+        title=f"{report.name(eps0)}, {users}{often(rounds)}, order = {order!r}",
+        column="Renyi divergence (natural log)",
+        rows=rows,
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+    )

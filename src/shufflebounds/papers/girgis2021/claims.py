@@ -1,0 +1,112 @@
+"""What is claimed of Rényi bounds of the shuffle model, how it is measured, when it holds.
+
+The words are ours. Of the paper a fragment was at hand: what it says of claims elsewhere in the
+paper is marked so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from shufflebounds.papers.claims import Claim, Evidence
+from shufflebounds.papers.girgis2021 import measures
+from shufflebounds.papers.judging import (
+    POSITIVE,
+    Judgement,
+    Rule,
+    at_least,
+    at_most,
+    everywhere,
+    peak,
+)
+
+
+def _everywhere(
+    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule
+) -> Callable[[Evidence], Judgement | None]:
+    return lambda evidence: everywhere(quantity(evidence), rule)
+
+
+INTRODUCTION = """\
+What Girgis et al. ("On the Rényi Differential Privacy of the Shuffle Model", CCS 2021) say about
+their bounds, and what others say about Rényi accounting, in our words; and what the curves say. Of
+the paper a fragment was at hand. It has neither the bound (9), converted from differential privacy,
+nor Corollary 3.2: what is claimed of those is not measured.
+"""
+
+CLAIMS = (
+    Claim(
+        name="converted",
+        source="Section 3.1",
+        words="Both upper bounds are below (9), the bound converted from differential privacy, in "
+        "all cases.",
+        measure="None: (9) is not in the fragment.",
+        judge=lambda _: None,
+    ),
+    Claim(
+        name="first_below_second",
+        source="Remark 4",
+        words="Theorem 3.1 is better than Theorem 3.3 for all parameters of interest.",
+        measure="1 − ε(λ) by Theorem 3.1 / ε(λ) by Theorem 3.3, at every point at which not both "
+        "stand at ε₀. Holds at a point: above 0.",
+        judge=_everywhere(measures.first_below_second, POSITIVE),
+        note="It is not so everywhere: at ε₀ = 0.1, n = 10⁶ and λ = 5000, which is not drawn, "
+        "Theorem 3.3 gives 17 % less.",
+    ),
+    Claim(
+        name="gap",
+        source="Remark 7 (cut off in the fragment)",
+        words="Where λ⁴e^{5ε₀} is small beside n, upper and lower bounds are a constant factor of "
+        "e^{ε₀} apart.",
+        measure="ε(λ) by Theorem 3.1 / (2e^{ε₀} · ε(λ) by Theorem 3.4) − 1, where λ ≥ 2 and "
+        "λ⁴e^{5ε₀} ≤ n/10: 2e^{ε₀} is the quotient of the leading terms. Holds at a point: at most "
+        "5 %.",
+        judge=_everywhere(measures.upper_above_lower, at_most(0.05)),
+        cause="Theorem 3.1's further terms fall only like 1/√n.",
+        note="What the fragment says of the factor is cut off. The 2 is due to the choice γ = 1/2 "
+        "in Theorem 3.1.",
+    ),
+    Claim(
+        name="structure",
+        source="Remark 5",
+        words="What is known of a mechanism may give better bounds than those for all.",
+        measure="1 − exact divergence of the clone / ε(λ) by Theorem 3.1, at every point. Holds at "
+        "a point: above 0.",
+        judge=_everywhere(measures.exact_below_first, POSITIVE),
+        note="Nothing of a mechanism is needed: the clone's decomposition holds for every ε₀-LDP "
+        "randomizer, and its exact divergence is what the closed form bounds loosely.",
+    ),
+    Claim(
+        name="below_advanced",
+        source="Section 4 (not in the fragment)",
+        words="Composed by Theorem 3.1, many rounds have a smaller ε than by advanced composition.",
+        measure="1 − ε by Theorem 3.1 / ε by advanced composition of the clone at n = 10⁶ and "
+        "δ = 10⁻⁸, for every T > 1. Holds at a point: above 0.",
+        judge=_everywhere(measures.below_advanced, POSITIVE),
+        cause="Advanced composition starts from the clone's exact ε here, and for few rounds that "
+        "outweighs what it loses in composing.",
+    ),
+    Claim(
+        name="eightfold",
+        source="abstract (not in the fragment)",
+        words="The gain over advanced composition is up to eightfold.",
+        measure="The largest value of what `below_advanced` measures; 1/8 of ε is 87.5 % less. "
+        "Reproduced from 85 % on, in part from 50 % on.",
+        judge=lambda evidence: peak(
+            measures.below_advanced(evidence), claimed=0.875, nearly=0.85, half=0.5
+        ),
+    ),
+    Claim(
+        name="accounting",
+        source="Wang et al., Appl. Sci. 15(3):1595, 2025, of Rényi accounting",
+        words="Rényi accounting of shuffled rounds is far from tight.",
+        measure="ε by exact Rényi divergences over all real orders / ε of the composed profile of "
+        "the same decomposition − 1, at every T. Holds at a point: at least 25 %.",
+        judge=_everywhere(measures.accounting_above_profile, at_least(0.25)),
+        cause="It is the closed forms that are loose, not the accounting: with the exact "
+        "divergence of the same decomposition, what Rényi accounting costs is the conversion "
+        "to (ε, δ).",
+    ),
+)

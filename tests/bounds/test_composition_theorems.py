@@ -1,0 +1,141 @@
+"""Theorems that compose one (ε, δ) of each round, against their formulas and real shuffles."""
+
+import math
+
+import mpmath
+import pytest
+import shuffles
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.composition_theorems import advanced, basic, optimal
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.decision_trees import DecisionTrees
+from shufflebounds.protocols.single_message import SingleMessage
+from shufflebounds.setting import Setting
+
+THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
+
+
+def ask(name, protocol, **setting):
+    (found,) = BOUNDS[name].prepare(protocol, "epsilon", Numerics())([Setting(**setting)])
+    assert not found.shortfall
+    return found.enclosure
+
+
+class Enumerated(Protocol):
+    """A blanket whose entries are floats, so that it can be enumerated."""
+
+    eps0 = math.log(2.0)
+
+    def __init__(self, channel):
+        self.blanket = shuffles.blanket(channel, 0, 1)
+
+    def upper_candidates(self):
+        return (Candidate(self.blanket),)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.7])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3])
+@pytest.mark.parametrize(("times", "i"), [(3, 1), (5, 1), (40, 12)])
+def test_optimal_composition_is_that_of_the_theorem(eps, delta, times, i):
+    """Kairouz, Oh and Viswanath, Theorem 3.3: ((T − 2i)ε, 1 − (1 − δ)^T (1 − δ_i))."""
+    with mpmath.workdps(50):
+        e = mpmath.exp(mpmath.mpf(eps))
+        missed = (
+            mpmath.fsum(
+                mpmath.binomial(times, k) * (e ** (times - k) - e ** (times - 2 * i + k))
+                for k in range(i)
+            )
+            / (1 + e) ** times
+        )
+        whole = float(1 - (1 - mpmath.mpf(delta)) ** times * (1 - missed))
+    found = optimal([(eps, times)], delta, whole * (1 + 1e-9))
+    expected = (times - 2 * i) * eps
+    assert found.lower <= expected * (1 + 1e-6)
+    assert found.upper <= expected * 1.01
+    assert expected * (1 - 1e-6) <= optimal([(eps, times)], delta, whole * (1 - 1e-9)).upper
+
+
+def test_advanced_and_basic_are_their_formulas():
+    rounds, each, delta = [(0.1, 30), (0.3, 4)], 1e-9, 1e-6
+    assert 4.2 in basic(rounds, each, delta)
+    with mpmath.workdps(40):
+        drift = 30 * mpmath.mpf(0.1) * mpmath.tanh(mpmath.mpf(0.1) / 2)
+        drift += 4 * mpmath.mpf(0.3) * mpmath.tanh(mpmath.mpf(0.3) / 2)
+        spread = 30 * mpmath.mpf(0.1) ** 2 + 4 * mpmath.mpf(0.3) ** 2
+        slack = mpmath.mpf(delta) - 34 * mpmath.mpf(each)
+        expected = drift + mpmath.sqrt(2 * spread * mpmath.log(1 / slack))
+    found = advanced(rounds, each, delta)
+    assert found.lower <= min(expected, 4.2) <= found.upper
+    many = advanced([(0.01, 10_000)], 1e-13, 1e-6)
+    assert many.upper < 0.1 * basic([(0.01, 10_000)], 1e-13, 1e-6).lower
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+@pytest.mark.parametrize("channel", [shuffles.BINARY, shuffles.TERNARY, shuffles.CROOKED])
+def test_real_rounds_keep_the_promise(name, channel):
+    protocol = Enumerated(channel)
+    pair = shuffles.pair_of(protocol.blanket, 3)
+    for rounds in (1, 2):
+        whole = shuffles.product([pair] * rounds)
+        for delta in (0.2, 0.02):
+            eps = ask(name, protocol, n=3, delta=delta, rounds=rounds).upper
+            for order in (whole, shuffles.swapped(whole)):
+                assert shuffles.divergence(order, eps)[0] <= delta
+
+
+def test_one_round_is_not_split():
+    protocol = SingleMessage(sb.KRR(10, 2.0))
+    once = sb.epsilon(sb.KRR(10, 2.0).blanket(), 10**4, 1e-6)
+    for name in THEOREMS:
+        assert ask(name, protocol, n=10**4, delta=1e-6) == once
+
+
+@pytest.mark.parametrize("rounds", [3, 100])
+def test_none_is_below_the_composed_profile(rounds):
+    protocol = SingleMessage(sb.KRR(10, 2.0))
+    asked = {"n": 10**4, "delta": 1e-6, "rounds": rounds}
+    best = ask("upper", protocol, **asked)
+    basic_, advanced_, optimal_ = (ask(name, protocol, **asked) for name in THEOREMS)
+    for one in (basic_, advanced_, optimal_):
+        assert one.upper >= best.lower
+    # It knows the same of each round as the advanced theorem.
+    assert optimal_.lower <= advanced_.upper
+
+
+def test_rounds_that_differ():
+    protocol = DecisionTrees(height=2, attributes=3, messages=4, trees=2)
+    asked = {"n": 2000, "delta": 1e-5}
+    each = 1e-5 / 10 * (1.0 - 1e-12)
+    total = 0.0
+    for part in protocol.parts(2000):
+        (pair,) = part.protocol.upper_candidates()
+        found = sb.epsilon(pair.decomposition, part.protocol.draws(2000), each)
+        total += part.times * found.upper
+    assert ask("basic_composition", protocol, **asked).upper == pytest.approx(total, rel=1e-11)
+    best = ask("upper", protocol, **asked)
+    for name in THEOREMS:
+        assert ask(name, protocol, **asked).upper >= best.lower
+
+
+def test_what_gives_values_away_is_infinite():
+    protocol = DecisionTrees(height=8, attributes=8, messages=2)
+    for name in THEOREMS:
+        assert ask(name, protocol, n=100, delta=1e-6).lower == math.inf
+
+
+def test_several_pairs_count_by_the_largest():
+    class Two(Protocol):
+        eps0 = 1.0
+
+        def upper_candidates(self):
+            return tuple(Candidate(sb.KRR(k, 1.0).blanket()) for k in (5, 2))
+
+        def parts(self, n):
+            return (Part(self, n, 1),)
+
+    found = ask("basic_composition", Two(), n=1000, delta=1e-6, rounds=2)
+    alone = ask("basic_composition", SingleMessage(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)
+    assert found == alone

@@ -1,0 +1,178 @@
+"""Closed forms of Girgis et al. against 40 digits, enumeration, and one another."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.bounds import advanced, renyi_forms
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.single_message import GenericReports, SingleMessage
+from shufflebounds.setting import Setting
+
+SETTINGS = [(0.25, 10**4, 2), (0.5, 10**6, 9), (1.0, 300, 3), (3.0, 10**6, 17), (2.0, 10**12, 64)]
+
+
+def special_moment(order, eps0, m):
+    """Theorem 3.7."""
+    e = mpmath.e ** mpmath.mpf(eps0)
+    base = (e * e - 1) ** 2 / (2 * m * e * e)
+    total = 1 + mpmath.binomial(order, 2) * (e - 1) ** 2 / (m * e)
+    for i in range(3, order + 1):
+        half = mpmath.mpf(i) / 2
+        total += mpmath.binomial(order, i) * i * mpmath.gamma(half) * base**half
+    return total
+
+
+def few(eps0, n):
+    return int(mpmath.floor((n - 1) / (2 * mpmath.e ** mpmath.mpf(eps0)))) + 1
+
+
+def rare(eps0, n, order):
+    eps0 = mpmath.mpf(eps0)
+    return mpmath.e ** (eps0 * order - (n - 1) / (8 * mpmath.e**eps0))
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    with mpmath.workdps(40):
+        yield
+
+
+@pytest.mark.parametrize(("eps0", "n", "order"), [*SETTINGS, (4.0, 10**5, 500)])
+def test_special_moment(eps0, n, order):
+    exact = mpmath.log(special_moment(order, eps0, n))
+    found = renyi_forms.log_special_moment(order, eps0, n)
+    assert exact <= found <= exact * (1 + 1e-7)
+
+
+@pytest.mark.parametrize(("eps0", "n", "order"), SETTINGS)
+def test_theorems_3_1_and_3_3(eps0, n, order):
+    m, tail = few(eps0, n), rare(eps0, n, order)
+    bulk = mpmath.e ** (order**2 * (mpmath.e ** mpmath.mpf(eps0) - 1) ** 2 / m)
+    for form, moment in (
+        (renyi_forms.theorem_3_1, special_moment(order, eps0, m) + tail),
+        (renyi_forms.theorem_3_3, bulk + tail),
+    ):
+        exact = min(mpmath.log(moment) / (order - 1), mpmath.mpf(eps0))
+        assert exact <= form(eps0, n, order) <= exact * (1 + 1e-7)
+
+
+def test_orders_between():
+    """(λ − 1)D_λ is interpolated, from 0 at λ = 1."""
+    two, three = (renyi_forms.theorem_3_1(1.0, 10**5, order) for order in (2, 3))
+    middle = 1.5 * renyi_forms.theorem_3_1(1.0, 10**5, 2.5)
+    assert middle == pytest.approx(0.5 * (two + 2.0 * three), rel=1e-10)
+    assert renyi_forms.theorem_3_1(1.0, 10**5, 1.25) == pytest.approx(two, rel=1e-10)
+
+
+@pytest.mark.parametrize(("eps0", "n", "order"), SETTINGS)
+def test_corollary_3_5(eps0, n, order):
+    e = mpmath.e ** mpmath.mpf(eps0)
+    exact = mpmath.log(1 + mpmath.binomial(order, 2) * (e - 1) ** 2 / (n * e)) / (order - 1)
+    found = renyi_forms.corollary_3_5(eps0, n, order)
+    assert exact * (1 - 1e-9) <= found <= exact
+    assert renyi_forms.corollary_3_5(eps0, n, order + 0.5) == found
+    assert renyi_forms.corollary_3_5(eps0, n, 1.5) == 0.0
+
+
+@pytest.mark.parametrize("order", [2, 5, 12])
+def test_theorem_3_4_is_the_printed_sum(order):
+    """By central moments of the binomial law, of one direction; the larger one counts."""
+    eps0, n = 1.0, 40
+    e = mpmath.e
+    p = 1 / (e + 1)
+    total = 1 + mpmath.binomial(order, 2) * (e - 1) ** 2 / (n * e)
+    for i in range(3, order + 1):
+        moment = mpmath.fsum(
+            mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k) * (k - n * p) ** i
+            for k in range(n + 1)
+        )
+        assert moment >= 0  # which is what the corollary needs
+        total += mpmath.binomial(order, i) * ((e * e - 1) / (n * e)) ** i * moment
+    printed = mpmath.log(total) / (order - 1)
+    found = renyi_forms.theorem_3_4(eps0, n, order)
+    assert printed <= found.upper
+    assert renyi_forms.corollary_3_5(eps0, n, order) <= found.lower
+    reverse = sb.renyi(sb.KRR(2, eps0).dataset_pair().swap(), n, order)
+    assert found.lower == pytest.approx(reverse.lower, rel=1e-9)
+
+
+def test_odd_moments_need_more_than_jensen():
+    """x³ is not convex, and Bin(n, p) with p > 1/2 has a negative third central moment."""
+    p, n = 0.75, 4
+    third = sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) * (k - n * p) ** 3 for k in range(5))
+    assert third < 0.0
+
+
+@pytest.mark.parametrize("eps0", [0.25, 1.0, 3.0])
+@pytest.mark.parametrize("n", [100, 10**4, 10**6])
+def test_bounds_are_in_order(eps0, n):
+    """Lower below the exact divergences, these below the closed forms, at every real order."""
+    orders = [1.1, 2.0, 3.5, 20.0]
+    clone = sb.renyi(sb.standard_clone(eps0), n, orders)
+    stronger = sb.renyi(sb.stronger_clone(eps0), n, orders)
+    blanket = sb.renyi(sb.KRR(2, eps0).blanket(), n, orders)
+    for i, order in enumerate(orders):
+        lower = renyi_forms.theorem_3_4(eps0, n, order)
+        assert renyi_forms.corollary_3_5(eps0, n, order) <= lower.upper
+        assert lower.lower <= blanket[i].upper
+        assert blanket[i].lower <= stronger[i].upper
+        assert stronger[i].lower <= clone[i].upper
+        assert clone[i].lower <= renyi_forms.theorem_3_1(eps0, n, order)
+        assert clone[i].lower <= renyi_forms.theorem_3_3(eps0, n, order)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 300])
+def test_advanced_composition(rounds):
+    """Above the composed profile, and as printed."""
+    eps, slack = 0.1, 1e-7
+    drift = (math.exp(eps) - 1) / (math.exp(eps) + 1) * eps * rounds
+    spread = eps * math.sqrt(2 * rounds)
+    other = drift + spread * math.sqrt(math.log(math.e + math.sqrt(rounds) * eps / slack))
+    printed = min(rounds * eps, other, drift + spread * math.sqrt(-math.log(slack)))
+    found = advanced.advanced_composition(eps, slack, rounds)
+    assert printed <= found <= printed * (1 + 1e-9)
+
+
+def test_accounting_above_the_profile():
+    """ε by every bound of many rounds that knows ε₀ alone."""
+    at = Setting(n=10**4, delta=1e-7, rounds=20)
+    found = {
+        name: BOUNDS[name].prepare(GenericReports(1.0), "epsilon", Numerics())([at])[0].enclosure
+        for name in ("clone", "clone_renyi", "clone_advanced", "girgis_upper", "girgis_simple")
+    }
+    assert found["clone"].lower <= found["clone_renyi"].upper <= found["girgis_upper"].upper
+    assert found["girgis_upper"].upper <= found["girgis_simple"].upper
+    assert found["clone_renyi"].upper < found["clone_advanced"].upper
+
+
+def test_renyi_of_protocols():
+    """Orders and users as axes, rounds, and the largest of several pairs."""
+    protocol = SingleMessage(sb.KRR(3, 1.0))
+    settings = [Setting(n=n, order=x) for n, x in ((100, 2.0), (5000, 2.0), (100, 7.0))]
+    found = BOUNDS["upper"].prepare(protocol, "renyi", Numerics())(settings)
+    blanket = sb.KRR(3, 1.0).blanket()
+    for answer, at in zip(found, settings, strict=True):
+        assert answer.enclosure.upper == pytest.approx(
+            sb.renyi(blanket, at.n, at.order).upper, rel=2e-3
+        )
+    [many] = BOUNDS["upper"].prepare(protocol, "renyi", Numerics())([settings[0].at(rounds=10)])
+    assert many.enclosure.upper == pytest.approx(10 * found[0].enclosure.upper, rel=1e-9)
+    lower = BOUNDS["lower"].prepare(protocol, "renyi", Numerics())([settings[0]])[0]
+    assert lower.others
+    assert lower.enclosure.lower <= found[0].enclosure.upper
+    with pytest.raises(ValueError, match="engine must be saddle for Renyi divergences, got 'fft'"):
+        BOUNDS["upper"].prepare(protocol, "renyi", Numerics("fft"))(settings)
+
+
+def test_far_orders_stay_finite():
+    for name in ("girgis_upper", "girgis_simple", "girgis_lower", "girgis_lower_simple"):
+        for order in (1.0 + 1e-9, 1e6):
+            at = Setting(n=1000, order=order)
+            [answer] = BOUNDS[name].prepare(GenericReports(5.0), "renyi", Numerics())([at])
+            assert 0.0 <= answer.enclosure.lower <= answer.enclosure.upper <= 5.0 * (1 + 1e-12)
+            assert np.isfinite(answer.enclosure.upper)

@@ -1,0 +1,98 @@
+"""Tables 1 to 5: what is confirmed, and what is not."""
+
+import math
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.papers import table_files
+from shufflebounds.papers.registry import research
+from shufflebounds.papers.wang2024 import general_pair, parameter_tables
+from shufflebounds.setting import OverN
+
+NUMERICS = Numerics(rtol=1e-4)
+
+
+@pytest.mark.parametrize("eps0", [0.3, 1.0, 4.0])
+def test_table_two_is_confirmed_but_for_three_rows(eps0):
+    table = parameter_tables.mechanisms(eps0).set_index("name")
+    factors = {
+        "local hash, l = 4": 0.75,
+        # Either of two of five bits is among two: 1 − C(3, 2)/C(5, 2) in place of 2/5.
+        "sampling RAPPOR, s = 2 of d = 5": 0.7 / 0.4,
+        # What two arcs of length 0.3 share is 0.09 on average.
+        "Wheel, s = 1, length 0.3": 0.7,
+    }
+    for name, row in table.iterrows():
+        assert row["measured"] / row["printed"] == pytest.approx(factors.get(name, 1.0), rel=1e-7)
+        assert (row["verdict"] == "confirmed") == (name not in factors)
+        assert row["note"] or name not in factors
+
+
+def test_sampled_rappor_is_a_matrix_and_ldp():
+    rows = parameter_tables.sampled_rappor(1.2, 4, 2)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    assert (rows.max(axis=0) / rows.min(axis=0)).max() == pytest.approx(math.exp(1.2))
+    # All bits: RAPPOR, whose outputs may be in another order.
+    for mine, theirs in zip(
+        parameter_tables.sampled_rappor(1.2, 3, 3), sb.RAPPOR(1.2, 3).matrix(), strict=True
+    ):
+        np.testing.assert_allclose(sorted(mine), sorted(theirs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("distance", [0.2, 1.0, 5.0])
+def test_table_three_is_confirmed(distance):
+    assert set(parameter_tables.metric(distance)["verdict"]) == {"confirmed"}
+
+
+def test_table_four_is_confirmed():
+    table = parameter_tables.protocols()
+    assert len(table) == 15
+    assert set(table["verdict"]) == {"confirmed"}
+
+
+def test_table_one_settles_for_all_but_the_first_method():
+    table = general_pair.asymptotics([1.0, 3.0], [10**6, 10**9], OverN(0.01))
+    assert len(table) == 5 * 2 * 2
+    for (method, _), rows in table.groupby(["method", "eps0"]):
+        few, many = rows["quotient"]
+        if method == "EFMRTT19":  # stands at ε₀
+            assert many > 10 * few
+        else:
+            assert 0.85 <= many / few <= 1.15
+
+
+def test_table_five_is_certified_and_agrees_with_the_algorithm():
+    table = general_pair.timed([1.0, 7.0], [10**4, 10**6], OverN(0.01), 20, NUMERICS)
+    for row in table.to_dict("records"):
+        assert row["delta"] == 0.01 / row["n"]
+        step = row["eps0"] / 2**20
+        assert row["epsilon_lower"] * (1 - 1e-6) <= row["bisected"]
+        assert row["bisected"] <= row["epsilon_upper"] * (1 + 1e-6) + step
+        # The paper prints three digits of an upper end.
+        assert row["epsilon_lower"] <= row["printed_20"] * 1.005
+        assert row["printed_20"] <= row["printed_10"]
+    unknown = general_pair.timed([2.0], [100], 1e-3, 5, NUMERICS)
+    assert math.isnan(unknown["printed_20"].iloc[0])
+
+
+def test_pages_survive_a_file(tmp_path):
+    tables = {
+        "mechanisms": parameter_tables.mechanisms(1.0),
+        "metric": parameter_tables.metric(1.0),
+        "protocols": parameter_tables.protocols(),
+        "asymptotics": general_pair.asymptotics([1.0], [10**6], 1e-6),
+        "timed": general_pair.timed([1.0, 2.0], [1000], OverN(0.01), 5, NUMERICS),
+    }
+    kinds = research("wang2024").tables
+    assert set(kinds) == set(tables)
+    for name, table in tables.items():
+        table_files.write(table, "0123", tmp_path / f"{name}.csv")
+        read = table_files.read(tmp_path / f"{name}.csv")
+        assert list(read.columns[: len(table.columns)]) == list(table.columns)
+        page = kinds[name].page(read)
+        assert len(page.rows) == len(table)
+        assert page.markdown().startswith("# Table")
+        assert page.latex()

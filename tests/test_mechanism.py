@@ -1,0 +1,191 @@
+"""A mechanism's own ε and δ: its inputs against matrices, its ends against decompositions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.divergence.supremum import supremum
+
+LISTED = [
+    sb.KRR(2, 1.0),
+    sb.KRR(3, 1.5),
+    sb.KRR(5, 1.0),
+    *(cls(1.2, domain_size=size) for cls in (sb.BLH, sb.OUE, sb.RAPPOR) for size in (2, 3, 4, 5)),
+    sb.LocalHash(1.0, domain_size=5, hash_values=3),
+    sb.Subset(1.0, 3, 2),
+    sb.Subset(1.0, 4, 3),
+    sb.Subset(2.0, 5, 2),
+    sb.Duchi(1.0),
+    *(sb.HadamardResponse(1.5, domain_size=size) for size in (2, 3, 5, 7)),
+]
+
+
+def largest(crowds, eps, n):
+    return max(supremum(one, eps, n) for crowd in crowds for one in (crowd, crowd.swap()))
+
+
+@pytest.mark.parametrize("mechanism", LISTED, ids=lambda R: f"{R.label} {type(R).__name__}")
+def test_the_inputs_listed_stand_for_all_rows_of_the_matrix(mechanism):
+    rows = mechanism.matrix()
+    listed, everything = mechanism.crowds(), sb.MatrixRandomizer(rows).crowds()
+    assert len(everything) == math.comb(len(rows), 2)
+    # Pairs are alike: the first few, and the last.
+    some = (everything[0], everything[-1])
+    assert largest(listed, 0.1, 1000) == pytest.approx(largest(some, 0.1, 1000), rel=1e-6)
+
+
+def test_the_blanket_of_a_crowd_is_that_of_the_mechanism():
+    infinite = [
+        sb.BLH(2.0),
+        sb.OUE(2.0),
+        sb.RAPPOR(2.0),
+        sb.LocalHash(2.0),
+        sb.HadamardResponse(2.0),
+    ]
+    for mechanism in (*LISTED, *infinite, sb.OUE(1.0, domain_size=1000), sb.Laplace(1.0)):
+        (crowd,) = mechanism.crowds()
+        for eps in (0.1, 0.5):
+            expected = sb.delta(mechanism.blanket(), eps, 200)
+            assert sb.delta(crowd.blanket(), eps, 200).upper == pytest.approx(
+                expected.upper, rel=2e-4
+            )
+
+
+def channel_of(parts):
+    """All inputs of a joint composition, shape (inputs, outputs)."""
+    rows = [part.matrix() for part in parts]
+    return np.array(
+        [np.multiply.outer(x, y).ravel() for x, y in itertools.product(rows[0], rows[1])]
+    )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[sb.KRR(2, 0.5), sb.KRR(2, 0.5)], [sb.KRR(3, 0.7), sb.KRR(2, 0.4)]],
+)
+def test_joint_reports_have_the_inputs_of_their_product(parts):
+    joint, matrix = sb.Joint(parts), sb.MatrixRandomizer(channel_of(parts))
+    listed, everything = (largest(one.crowds(), 0.1, 5000) for one in (joint, matrix))
+    assert listed == pytest.approx(everything, rel=1e-6)
+    mine, other = (sb.epsilon(one, 5000, 1e-5) for one in (joint, matrix))
+    assert mine.upper == pytest.approx(other.upper, rel=3e-4)
+    assert mine.lower == pytest.approx(other.lower, rel=3e-4)
+
+
+def test_inputs_that_agree_in_a_coordinate_may_be_the_worst():
+    """Of the mechanism, though not of its blanket."""
+    joint = sb.Joint([sb.Duchi(2.0), sb.KRR(3, 2.0)])
+    found = sb.mechanism_epsilon(joint, 10_000, 1e-6)
+    assert found.others == "x1 third (inputs differ in 2)"
+    assert found.enclosure.lower > 1.1 * max(
+        sb.epsilon(pair, 10_000, 1e-6).upper for pair in joint.dataset_pairs().values()
+    )
+    assert found.enclosure.relative_width < 1e-3
+
+
+def test_parallel_and_sampled_reports_have_the_inputs_of_their_channel():
+    one, two = sb.KRR(3, 1.0), sb.KRR(3, 2.0)
+    mixed = np.hstack([0.25 * one.matrix(), 0.75 * two.matrix()])
+    sampled = np.hstack([0.25 * one.matrix(), np.full((3, 1), 0.75)])
+    eps, n = 0.1, 4000
+    apart = largest(sb.Parallel([(0.25, one), (0.75, two)]).crowds(), eps, n)
+    # Looking at one value is a case of looking at two.
+    assert largest(sb.MatrixRandomizer(mixed).crowds(), eps, n) <= apart * (1.0 + 1e-9)
+    of_a_matrix = largest(sb.MatrixRandomizer(sampled).crowds(), eps, n)
+    for rate in (0.25, Fraction(1, 4)):
+        found = largest(sb.Subsampled(one, rate).crowds(), eps, n)
+        assert found == pytest.approx(of_a_matrix, rel=1e-6)
+
+
+def test_too_many_inputs_leave_the_blanket():
+    rng = np.random.default_rng(44)
+    many = sb.MatrixRandomizer(rng.dirichlet(np.ones(8), 60))
+    assert many.crowds() == ()
+    assert sb.Joint([sb.Laplace(1.0)] * 2).crowds() == ()
+    found = sb.mechanism_epsilon(sb.Joint([sb.BLH(1.0)] * 6), 1000, 1e-6)
+    assert found.upper_bound == "blanket"
+
+
+def test_what_nobody_has_listed_has_its_blanket():
+    for mechanism in (sb.Collision(2.0, 2, 8), sb.Laplace(1.0, domain="interval")):
+        assert mechanism.crowds() == ()
+        found = sb.mechanism_epsilon(mechanism, 1000, 1e-6)
+        blanket = sb.epsilon(mechanism.blanket(), 1000, 1e-6)
+        assert (found.upper_bound, found.enclosure.upper) == ("blanket", blanket.upper)
+
+
+@pytest.mark.parametrize("n", [1000, 10_000])
+@pytest.mark.parametrize(
+    ("mechanism", "allowed"),
+    [
+        (sb.BLH(4.0), (1.03, 1.001)),
+        (sb.RAPPOR(4.0), (1.002, 1.001)),
+        (sb.Laplace(4.0), (1.003, 1.001)),
+        (sb.OUE(4.0), (1.001, 1.001)),
+    ],
+    ids=["BLH", "RAPPOR", "Laplace", "OUE"],
+)
+def test_upper_and_lower_end_meet(mechanism, allowed, n):
+    found = sb.epsilon(mechanism, n, 1e-6)
+    factor = allowed[round(math.log10(n)) - 3]
+    assert 0.0 < found.lower <= found.upper <= factor * found.lower
+    at_end = sb.delta(mechanism, found.upper, n)
+    assert at_end.upper <= 1e-6
+    assert sb.delta(mechanism, found.lower * (1.0 - 1e-9), n).upper >= 1e-6
+
+
+def test_no_bound_is_above_the_blanket():
+    for eps0 in (0.1, 8.0):
+        for mechanism in (sb.BLH(eps0), sb.KRR(10, eps0)):
+            for n in (1, 2, 30, 1000):
+                blanket = sb.epsilon(mechanism.blanket(), n, 1e-6)
+                assert sb.epsilon(mechanism, n, 1e-6).upper <= blanket.upper
+
+
+def test_extreme_numbers_of_users_and_losses():
+    for n in (10**9, 10**12, 10**15):
+        found = sb.mechanism_epsilon(sb.BLH(1.0), n, 1e-9).enclosure
+        assert 0.0 < found.lower <= found.upper < 1.01 * found.lower
+    assert sb.delta(sb.BLH(1.0), 1000.0, 10) == sb.Enclosure(0.0, 0.0)
+    assert sb.epsilon(sb.BLH(1.0), 1000, 0.9).upper == 0.0
+    assert sb.epsilon(sb.BLH(1.0), 1000, 1e-280).upper < 1.0 + 1e-9
+    # Some reports come from one input only.
+    apart = sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    assert sb.epsilon(apart, 10, 1e-9).lower == math.inf
+    assert sb.delta(apart, 2.0, 10).upper == pytest.approx(0.5)
+
+
+def test_arrays_are_answered_one_by_one():
+    R = sb.KRR(2, 2.0)
+    over_n = sb.epsilon(R, [1000, 2000], 1e-6)
+    assert [one for one in over_n] == [sb.epsilon(R, n, 1e-6) for n in (1000, 2000)]
+    over_eps = sb.delta(R, np.array([0.1, 0.2]), 1000)
+    assert [one for one in over_eps] == [sb.delta(R, eps, 1000) for eps in (0.1, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda: sb.epsilon(sb.BLH(1.0), 1000, 1e-6, rounds=2),
+            "rounds must be 1 for a randomizer",
+        ),
+        (
+            lambda: sb.delta(sb.BLH(1.0), 0.1, 1000, engine="fft"),
+            "engine must be saddle for a rando",
+        ),
+        (lambda: sb.epsilon(sb.BLH(1.0), 0, 1e-6), "n must be"),
+        (lambda: sb.epsilon(sb.BLH(1.0), 10, 2.0), "delta must be"),
+        (lambda: sb.mechanism_epsilon(sb.BLH(1.0).blanket(), 10, 0.1), "randomizer must be"),
+        (lambda: sb.mechanism_delta(sb.BLH(1.0), math.nan, 10), "eps must be"),
+    ],
+)
+def test_bad_questions(ask, message):
+    with pytest.raises(ValueError, match=message):
+        ask()

@@ -1,0 +1,403 @@
+"""Rényi divergences against enumeration in 50 digits, and their pieces against closed forms."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import shuffles
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import decompositions, examples
+
+import shufflebounds as sb
+from shufflebounds.accounting import renyi as accounting
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.divergence import moments
+from shufflebounds.divergence.knots import Knots
+from shufflebounds.divergence.logarithms import log_divergence, log_divergences
+from shufflebounds.divergence.powers import (
+    chord_weights_err,
+    log_chord_weights,
+    log_fall,
+    log_rise,
+)
+
+ORDERS = (1.05, 1.5, 2.0, 3.7, 8.0, 50.0)
+TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
+LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
+U = 2.0**-53
+
+
+def real(x):
+    return mpmath.mpf(x.numerator) / x.denominator if hasattr(x, "numerator") else mpmath.mpf(x)
+
+
+def divergence_of(pair, order):
+    """D_α of masses (p, q), the larger one of both directions."""
+    found = []
+    for turned in (pair, [(q, p) for p, q in pair]):
+        if any(p > 0 and q == 0 for p, q in turned):
+            return mpmath.inf
+        total = mpmath.fsum(q * (p / q) ** order for p, q in turned if q > 0)
+        found.append(mpmath.log(total) / (order - 1))
+    return max(found)
+
+
+def pair_of(a, b, c, n):
+    """The histogram pair of lists of real numbers, c > 0."""
+    rest = 1 - mpmath.fsum(c)
+    masses = [*c, rest] if rest > mpmath.mpf(10) ** -40 else list(c)
+    found = []
+    for counts in _counts(n, len(masses)):
+        weight = mpmath.factorial(n)
+        for count, mass in zip(counts, masses, strict=True):
+            weight *= mass**count / mpmath.factorial(count)
+        p, q = (
+            weight * mpmath.fsum(k * x / z for k, x, z in zip(counts, law, c, strict=False)) / n
+            for law in (a, b)
+        )
+        if p or q:
+            found.append((p, q))
+    return found
+
+
+def _counts(n, cells):
+    if cells == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for rest in _counts(n - first, cells - 1):
+            yield (first, *rest)
+
+
+def randomized_response(k, eps0):
+    """Probabilities in 50 digits."""
+    e = mpmath.e ** mpmath.mpf(eps0)
+    low = 1 / (e + k - 1)
+    return [[e * low if i == j else low for j in range(k)] for i in range(k)]
+
+
+def clone(eps0):
+    e = mpmath.e ** mpmath.mpf(eps0)
+    return [e / (e + 1), 1 / (e + 1)], [1 / (e + 1), e / (e + 1)], [1 / (2 * e)] * 2
+
+
+def laplace_cells(eps0):
+    """Masses of x + Laplace(1/ε₀) on [0, 1] in four cells, and of the least law there."""
+    rate = mpmath.mpf(eps0)
+
+    def below(x, y):
+        gap = rate * (y - x)
+        return mpmath.e**gap / 2 if gap < 0 else 1 - mpmath.e ** (-gap) / 2
+
+    ends = [mpmath.mpf(-50), mpmath.mpf(0), mpmath.mpf("0.5"), mpmath.mpf(1), mpmath.mpf(51)]
+    cells = [
+        [below(x, end) - below(x, start) for start, end in itertools.pairwise(ends)] for x in (0, 1)
+    ]
+    cells = [[y / mpmath.fsum(law) for y in law] for law in cells]
+    return *cells, [min(x) for x in zip(*cells, strict=True)]
+
+
+CASES = {
+    "2-RR blanket": lambda: (
+        *randomized_response(2, 1.0),
+        [min(x) for x in zip(*randomized_response(2, 1.0), strict=True)],
+        60,
+    ),
+    "2-RR, others at x0": lambda: (
+        *randomized_response(2, 1.0),
+        randomized_response(2, 1.0)[0],
+        60,
+    ),
+    "3-RR, others at x2": lambda: (*randomized_response(3, 2.0), 30),
+    "clone, few": lambda: (*clone(3.0), 12),
+    "clone": lambda: (*clone(0.5), 60),
+    "Laplace cells": lambda: (*laplace_cells(1.0), 10),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    """A decomposition of rounded masses, its n, and the truth at all orders."""
+    with mpmath.workdps(50):
+        a, b, c, n = CASES[request.param]()
+        pair = pair_of(a, b, c, n)
+        truth = [divergence_of(pair, mpmath.mpf(order)) for order in ORDERS]
+    rounded = (np.array([float(x) for x in law]) for law in (a, b, c))
+    return sb.Decomposition(*rounded, rel_err=2.0 * U), n, truth
+
+
+def test_sums_enclose_enumeration(case):
+    decomposition, n, truth = case
+    found = renyi(decomposition, n, ORDERS, 1e-6)
+    for value, enclosure in zip(truth, found, strict=True):
+        assert enclosure.lower <= value <= enclosure.upper
+        assert enclosure.relative_width < 1e-6
+
+
+def test_curves_enclose_enumeration(case, monkeypatch):
+    """As with many users, from hockey-stick divergences alone."""
+    decomposition, n, truth = case
+    monkeypatch.setattr(accounting, "_summed", lambda *_: [])
+    found = shortfall_or(lambda: renyi(decomposition, n, ORDERS))
+    for value, enclosure in zip(truth, found, strict=True):
+        assert enclosure.lower <= value <= enclosure.upper
+        assert enclosure.relative_width < 4e-3
+
+
+def shortfall_or(compute):
+    try:
+        return compute()
+    except sb.PrecisionError as shortfall:
+        return shortfall.enclosure
+
+
+@given(st.data(), st.integers(1, 4), st.sampled_from(ORDERS), st.booleans())
+@examples(60)
+def test_both_ends_hold_for_any_decomposition(data, n, order, curves):
+    """Masses of many decades and zeros included; sums and curves."""
+    decomposition = data.draw(decompositions(max_components=3))
+    summed = accounting._summed
+    accounting._summed = (lambda *_: []) if curves else summed
+    try:
+        found = shortfall_or(lambda: renyi(decomposition, n, order))
+    finally:
+        accounting._summed = summed
+    with mpmath.workdps(60):
+        pair = [(real(p), real(q)) for p, q in shuffles.pair_of(decomposition, n)]
+        truth = divergence_of(pair, mpmath.mpf(order))
+        room = mpmath.mpf(10) ** -13 * (1 + decomposition_scale(decomposition))
+        if mpmath.isinf(truth):
+            assert found.lower == found.upper == math.inf
+        else:
+            assert found.lower <= truth * (1 + room) + room**2
+            assert truth <= found.upper * (1 + room) + room**2
+
+
+def decomposition_scale(decomposition):
+    """Floats that sum to 1 only up to rounding shift all masses by as much."""
+    return 0.0 if math.fsum(decomposition.a) == math.fsum(decomposition.b) == 1.0 else 1e3
+
+
+@pytest.mark.parametrize("n", [2, 50, 2000])
+@pytest.mark.parametrize("eps0", [0.1, 2.0])
+def test_binomial_sum_of_two_atoms(n, eps0):
+    """Both directions of 2-RR with all others at x0, D′/D = 1 + (e² − 1)/(ne) (k − np)."""
+    pair = sb.KRR(2, eps0).dataset_pair()
+    orders = (1.05, 2.0, 7.5, 50.0)
+    found = renyi(pair, n, orders, 1e-7)
+    with mpmath.workdps(40):
+        e = mpmath.e ** mpmath.mpf(eps0)
+        p = 1 / (e + 1)
+        ratios = [1 + (e * e - 1) / (n * e) * (k - n * p) for k in range(n + 1)]
+        masses = [mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+        for order, enclosure in zip(orders, found, strict=True):
+            alpha = mpmath.mpf(order)
+            ends = [
+                mpmath.fsum(m * r**power for m, r in zip(masses, ratios, strict=True))
+                for power in (alpha, 1 - alpha)
+            ]
+            assert enclosure.lower <= mpmath.log(max(ends)) / (alpha - 1) <= enclosure.upper
+
+
+@pytest.mark.parametrize("order", [1.05, 9.0, 400.0])
+def test_windows_hold_the_binomial(order):
+    """A window and what is said of the rest, against all counts."""
+    pair = sb.KRR(2, 1.0).dataset_pair().merge()
+    orders = np.array([order])
+    whole = moments.few_moments(pair, 900, orders)
+    binomial = moments.binomial_moments(pair, 900, orders)
+    assert binomial[0] <= whole[1]
+    assert whole[0] <= binomial[1]
+    assert binomial[1] - binomial[0] < 1e-6
+
+
+def test_curves_agree_with_the_binomial_sum(monkeypatch):
+    pair = sb.KRR(2, 1.0).dataset_pair()
+    orders = (1.05, 4.0, 300.0)
+    summed = renyi(pair, 10**6, orders, 1e-6)
+    monkeypatch.setattr(accounting, "_summed", lambda *_: [])
+    curves = renyi(pair, 10**6, orders, 1e-3)
+    assert np.all(curves.lower <= summed.lower)
+    assert np.all(summed.upper <= curves.upper)
+
+
+@pytest.mark.parametrize("rtol", [None, 1e-4])
+@pytest.mark.parametrize("n", [3_000, 10**6, 10**8])
+def test_width(n, rtol):
+    found = renyi(sb.standard_clone(2.0), n, (1.05, 2.0, 16.0, 200.0), rtol)
+    assert np.all(found.relative_width <= (rtol or 2e-3))
+    assert np.all(np.diff(found.upper) > 0.0)
+
+
+def test_limits():
+    """At order 1 the mean loss, at infinity the largest one; D ≤ αε²/2."""
+    blanket = sb.KRR(3, 1.0).blanket()
+    near = renyi(blanket, 40, [1.0 + 1e-9, 1.0 + 1e-6])
+    assert near[0].lower <= near[1].upper
+    assert near[1].lower <= near[0].upper * (1.0 + 1e-5)
+    far = renyi(blanket, 4, 1e6)
+    assert 0.999 < far.lower <= far.upper <= 1.0 + 1e-12
+    assert renyi(blanket, 4, 1.5).upper <= 0.75
+
+
+def test_far_in_the_tail():
+    """Divergences that no float holds: between what two orders below and above say."""
+    clone = sb.standard_clone(1.0)
+    low, at, high = renyi(clone, 10_000, [4_900.0, 5_000.0, 5_100.0])
+    assert low.lower <= at.upper
+    assert at.lower <= high.upper
+    assert at.relative_width <= 2e-3
+    # (α − 1)D_α is convex in α.
+    middle = 0.5 * (4_899.0 * low.upper + 5_099.0 * high.upper)
+    assert 4_999.0 * at.lower <= middle
+
+
+def test_more_users_tell_less():
+    clone = sb.stronger_clone(1.0)
+    ends = [renyi(clone, n, 3.0) for n in (10, 100, 2_000, 20_000, 10**6)]
+    for few, many in itertools.pairwise(ends):
+        assert many.upper < few.lower
+
+
+def test_rounds_add_up():
+    one = renyi(LOPSIDED, 30, 4.0)
+    many = renyi(LOPSIDED, 30, 4.0, rounds=1000)
+    assert many.lower <= 1000 * one.lower
+    assert 1000 * one.upper <= many.upper
+    assert many.relative_width <= one.relative_width + 1e-12
+
+
+def test_outputs_that_tell():
+    for decomposition in (TELLING, TELLING.swap(), sb.Decomposition([1, 0], [0.5, 0.5], [0.5, 0])):
+        found = renyi(decomposition, 10, [1.5, 4.0])
+        assert np.all(np.isinf(found.lower))
+    assert renyi(sb.KRR(3, 1.0).blanket().same_input(), 10, 2.0).upper < 1e-12
+
+
+def test_continuous_randomizers():
+    blanket = sb.Laplace(1.0).blanket()
+    found = renyi(blanket, 10**5, [2.0, 20.0])
+    inner, outer = (renyi(end, 10**5, [2.0, 20.0]) for end in blanket.bounds())
+    assert np.all(found.relative_width < 3e-3)
+    assert np.all(found.lower <= inner.upper)
+    assert np.all(outer.lower <= found.upper)
+
+
+@given(
+    st.floats(-8.0, 5.0).map(lambda x: 1.0 + 10.0**x),
+    st.floats(-9.0, 1.5).map(lambda x: 10.0**x),
+    st.one_of(st.just(0.0), st.floats(-5.0, 1.0).map(lambda x: 10.0**x)),
+)
+@examples(100)
+def test_powers(order, loss, start):
+    """φ and the weights of chords, relative errors within what is claimed."""
+    with mpmath.workdps(80):
+        alpha, size = mpmath.mpf(order), mpmath.mpf(loss)
+        claimed = (4096.0 + 8.0 * order * loss) * U
+        for found, ratio in ((log_rise, mpmath.e**size), (log_fall, mpmath.e**-size)):
+            value = mpmath.log(ratio**alpha - 1 - alpha * (ratio - 1))
+            assert abs(float(found(np.array(order), np.array(loss))) - value) <= claimed
+        stop = start + loss
+        x, y = mpmath.e ** mpmath.mpf(start), mpmath.e ** mpmath.mpf(stop)
+        claimed = float(chord_weights_err(np.array(order), np.array(stop)))
+        for ahead, power in ((True, alpha), (False, 1 - alpha)):
+            rise, slopes = y**power - x**power, (power * x ** (power - 1), power * y ** (power - 1))
+            exact = ((rise / (y - x)) - slopes[0], slopes[1] - rise / (y - x))
+            found = log_chord_weights(np.array(order), np.array(start), np.array(stop), ahead=ahead)
+            for one, value in zip(found, exact, strict=True):
+                assert abs(float(one) - mpmath.log(value)) <= claimed
+
+
+@given(st.data(), st.integers(1, 3), st.floats(0.0, 1.0))
+@examples(40)
+def test_logarithms_of_divergences(data, n, share):
+    decomposition = data.draw(decompositions(max_components=3))
+    low, high = log_divergence(decomposition, share, n, 1e-3)
+    with mpmath.workdps(60):
+        below, above = shuffles.divergence(shuffles.pair_of(decomposition, n), share)
+        room = 1e-13 * (1.0 + decomposition_scale(decomposition))
+        assert mpmath.exp(low) <= real(above) * (1 + room) + room
+        assert real(below) <= mpmath.exp(high) * (1 + room) + room
+
+
+def test_logarithms_where_floats_end():
+    """D of the clone as floats tell it, and its decay beyond."""
+    clone = sb.standard_clone(1.0)
+    eps = np.array([0.0, 0.05, 0.2, 0.5, 0.8])
+    low, high = log_divergences(clone, eps, 10_000, np.full(5, 1e-6))
+    for one, (below, above) in zip(eps, zip(low, high, strict=True), strict=True):
+        direct = sb.delta(clone, float(one), 10_000) if one < 0.5 else None
+        if direct is not None:
+            assert math.exp(below) <= direct.upper
+            assert direct.lower <= math.exp(above)
+    assert high[4] < -700.0
+    assert np.all(high - low < 1e-3)
+    assert np.all(np.diff(high) < 0.0)
+
+
+@given(st.data(), st.integers(2, 4), st.sampled_from([1.05, 2.0, 20.0]))
+@examples(10)
+def test_cells_lie_on_their_sides(data, n, order):
+    """Each integral over a cell, against the exact curve in many points."""
+    a = data.draw(st.floats(0.55, 0.9))
+    decomposition = sb.Decomposition([a, 1 - a], [1 - a, a], [0.4 * (1 - a)] * 2)
+    end = math.log(a / (1 - a)) * (1 + 1e-12)
+    inner = sorted(data.draw(st.sets(st.floats(0.02, 0.98), min_size=2, max_size=5)))
+    eps = np.array([0.0, *(end * x for x in inner), end])
+    knots = Knots.at(decomposition, n, 1e-9, eps)
+    pair = shuffles.pair_of(decomposition, n)
+    for ahead in (True, False):
+        low, high = (np.exp(x[0]) for x in knots.integrals(np.array([[order]]), knots, ahead=ahead))
+        for i in range(eps.size - 1):
+            value = integral(pair, order, eps[i], eps[i + 1], ahead)
+            assert low[i] <= value * (1 + 1e-9)
+            assert value * (1 - 1e-9) <= high[i]
+
+
+def integral(pair, order, start, stop, ahead):
+    """∫ α(α − 1) y^{α−2} h(y) dy, or with y^{−α−1}: h is linear between ratios of the outcomes."""
+    with mpmath.workdps(40):
+        power = mpmath.mpf(order) if ahead else 1 - mpmath.mpf(order)
+        x, y = mpmath.e ** mpmath.mpf(start), mpmath.e ** mpmath.mpf(stop)
+        total = mpmath.mpf(0)
+        for p, q in ((real(p), real(q)) for p, q in pair):
+            upto = min(y, p / q) if q else y
+            if upto > x:  # of (p − yq): f″ has the antiderivatives f′ and yf′ − f
+                first, last = (power * z ** (power - 1) for z in (x, upto))
+                total += p * (last - first)
+                total -= q * (upto * last - upto**power - x * first + x**power)
+        return float(total)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"order": 1.0}, "order must be a finite number with 1 < order <= 1000000, got 1.0"),
+        ({"order": math.inf}, "order must be a finite number"),
+        ({"order": "2"}, "order must be a finite number"),
+        ({"order": [2.0, 0.5]}, "order must be a finite number with 1 < order <= 1"),
+        ({"order": []}, "order must be a number or a one-dimensional, non-empty array"),
+        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"rtol": 1.0}, "rtol must be"),
+        ({"rounds": 0}, "rounds must be an integer >= 1, got 0"),
+        ({"decomposition": 3}, "decomposition must be a Decomposition"),
+    ],
+)
+def test_bad_input(change, sentence):
+    arguments = {"decomposition": LOPSIDED, "n": 10, "order": 2.0, **change}
+    with pytest.raises(ValueError, match="^" + sentence.replace("(", r"\(").replace("+", r"\+")):
+        renyi(**arguments)
+
+
+def test_too_narrow_to_reach(monkeypatch):
+    monkeypatch.setattr(accounting, "_PASSES", 1)
+    with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
+        renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
+    wide = caught.value.enclosure
+    monkeypatch.undo()
+    narrow = renyi(sb.standard_clone(1.0), 10**5, 2.0)
+    assert wide.lower <= narrow.upper
+    assert narrow.lower <= wide.upper

@@ -1,0 +1,274 @@
+"""The bound for all datasets: against enumeration of datasets, 50-digit sums and closed forms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from strategies import FUZZ
+
+import shufflebounds as sb
+from shufflebounds.crowd import Crowd
+from shufflebounds.divergence import supremum as module
+from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.law import law
+from shufflebounds.divergence.supremum import supremum
+
+
+def random_channel(rng):
+    """2 to 4 inputs and 2 or 3 outputs: mild, extremal, nearly deterministic, with zeros."""
+    inputs, outputs = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+    kind, eps0 = rng.random(), rng.choice([0.3, 1.0, 2.0, 4.0, 8.0])
+    if kind < 0.4:
+        rows = np.exp(eps0 * rng.random((inputs, outputs)))
+    elif kind < 0.7:
+        rows = 1.0 + math.expm1(eps0) * (rng.random((inputs, outputs)) < 0.5)
+    else:
+        rows = rng.dirichlet(np.full(outputs, rng.choice([0.3, 1.0])), inputs) + 1e-9
+    if rng.random() < 0.15:
+        rows[rng.integers(inputs), rng.integers(outputs)] = 0.0
+    rows[:, 0] += 1e-3 * (rows.sum(axis=1) == 0.0)
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def send(histograms, report):
+    """One more report in every histogram, in floats."""
+    found = {}
+    for counts, mass in histograms.items():
+        for j, x in enumerate(report):
+            if x > 0.0:
+                key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
+                found[key] = found.get(key, 0.0) + mass * x
+    return found
+
+
+def true_divergence(rows, others, eps):
+    """D(ε) of inputs 0 and 1 where the others hold `others`, by enumeration of histograms."""
+    histograms = {(0,) * rows.shape[1]: 1.0}
+    for x in others:
+        histograms = send(histograms, rows[x])
+    p, q = send(histograms, rows[0]), send(histograms, rows[1])
+    terms = [p.get(key, 0.0) - math.exp(eps) * q.get(key, 0.0) for key in p.keys() | q.keys()]
+    return math.fsum(max(term, 0.0) for term in terms)
+
+
+def positive_part(values, masses):
+    """E(S)₊ of independent draws with these values and masses."""
+    sums, chances = np.zeros(1), np.ones(1)
+    for value, mass in zip(values, masses, strict=True):
+        sums = np.add.outer(sums, value).ravel()
+        chances = np.multiply.outer(chances, mass).ravel()
+    return float(chances @ np.maximum(sums, 0.0))
+
+
+def some_eps(rng, rows):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.log(rows[0] / rows[1])
+    largest = max(0.0, float(np.max(losses[np.isfinite(losses)], initial=0.0)))
+    return float(rng.choice([0.0, rng.random() * largest, largest * (1.0 - 1e-9), 0.1]))
+
+
+def labelled(rows, others, eps, tau):
+    """The bound of section 2 of docs/closing-the-gap.md for this dataset, by enumeration."""
+    d = tau * rows.min(axis=0)
+    share, n = float(d.sum()), len(others) + 1
+    excess = rows[0] - math.exp(eps) * rows[1]
+    laws, alone = {}, {}
+    for x in set(others):
+        rest = (rows[x] - d) / (1.0 - share)
+        used = rows[x] > 0.0
+        laws[x] = excess[used] / rest[used], rest[used]
+        alone[x] = float(np.maximum(excess[~used], 0.0).sum())
+    sums = {}
+    main = 0.0
+    for heads in range(1, n):
+        m, total = n - heads, []
+        for tails in itertools.combinations(others, m):
+            key = tuple(sorted(tails))
+            if key not in sums:
+                sums[key] = positive_part(*zip(*(laws[x] for x in key), strict=True))
+            total.append((sums[key] + sum(alone[x] for x in tails)) / m)
+        chance = math.comb(n - 1, heads) * share**heads * (1.0 - share) ** (n - 1 - heads)
+        main += chance * float(np.mean(total))
+    c = (rows.min(axis=0) - d) / (1.0 - share)
+    used = c > 0.0
+    values = np.append(excess[used] / c[used], 0.0)
+    masses = np.append(c[used], max(0.0, 1.0 - c.sum()))
+    left = positive_part([values] * n, [masses] * n) / n
+    left += float(np.maximum(excess[~used], 0.0).sum())
+    return main + (1.0 - share) ** (n - 1) * left
+
+
+def crowd_of(rows):
+    return Crowd.of_rows(rows, 0, 1, map(str, range(len(rows))), 2.0**-50)
+
+
+def some_aim(crowd, eps, n, tau, rng):
+    """An aim that the bound would not choose itself."""
+    excess = crowd.a - math.exp(eps) * crowd.b
+    rest = np.array(list(crowd.others.values())) - tau * crowd.c
+    values = np.where(rest > 0.0, excess / np.where(rest > 0.0, rest, 1.0), 0.0)
+    if values.max() <= 0.0:
+        return module._Aim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
+    theta = rng.choice([0.3, 1.0, 3.0]) / (values.max() * math.sqrt(n))
+    eta = rng.choice([0.05, 0.2]) / theta
+    step = 2.0 * math.pi / (n * np.ptp(values) + rng.choice([5.0, 40.0]) / theta)
+    modes = math.ceil(6.0 / (eta * step))
+    return module._Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
+
+
+def test_no_dataset_of_a_random_channel_exceeds_either_bound():
+    rng = np.random.default_rng(41)
+    tightest, cases = [0.0, 0.0], 0
+    for _ in range(190 * FUZZ):
+        rows = random_channel(rng)
+        eps, n = some_eps(rng, rows), int(rng.integers(2, 8 if rows.shape[1] == 2 else 6))
+        fraction = 0.9 * rng.random(rows.shape[1])
+        tau = np.where(rng.random() < 0.5, fraction, fraction[0]) * (rows.min(axis=0) > 0.0)
+        if not 1e-6 < tau @ rows.min(axis=0) < 0.9:
+            continue
+        crowd = crowd_of(rows)
+        aim = some_aim(crowd, eps, n, tau, rng)
+        bound = module._all_others(crowd, eps, n, aim) + module._no_heads(crowd, eps, n, tau)
+        chosen = supremum(crowd, eps, n)
+        for others in itertools.combinations_with_replacement(range(len(rows)), n - 1):
+            cases += 1
+            truth = true_divergence(rows, others, eps)
+            finer = labelled(rows, others, eps, tau)
+            assert truth <= finer * (1.0 + 1e-10) + 1e-14
+            assert finer <= bound * (1.0 + 1e-10) + 1e-14
+            assert truth <= chosen * (1.0 + 1e-10) + 1e-14
+            if truth > 1e-5:
+                tightest = [
+                    max(t, truth / x) for t, x in zip(tightest, (finer, bound), strict=True)
+                ]
+    print(f"{cases} datasets, tightest {tightest}")
+    assert tightest[0] > 0.9
+    assert tightest[1] > 0.6
+    assert cases > 1000 * FUZZ
+
+
+def test_equal_others_are_not_always_the_worst():
+    """By hand, at ε = 0: {x₁⁰, x₁¹} give 0.232, two equal ones 0.196."""
+    rows = np.array([[0.7, 0.3], [0.3, 0.7]])
+    assert true_divergence(rows, (0, 1), 0.0) == pytest.approx(0.232)
+    assert true_divergence(rows, (0, 0), 0.0) == pytest.approx(0.196)
+    assert supremum(crowd_of(rows), 0.0, 3) >= 0.232
+
+
+def mixed_sum(laws, counts):
+    """E(S)₊ of counts of draws of laws with values that are multiples of 2⁻²⁰, exactly."""
+    unit = 2.0**20
+    sums = {0: 1.0}
+    for (values, masses), count in zip(laws, counts, strict=True):
+        for _ in range(count):
+            found = {}
+            for s, p in sums.items():
+                for value, mass in zip(values, masses, strict=True):
+                    key = s + round(value * unit)
+                    found[key] = found.get(key, 0.0) + p * mass
+            sums = found
+    return sum(p * s / unit for s, p in sums.items() if s > 0)
+
+
+def test_hoelder_bounds_sums_of_draws_of_several_laws():
+    rng = np.random.default_rng(42)
+    for _ in range(30 * FUZZ):
+        laws, n = [], int(rng.integers(2, 30))
+        for _ in range(int(rng.integers(1, 4))):
+            values = rng.integers(-8, 5, 3) / 4.0
+            laws.append((values, rng.dirichlet(np.ones(3))))
+        theta = float(rng.choice([0.1, 0.5, 2.0]))
+        eta, step = 0.1 / theta, 2.0 * math.pi / (7.0 * n + 30.0 / theta)
+        t = np.arange(1 + math.ceil(9.0 / (eta * step))) * step
+        weight = np.where(t == 0.0, 1.0, 2.0) * np.exp(0.5 * eta**2 * (theta**2 - t**2))
+        weight /= theta**2 + t**2
+        bounds = [
+            step / (2.0 * math.pi) * weight @ abs(np.exp(np.outer(theta + 1j * t, g)) @ p) ** n
+            for g, p in laws
+        ]
+        counts = rng.multinomial(n, rng.dirichlet(np.ones(len(laws))))
+        assert mixed_sum(laws, counts) <= max(bounds) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("n", [50, 10**4, 10**8, 10**12])
+@pytest.mark.parametrize("eps0", [0.05, 1.0, 4.0])
+def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
+    crowd = sb.OUE(eps0, domain_size=6).crowds()[0]
+    eps = 0.3 * eps0 / math.sqrt(n)
+    aim = module._Aim.of(crowd, eps, n, 2.0) or module._Aim.of(crowd, eps, n, 0.2)
+    aim = module._Aim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
+    other = crowd.others["third"]
+    rest = other - aim.tau * crowd.c
+    g = law(sb.Decomposition(crowd.a, crowd.b, rest), eps)
+    heads = float(aim.tau @ crowd.c)
+    found = module._log_integral(g, n, aim, heads)
+    with mpmath.workdps(50):
+        scale = mpmath.mpf(2) ** g.exponent
+        values = [mpmath.mpf(x) * scale for x in g.values.tolist()]
+        masses = [mpmath.mpf(x) for x in g.masses.tolist()]
+        away = 1 - sum(masses) - heads  # by rounding only
+        total = mpmath.mpf(0)
+        for j in range(-aim.modes, aim.modes + 1):
+            z = mpmath.mpc(aim.theta, j * mpmath.mpf(aim.step))
+            inner = away + sum(p * mpmath.exp(z * x) for p, x in zip(masses, values, strict=True))
+            damping = mpmath.mpf(aim.eta) ** 2 * (z**2).real / 2
+            total += mpmath.exp(damping) / abs(z) ** 2 * (heads + abs(inner)) ** n
+        total *= mpmath.mpf(aim.step) / (2 * mpmath.pi)
+        exact_log = float(mpmath.log(total))
+    assert found >= exact_log - 1e-15 * abs(exact_log)
+    assert found <= exact_log + 1e-4 + 1e-13 * n
+
+
+def test_one_input_gives_what_the_engine_says_of_it():
+    """For equal others the bound must not lose much to the exact value of one decomposition."""
+    for R, n in ((sb.BLH(4.0), 10_000), (sb.KRR(2, 1.0), 100_000), (sb.Laplace(1.0), 10_000)):
+        found = sb.mechanism_epsilon(R, n, 1e-6)
+        assert found.enclosure.upper <= 1.001 * found.enclosure.lower
+        assert found.upper_bound == "all datasets"
+
+
+def test_bound_is_never_below_any_dataset_of_equal_inputs():
+    for R in (sb.KRR(4, 2.0), sb.OUE(1.0), sb.Subset(2.0, 6, 2), sb.LocalHash(3.0), sb.BLH(8.0)):
+        (crowd,) = R.crowds()
+        for n in (1, 2, 5, 60):
+            for eps in (0.0, 0.2, 1.0, 5.0):
+                bound = supremum(crowd, eps, n)
+                for pair in crowd.datasets().values():
+                    few = n <= 5
+                    truth = exact(pair, eps, n) if few else sb.delta(pair, eps, n, rtol=0.1)
+                    least = truth.lower if few else 0.0
+                    assert least <= bound <= 1.0
+
+
+def test_nothing_that_is_no_number_is_claimed():
+    rows = np.array([[1.0 - 1e-299, 1e-299], [1e-299, 1.0 - 1e-299], [0.5, 0.5]])
+    crowd = Crowd.of_rows(rows, 0, 1, "abc", 0.0)
+    for eps in (0.0, 1.0, 689.0, 1e6):
+        for n in (1, 2, 10, 10**15):
+            bound = supremum(crowd, eps, n)
+            assert 0.0 <= bound <= 1.0
+    assert supremum(crowd, 0.0, 2) >= true_divergence(rows, (2,), 0.0)
+    # Nobody else ever sends what the victim does.
+    apart = Crowd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], {"z": [0.0, 0.0, 1.0]})
+    assert supremum(apart, 0.5, 100) == 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"others": {}},
+        {"others": {"x": [0.5, 0.4]}},
+        {"others": {"x": [0.05, 0.95]}},
+        {"others": {"x": [0.5, 0.25, 0.25]}},
+        {"c": [0.1, math.nan]},
+    ],
+)
+def test_crowds_that_are_none_are_refused(wrong):
+    good = {"a": [0.7, 0.3], "b": [0.3, 0.7], "c": [0.1, 0.1], "others": {"x": [0.5, 0.5]}}
+    Crowd(**good)
+    with pytest.raises(ValueError, match=r"others|c must|as many|one entry"):
+        Crowd(**{**good, **wrong})

@@ -1,0 +1,124 @@
+"""The worst of all datasets by enumeration: against rational arithmetic and closed forms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
+from strategies import FUZZ
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.single_message import SingleMessage
+from shufflebounds.setting import Setting
+
+
+def largest(channel, n, eps):
+    """Bounds of the largest divergence of all pairs and datasets."""
+    inputs = range(len(channel))
+    ends = [
+        divergence(shuffled(channel, one, other, others), eps)
+        for one, other in itertools.permutations(inputs, 2)
+        for others in itertools.combinations_with_replacement(inputs, n - 1)
+    ]
+    return max(low for low, _ in ends), max(high for _, high in ends)
+
+
+@pytest.mark.parametrize("channel", [BINARY, TERNARY, CROOKED])
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("eps", [0.0, 0.3, 1.0])
+def test_delta_is_that_of_rational_arithmetic(channel, n, eps):
+    found = sb.worst_dataset(sb.MatrixRandomizer(channel), n, eps=eps)
+    low, high = largest(channel, n, eps)
+    assert found.enclosure.lower <= low <= high <= found.enclosure.upper
+    assert found.enclosure.upper - found.enclosure.lower <= 1e-9
+    assert sum(found.others) == n - 1
+    others = [x for x, count in enumerate(found.others) for _ in range(count)]
+    attained = divergence(shuffled(channel, *found.victim, others), eps)[0]
+    assert float(attained) == pytest.approx(float(low), rel=1e-9, abs=1e-12)
+
+
+def test_unequal_others_are_found():
+    found = sb.worst_dataset(sb.MatrixRandomizer([[0.7, 0.3], [0.3, 0.7]]), 3, eps=0.0)
+    assert found.others == (1, 1)
+    assert found.enclosure.upper == pytest.approx(0.232)
+
+
+def test_random_channels_lie_between_what_is_claimed():
+    rng = np.random.default_rng(43)
+    for _ in range(12 * FUZZ):
+        rows = rng.dirichlet(np.ones(int(rng.integers(2, 4))), int(rng.integers(2, 4)))
+        if rng.random() < 0.3:
+            rows = np.hstack([0.5 * rows, 0.5 * rows])  # outputs to unite
+        mechanism, n = sb.MatrixRandomizer(rows), int(rng.integers(1, 8))
+        eps = float(rng.choice([0.0, 0.2, 1.0]))
+        truth = sb.worst_dataset(mechanism, n, eps=eps).enclosure
+        claimed = sb.mechanism_delta(mechanism, eps, n).enclosure
+        assert claimed.lower <= truth.upper
+        assert truth.lower <= claimed.upper
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_epsilon_is_where_delta_is_met(n):
+    mechanism, delta = sb.KRR(2, 1.5), 0.01
+    found = sb.worst_dataset(mechanism, n, delta=delta)
+    low, high = found.enclosure.lower, found.enclosure.upper
+    assert found.enclosure.relative_width <= 1e-5
+    assert sb.worst_dataset(mechanism, n, eps=high).enclosure.upper <= delta
+    assert sb.worst_dataset(mechanism, n, eps=low * (1.0 - 1e-5)).enclosure.upper >= delta
+    own = sb.epsilon(mechanism, n, delta)
+    assert own.lower <= high
+    assert low <= own.upper
+
+
+def test_outputs_are_only_united_if_all_inputs_agree():
+    """The last two differ for the last input alone, next to inputs that never send them."""
+    rows = [[0.1, 0.1, 0.8], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.1, 0.3, 0.6]]
+    found = sb.worst_dataset(sb.MatrixRandomizer(rows), 1, eps=0.0)
+    # All pairs, by hand: row 1 or 2 against row 3.
+    assert found.enclosure.upper == pytest.approx(0.4)
+    assert found.enclosure.lower == pytest.approx(0.4)
+    twice = np.hstack([np.array(rows)[:, :1], np.array(rows)])
+    twice[:, :2] /= 2.0
+    again = sb.worst_dataset(sb.MatrixRandomizer(twice), 3, eps=0.1).enclosure
+    once = sb.worst_dataset(sb.MatrixRandomizer(rows), 3, eps=0.1).enclosure
+    assert again.upper == pytest.approx(once.upper)
+
+
+def test_no_epsilon_will_do_for_what_only_one_input_sends():
+    found = sb.worst_dataset(sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 3, delta=0.1)
+    assert found.enclosure.lower == math.inf
+
+
+def test_it_is_a_bound_of_the_registry():
+    protocol, setting = SingleMessage(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
+    (answer,) = BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting])
+    assert answer.enclosure == sb.worst_dataset(sb.KRR(2, 1.5), 5, delta=0.01).enclosure
+    assert answer.others in ("4 0", "0 4")
+    with pytest.raises(ValueError, match="rounds must be 1"):
+        BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting.at(rounds=2)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eps": 0.1, "delta": 0.1}, "exactly one of eps and delta"),
+        ({}, "exactly one of eps and delta"),
+        ({"eps": -1.0}, "eps must be"),
+        ({"delta": 0.0}, "delta must be"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sb.worst_dataset(sb.KRR(2, 1.0), 3, **arguments)
+
+
+def test_what_cannot_be_enumerated_is_refused():
+    with pytest.raises(ValueError, match="n must be small enough to enumerate"):
+        sb.worst_dataset(sb.KRR(10, 1.0), 100, eps=0.1)
+    with pytest.raises(ValueError, match=r"matrix\(\)"):
+        sb.worst_dataset(sb.Laplace(1.0), 3, eps=0.1)
