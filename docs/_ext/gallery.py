@@ -43,7 +43,21 @@ def of_paper(paper: plan.Paper) -> str:
             "</details>",
             "",
         ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_pages_of(paper)])
+
+
+def _pages_of(paper: plan.Paper) -> list[str]:
+    """Links to the tables and claims that a run has left."""
+    results = f"results/{paper.name}"
+    stems = {f"tables/{name}": table.kind.title for name, table in paper.tables.items()}
+    if paper.claims:
+        stems["claims"] = "Its claims, measured"
+    links = [
+        f"- [{pages.plain(title)}](../../{results}/{stem}.html)"
+        for stem, title in stems.items()
+        if (ROOT / results / f"{stem}.html").exists()
+    ]
+    return ["## Tables and claims", "", *links, ""] if links else []
 
 
 def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
