@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 _LETTER = "[A-Za-zΑ-Ωα-ωϕℓ]"
-_NAME = "[A-Za-zΑ-Ωα-ω_]"
+_NAME = "[A-Za-z_]"
 _ARGUMENT = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 _RAISED_OR_LOWERED = re.compile(
     # After one letter, which may have a tilde or a bar, and not in a name_like_this.

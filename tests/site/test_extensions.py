@@ -35,10 +35,10 @@ def test_entries_are_the_lines_of_the_file(paper):
             "Σ<sub>c<sub>j</sub>=0</sub>(a<sub>j</sub> − e<sup>ε</sup> b<sub>j</sub>)",
         ),
         (
-            "(1 − r)^n, P̃_k, q₁W_i, inf_x R",
-            "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, q₁W<sub>i</sub>, inf<sub>x</sub> R",
+            "(1 − r)^n, P̃_k, q₁W_i, ΣG_i",
+            "(1 − r)<sup>n</sup>, P̃<sub>k</sub>, q₁W<sub>i</sub>, ΣG<sub>i</sub>",
         ),
-        ("h_rev, h*_k", "h<sub>rev</sub>, h*<sub>k</sub>"),
+        ("h_rev, h*_k, inf_x", "h<sub>rev</sub>, h*<sub>k</sub>, inf<sub>x</sub>"),
         ("k_joint, test_a_b, a_jb, 2^-53", "k_joint, test_a_b, a_jb, 2<sup>-53</sup>"),
     ],
 )
