@@ -140,6 +140,8 @@ def opinions_on(report: Report, setting: Setting) -> dict[str, Opinion]:
     reports = report.reports
     found = {}
     for name, bound in BOUNDS.items():
+        if "epsilon" not in bound.quantities:
+            continue
         protocol: Protocol
         protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
         try:
