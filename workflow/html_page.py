@@ -109,19 +109,26 @@ def _link(renderer: RendererHTML, tokens: Sequence[Token], i: int, options: Any,
 
 
 def _formula(tex: str, options: Mapping[str, Any]) -> str:
+    return mathml(tex, block=options["display_mode"])
+
+
+def mathml(tex: str, *, block: bool) -> str:
+    """The ``<math>`` element of a formula in LaTeX, on a line of its own or within one.
+
+    Raises ValueError, naming it, for a formula that cannot be set.
+    """
     # In lines of their own, as in most cells, fractions need not be small.
     legible = tex.replace(r"\frac", r"\dfrac")
-    display = "block" if options["display_mode"] else "inline"
     try:
-        mathml = convert(legible, display=display)
-        elements = list(ET.fromstring(mathml).iter())
+        element = convert(legible, display="block" if block else "inline")
+        elements = list(ET.fromstring(element).iter())
     # The converter's own exceptions have no ancestor in common.
     except Exception as error:
         raise ValueError(f"the formula {tex!r} cannot be set: {type(error).__name__}") from None
-    for element in elements:
-        tag = element.tag.rpartition("}")[2]
-        if not (_ELEMENTS.fullmatch(tag) and all(map(_ATTRIBUTES.fullmatch, element.keys()))):
+    for part in elements:
+        tag = part.tag.rpartition("}")[2]
+        if not (_ELEMENTS.fullmatch(tag) and all(map(_ATTRIBUTES.fullmatch, part.keys()))):
             raise ValueError(f"the formula {tex!r} cannot be set: it holds more than mathematics")
-        if (element.text or "").startswith("\\"):
-            raise ValueError(f"the formula {tex!r} cannot be set: {element.text} is unknown")
-    return mathml
+        if (part.text or "").startswith("\\"):
+            raise ValueError(f"the formula {tex!r} cannot be set: {part.text} is unknown")
+    return element

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 TINY = ROOT / "tests" / "workflow" / "tiny"
 PARTS = ("Snakefile", "environment.yml", "profiles", "src", "workflow")
 CONFIG = "config/su2026.yaml"
@@ -328,7 +328,7 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
 
 def test_what_an_entry_left_behind_can_be_listed(checkout):
     checkout.edit(CONFIG, "clone, upper, lower, joint2]", "clone, upper, lower]")
-    command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", README)
+    command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", CONFIGURATION)
     run = checkout.snakemake(command[1])
     assert run.returncode == 0, run.stderr
     left = {line for line in run.stdout.splitlines() if re.search(command[2], line)}

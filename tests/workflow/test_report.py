@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from whole_run import CAPTION, CURVES, FIGURES, INTERACTIVE, PAGES, PAPER_TITLE, TABLES, TITLES
 
+import shufflebounds
 from shufflebounds.papers.registry import research
 
 KINDS = research("su2026").tables
@@ -73,6 +74,15 @@ def test_every_figure_and_table_is_there_with_caption_category_and_labels(report
         for group, paths in groups.items()
     }
     assert listed == GROUPS
+
+
+def test_it_says_what_made_it_if_asked(whole, tmp_path):
+    report = tmp_path / "report.html"
+    template = "workflow/report/metadata.yaml"
+    run = whole.snakemake("--report", str(report), "--report-metadata", template)
+    assert run.returncode == 0, run.stderr
+    made_by = embedded(report, "metadata")["made by"]["whole"]
+    assert f"shufflebounds {shufflebounds.__version__}, of no clone, δ = 1e-06 (su2026)" in made_by
 
 
 def test_every_job_has_its_run_time(reports, whole):

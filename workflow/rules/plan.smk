@@ -9,11 +9,9 @@ from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.curve import Name
 from shufflebounds.papers.registry import research
 
-or_exit(
-    functools.partial(papers_files.join, override=not IS_MODULE),
-    config,
-    (ROOT if IS_MODULE else Path()) / "config",
-)
+# Of a module: what its configuration does not hold, from beside the importing workflow or from here.
+for folder in [Path("config"), ROOT / "config"] if IS_MODULE else [Path("config")]:
+    or_exit(functools.partial(papers_files.join, override=not IS_MODULE), config, folder)
 # Later files, and options, are merged into the first one.
 CONFIG_SOURCE = (
     "the configuration of the module"

@@ -16,6 +16,7 @@ RULES = (
     "all",
     "claims",
     "curve",
+    "everything",
     "figure",
     "interactive",
     "page",
