@@ -59,9 +59,9 @@ rule vega:
     output:
         program=VEGA,
     log:
-        "results/logs/vega.log",
+        "results/vega/logs/vega.log",
     benchmark:
-        "results/benchmarks/vega.tsv"
+        "results/vega/benchmarks/vega.tsv"
     conda:
         ENVIRONMENT
     threads: 1
