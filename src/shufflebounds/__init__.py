@@ -22,7 +22,7 @@ from shufflebounds.accounting.worst_case import (
 )
 from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
-from shufflebounds.bounds.metric import metric_variation_ratio
+from shufflebounds.bounds.metric import metric_clone, metric_variation_ratio
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.decomposition import Decomposition, parallel, subsample
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
@@ -85,6 +85,7 @@ __all__ = [
     "largest_eps0",
     "mechanism_delta",
     "mechanism_epsilon",
+    "metric_clone",
     "metric_variation_ratio",
     "most_rounds",
     "parallel",
