@@ -12,7 +12,7 @@ import pytest
 import shufflebounds
 
 SOURCE = Path(__file__).parents[1] / "src"
-HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "yaml", "snakemake")
+HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "altair", "yaml", "snakemake")
 
 
 def loaded(program: str) -> set[str]:

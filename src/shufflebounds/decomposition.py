@@ -97,6 +97,12 @@ class Decomposition:
         """Copies are constructed anew, since those of arrays could be written to."""
         return type(self), (self.a, self.b, self.c, self.rel_err, self.inner, self.outer)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from shufflebounds import notebook
+
+        return notebook.decomposition(self)
+
     def __len__(self) -> int:
         return self.a.size
 
