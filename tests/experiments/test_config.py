@@ -423,8 +423,8 @@ def test_good_configurations_pass(made):
             "papers: [su2026, formats]",
             (
                 "config.yaml: papers[1] is 'formats', which names something else; a paper must be "
-                "called none of papers, numerics, formats, all, claims, curve, figure, page, "
-                "table, table_figure"
+                "called none of papers, numerics, formats, all, claims, curve, everything, figure, "
+                "interactive, page, table, table_figure, table_interactive, vega"
             ),
         ),
         (
@@ -695,7 +695,7 @@ def test_what_was_merged_is_told_with_the_mistake():
 
 
 def test_no_paper_takes_the_name_of_a_rule():
-    rules = ["Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    rules = ["Snakefile", "workflow/Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in rules)
     assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(loading.RULES)
 

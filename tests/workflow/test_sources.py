@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sources
@@ -18,6 +19,8 @@ from shufflebounds.experiments.specification import Specification
 from shufflebounds.papers import table_files
 from shufflebounds.papers.base import Context
 from shufflebounds.papers.registry import research
+from shufflebounds.plotting import interactive
+from shufflebounds.plotting.layout import Layout, Line, Panel
 from shufflebounds.randomizers import description
 from shufflebounds.setting import Setting
 
@@ -219,6 +222,35 @@ def test_whatever_the_figure_of_a_table_runs_is_listed():
     run = files_run(lambda: one.kind.draw(frame, "title"))
     assert "plotting/step_function.py" in run
     assert run <= relative(sources.of_drawn_table(one))
+
+
+def test_whatever_the_interactive_page_of_a_table_runs_is_listed():
+    one = table("amplification_variable")
+    frame = one.kind.compute(one.parameters, one.context)
+    run = files_run(lambda: one.kind.interact(frame, "title", "program"))
+    assert {"plotting/interactive_page.py", "plotting/steps.py"} <= run
+    assert run <= relative(sources.of_interactive_table(one))
+
+
+def test_whatever_an_interactive_figure_runs_is_listed():
+    layout = Layout("title", ((Panel("", "", (Line(NAME, "a line", "#0072b2"),)),),))
+    frame = pd.DataFrame(
+        {**vars(NAME), "kind": "upper", "n": [1, 2], "epsilon_lower": 0.1, "epsilon_upper": 0.2}
+    )
+    run = files_run(lambda: interactive.page(frame, layout, "program"))
+    assert {"plotting/drawn.py", "plotting/views.py"} <= run
+    assert run <= relative(sources.of_interactive_figures())
+    assert "plotting/curves.py" not in relative(sources.of_interactive_figures())
+
+
+def test_the_program_of_interactive_figures_depends_on_none_of_them():
+    vega = relative(sources.of_vega())
+    assert vega == {"plotting/vega.py", "experiments/files.py"}
+
+
+def test_a_table_that_is_drawn_is_interactive_too():
+    for kind in research("su2026").tables.values():
+        assert (kind.draw is None) == (kind.interact is None)
 
 
 def test_a_curve_depends_on_its_own_mechanism_alone():
