@@ -26,13 +26,15 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/deployer_grid.py --sample 200 --seed 7
 
 # Some 300 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py \
 	    tests/test_uncertain_entries.py tests/test_decomposition.py tests/test_inversion.py \
 	    tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \
-	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py
+	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py \
+	    tests/test_estimates.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
@@ -42,6 +44,8 @@ rulegraph: $(VENV)/.installed
 claims: reproduce
 	cp results/su2026/claims.md docs/claims.md
 	cp results/girgis2021/claims.md docs/claims-girgis2021.md
+	cp results/wang2024/claims.md docs/claims-wang2024.md
+	cp results/wang2025/claims.md docs/claims-wang2025.md
 
 # All but the page in each folder that says what goes there.
 clean:

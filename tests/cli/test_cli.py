@@ -681,6 +681,33 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     assert paths == [path]
 
 
+def test_a_curve_along_rounds_is_that_of_the_library():
+    axis = ("--x", "rounds", "--start", "1", "--stop", "100", "--points", "3")
+    options = (*KRR10, "--eps0", "2", "--delta", "1e-6", "--n", "1e4", "--bound", "upper")
+    result = succeed("curve", *options, *axis)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    blanket = sb.KRR(10, 2.0).blanket()
+    for row, rounds in zip(rows, (1, 10, 100), strict=True):
+        found = sb.epsilon(blanket, 10**4, 1e-6, rounds=rounds)
+        assert int(row["rounds"]) == rounds
+        assert float(row["epsilon_upper"]) == found.upper
+    assert "Rounds are shuffled separately" in result.stderr
+
+
+def test_a_curve_of_many_rounds_and_of_one(tmp_path):
+    path = tmp_path / "curve.png"
+    some = (*CURVE, "--points", "2", "--bound", "clone")
+    many = succeed(*some, "--rounds", "5", "--plot", str(path))
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert "shuffled separately" in many.stderr
+    rows = list(csv.DictReader(io.StringIO(many.stdout)))
+    assert [row["rounds"] for row in rows] == ["5", "5"]
+    once = succeed(*some, "--rounds", "1")
+    assert "shuffled separately" not in once.stderr
+    for more, less in zip(rows, csv.DictReader(io.StringIO(once.stdout)), strict=True):
+        assert float(more["epsilon_lower"]) > float(less["epsilon_upper"])
+
+
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert tuple(styles.STYLES) == tuple(BOUNDS)
     # That of a protocol's authors says nothing of a mechanism; datasets of many are not enumerated.
@@ -911,6 +938,14 @@ MISTAKES = {
     "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
     "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
     "half a round": (["epsilon", *options(rounds="1.5")], "'1.5' is not a whole number"),
+    "rounds of a formula": (
+        ["curve", *options(n=None, rounds="3", bound="erlingsson")],
+        "rounds must be left out for the bound erlingsson",
+    ),
+    "a curve along no rounds": (
+        ["curve", *options(x="rounds", start="0.5", stop="3")],
+        "start must be an integer >= 1, got 0.5",
+    ),
     "no rounds at all": (
         ["users", *options(n=None, eps="1", rounds="0")],
         "rounds must be an integer >= 1, got 0",

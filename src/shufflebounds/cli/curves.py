@@ -12,6 +12,7 @@ import click
 
 from shufflebounds.bounds.base import QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.bounding import round_notes
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.plots import require_plotting
@@ -36,11 +37,18 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 @click.option("--eps", type=float, help="Privacy loss of curves of delta: natural logarithm.")
 @click.option("--n", type=WHOLE, help="Number of users, where another axis is chosen.")
 @click.option(
+    "--rounds",
+    type=WHOLE,
+    help="How often the same users report, in shuffles of their own. (Reports that are sent "
+    "together, linked to each other, are --k-joint.)  [default: once]",
+    metavar="T",
+)
+@click.option(
     "--x",
-    type=Name(("n", "eps0", "eps", "delta")),
+    type=Name(("n", "eps0", "eps", "delta", "rounds")),
     default="n",
     show_default=True,
-    help="The axis: n, eps0, eps or delta.",
+    help="The axis: n, eps0, eps, delta or rounds.",
 )
 @click.option("--start", type=NUMBER, default=1000, show_default=True, help="Where it begins.")
 @click.option("--stop", type=NUMBER, default=100_000, show_default=True, help="Where it ends.")
@@ -77,6 +85,7 @@ def curve(
     delta: float | None,
     eps: float | None,
     n: int | None,
+    rounds: int | None,
     x: str,
     start: float,
     stop: float,
@@ -93,6 +102,9 @@ def curve(
     Of an upper bound the upper end of each enclosure may be claimed; of a lower bound the lower
     end is certain.
 
+    Of several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05, whatever
+    --rtol says.
+
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
     if plot is not None:
@@ -100,7 +112,7 @@ def curve(
     if report.has_own_eps0:
         report.require_eps0(eps0)
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
-    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps)
+    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps, rounds=rounds)
     specifications = [
         Specification(
             BOUNDS[name], report.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
@@ -119,7 +131,8 @@ def curve(
         or_usage_error(output, lambda: curves.write_all(computed, output))
     if plot is not None:
         or_usage_error(plot, lambda: _draw(computed, report, plot))
-    for note in report.notes() + trivial:
+    several = 1 if rounds in (None, 1) and x != "rounds" else None
+    for note in report.notes() + round_notes(several) + trivial:
         click.echo(note, err=True)
     if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
