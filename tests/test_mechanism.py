@@ -130,6 +130,7 @@ def test_too_many_inputs_leave_the_blanket():
     many = sb.MatrixRandomizer(rng.dirichlet(np.ones(8), 60))
     assert many.crowds() == ()
     assert sb.Joint([sb.Laplace(1.0)] * 2).crowds() == ()
+    assert sb.Joint([sb.KRR(2, 0.1 * i) for i in range(1, 14)]).crowds() == ()
     found = sb.mechanism_epsilon(sb.Joint([sb.BLH(1.0)] * 6), 1000, 1e-6)
     assert found.upper_bound == "blanket"
 

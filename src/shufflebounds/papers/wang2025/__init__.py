@@ -27,7 +27,7 @@ def _introduction() -> str:
 
 
 RESEARCH = Research(
-    claims=("theorem1_saves", "theorem1_holds", "blanket_saves", "trees_save"),
+    claims=("theorem1_saves", "theorem1_holds", "blanket_saves", "renyi_far", "trees_save"),
     load_claims=_claims,
     claim_modules=(f"{__name__}.claims",),
     introduction=_introduction,
