@@ -7,7 +7,7 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: env reproduce test lint bench fuzz rulegraph claims clean
+.PHONY: env reproduce test lint docs bench fuzz rulegraph claims clean
 
 env: $(VENV)/.installed
 
@@ -24,15 +24,22 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 
+# The documentation site, build/docs/index.html, with the figures that are there.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --write-all --builder html \
+	    --doctree-dir build/doctrees docs build/docs
+
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/deployer_grid.py --sample 200 --seed 7
 
 # Some 300 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_amplification.py \
 	    tests/test_uncertain_entries.py tests/test_decomposition.py tests/test_inversion.py \
 	    tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \
-	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py
+	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py \
+	    tests/test_estimates.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
@@ -41,6 +48,8 @@ rulegraph: $(VENV)/.installed
 # The pages of claims as the repository shows them, from a full reproduction.
 claims: reproduce
 	cp results/su2026/claims.md docs/claims.md
+	cp results/girgis2021/claims.md docs/claims-girgis2021.md
+	cp results/wang2024/claims.md docs/claims-wang2024.md
 	cp results/wang2025/claims.md docs/claims-wang2025.md
 
 # All but the page in each folder that says what goes there.
@@ -54,7 +63,12 @@ $(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip
 	$(PIP) install --no-deps --editable .
 	touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt requirements-slurm.txt $(VENV)/.installed
+$(VENV)/.installed-docs: requirements-docs.txt $(VENV)/.installed
+	$(PIP) install --requirement requirements-docs.txt
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt requirements-docs.txt requirements-slurm.txt \
+    $(VENV)/.installed
 	$(PIP) install --requirement requirements-dev.txt
 	touch $@
 

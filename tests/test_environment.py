@@ -39,10 +39,12 @@ def conda() -> dict[str, str]:
 
 
 RUNTIME, DEVELOPMENT = pins("requirements.txt"), pins("requirements-dev.txt")
+DOCUMENTATION = pins("requirements-docs.txt")
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.txt", "requirements-dev.txt", "requirements-slurm.txt"]
+    "name",
+    ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt", "requirements-slurm.txt"],
 )
 def test_requirements_are_exact_sorted_and_from_no_url(name):
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
@@ -52,15 +54,25 @@ def test_requirements_are_exact_sorted_and_from_no_url(name):
     assert "/" not in "".join(pinned)
 
 
-def test_development_adds_to_the_runtime():
-    assert "-r requirements.txt" in (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
-    assert not RUNTIME.keys() & DEVELOPMENT.keys()
+@pytest.mark.parametrize("name", ["requirements-dev.txt", "requirements-docs.txt"])
+def test_the_others_add_to_the_runtime(name):
+    assert "-r requirements.txt" in (ROOT / name).read_text(encoding="utf-8")
+    assert not RUNTIME.keys() & pins(name).keys()
+
+
+def test_development_adds_to_the_documentation():
+    assert "-r requirements-docs.txt" in (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+    assert not DOCUMENTATION.keys() & DEVELOPMENT.keys()
 
 
 @pytest.mark.parametrize(
     ("groups", "pinned"),
-    [(("workflow",), RUNTIME), (("workflow", "dev"), RUNTIME | DEVELOPMENT)],
-    ids=["runtime", "development"],
+    [
+        (("workflow",), RUNTIME),
+        (("workflow", "docs"), RUNTIME | DOCUMENTATION),
+        (("workflow", "docs", "dev"), RUNTIME | DOCUMENTATION | DEVELOPMENT),
+    ],
+    ids=["runtime", "documentation", "development"],
 )
 def test_everything_needed_is_pinned_within_bounds(groups, pinned):
     """The project's requirements, theirs, and so on, as the installed packages declare them."""

@@ -1,6 +1,8 @@
 """What `import shufflebounds` costs: nothing that only figures, tables or configurations need."""
 
+import ast
 import os
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 import shufflebounds
 
 SOURCE = Path(__file__).parents[1] / "src"
-HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "yaml", "snakemake")
+HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "altair", "yaml", "snakemake")
 
 
 def loaded(program: str) -> set[str]:
@@ -41,6 +43,33 @@ def test_the_library_loads_nothing_heavy(program):
 def test_importing_the_library_loads_no_fourier_transforms():
     """They are for one of three engines, and take as long to load as all the rest."""
     assert "scipy.fft" not in loaded("import shufflebounds")
+
+
+def test_importing_the_library_loads_its_modules_only_when_they_are_asked_for():
+    bare = loaded("import shufflebounds")
+    assert "numpy" not in bare
+    assert {x for x in bare if x.startswith("shufflebounds.")} == {"shufflebounds._version"}
+    assert "shufflebounds.randomizers.krr" in loaded("from shufflebounds import KRR")
+
+
+def test_public_names_are_where_type_checkers_look_for_them():
+    """The imports that are never run name the homes that are used."""
+    tree = ast.parse(Path(shufflebounds.__file__).read_text())
+    told = {
+        name.name: node.module.removeprefix("shufflebounds.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("shufflebounds.")
+        for name in node.names
+    }
+    assert told.pop("__version__") == "_version"
+    assert told == shufflebounds._HOMES
+    assert set(told) | {"__version__"} == set(shufflebounds.__all__)
+
+
+def test_names_that_do_not_exist_are_no_attributes():
+    assert not hasattr(shufflebounds, "Nothing")
+    assert set(shufflebounds.__all__) <= set(dir(shufflebounds))
+    assert "class KRR" in pydoc.render_doc(shufflebounds, renderer=pydoc.plaintext)
 
 
 def test_what_is_exported_exists_and_is_sorted_as_ruff_wants_it():

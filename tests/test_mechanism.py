@@ -11,6 +11,7 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.randomizers.matching import MatchingRandomizer
 
 LISTED = [
     sb.KRR(2, 1.0),
@@ -38,6 +39,27 @@ def test_the_inputs_listed_stand_for_all_rows_of_the_matrix(mechanism):
     # Pairs are alike: the first few, and the last.
     some = (everything[0], everything[-1])
     assert largest(listed, 0.1, 1000) == pytest.approx(largest(some, 0.1, 1000), rel=1e-6)
+
+
+def test_vertices_of_matches_cover_every_triple_of_inputs():
+    """Where inputs match in few ways the vertices are attained: Subset lists them itself."""
+    for subset in (sb.Subset(1.0, 6, 2), sb.Subset(2.0, 5, 3)):
+        (vertices,) = MatchingRandomizer.crowds(subset)
+        (listed,) = subset.crowds()
+        for eps, n in ((0.1, 3000), (0.3, 1000)):
+            covering = supremum(vertices, eps, n)
+            assert supremum(listed, eps, n) <= covering * (1.0 + 1e-6)
+    for mechanism in (
+        sb.PrivSet(1.0, 5, 3, 1),
+        sb.PrivSet(2.0, 4, 2, 1),
+        sb.HadamardBlocks(1.0, 2, 4),
+    ):
+        covering = largest(mechanism.crowds(), 0.1, 3000)
+        pairs = sb.MatrixRandomizer(mechanism.matrix()).dataset_pairs().values()
+        assert max(sb.delta(pair, 0.1, 3000).lower for pair in pairs) <= covering < 1e-2
+    found = sb.mechanism_epsilon(sb.PrivSet(2.0, 5, 3, 1), 10_000, 1e-6)
+    assert found.upper_bound == "all datasets"
+    assert found.enclosure.relative_width < 1e-3
 
 
 def test_the_blanket_of_a_crowd_is_that_of_the_mechanism():
@@ -108,6 +130,7 @@ def test_too_many_inputs_leave_the_blanket():
     many = sb.MatrixRandomizer(rng.dirichlet(np.ones(8), 60))
     assert many.crowds() == ()
     assert sb.Joint([sb.Laplace(1.0)] * 2).crowds() == ()
+    assert sb.Joint([sb.KRR(2, 0.1 * i) for i in range(1, 14)]).crowds() == ()
     found = sb.mechanism_epsilon(sb.Joint([sb.BLH(1.0)] * 6), 1000, 1e-6)
     assert found.upper_bound == "blanket"
 

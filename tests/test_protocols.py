@@ -11,12 +11,15 @@ import pytest
 from test_variation_ratio import truth
 
 import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.divergence.exact import exact
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.binary_sum import BinarySum
 from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
 from shufflebounds.protocols.dump import Dump
 from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram
+from shufflebounds.setting import Setting
 
 F = Fraction
 LOSSES = [F(1), F(9, 8), F(2), F(7)]
@@ -130,6 +133,47 @@ def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(
         )
         found = evaluated(protocol, n, exp_eps, "lower")
         assert found == pytest.approx(float(worst), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_lower_bounds_are_below_a_dataset(name, n):
+    """With a value that is neither of the victim's where a bound names one."""
+    protocol, messages, blanket, _ = CASES[name]
+    seen = protocol.of_lower_bounds()
+    if not seen.lower_candidates() or (len(messages) < 3 and name.startswith("fake")):
+        pytest.skip("none is known")
+    for exp_eps in LOSSES:
+        worst = max(
+            truth(
+                messages[x0],
+                messages[x1],
+                [messages[x] for x in others] + [blanket] * (n * protocol.blankets),
+                exp_eps,
+            )
+            for x0, x1 in itertools.permutations(range(len(messages)), 2)
+            for others in itertools.combinations_with_replacement(range(len(messages)), n - 1)
+        )
+        found = max(
+            exact(direction, math.log(exp_eps), seen.draws(n)).lower
+            for pair in seen.lower_candidates()
+            for direction in (pair.decomposition, pair.decomposition.swap())
+        )
+        assert found <= float(worst) * (1.0 + 1e-12)
+
+
+def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
+    protocol = CheuZhilyaev(0.25, blankets=2)
+    assert protocol.draws(100) == 201
+    assert protocol.of_lower_bounds().draws(100) == 300
+    assert not protocol.lower_candidates()
+    found = {
+        name: BOUNDS[name].prepare(protocol, "epsilon", Numerics())([Setting(n=100, delta=1e-6)])
+        for name in ("upper", "lower")
+    }
+    for name, draws in (("upper", 201), ("lower", 300)):
+        [answer] = found[name]
+        assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
 
 
 def test_draws_count_the_blankets_of_all_users_and_the_victims_message():

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
 from shufflebounds import KRR, RAPPOR, Decomposition, standard_clone
+from shufflebounds.divergence import frequencies
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.frequencies import Runs, Samples, samples
 from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
 from shufflebounds.divergence.saddle import saddle
 from shufflebounds.divergence.series import mode_sums
+
+FIELDS = ("t", "away", "err")
 
 
 def overlap(one, two):
@@ -135,8 +139,8 @@ def test_rounding_against_fifty_digits(size, eps0, share, n, random):
     spread = math.sqrt(n * tilted.variance) + 1.0 / theta
     t = np.array([0.0, *((1e-3 + random.random()) * 8.0 / spread for _ in range(6)), 0.3 / theta])
     eta = 0.01 / theta
-    sums = mode_sums(g, tilted, n, eta, t)
     phi, phi_err = characteristic(g, tilted, t)
+    sums = mode_sums([Samples(t, phi, phi_err)], n, theta, eta)
     with mp.workdps(50):
         values, masses = exact_law(g)
         moment = mp.fsum(p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True))
@@ -358,17 +362,62 @@ def test_few_draws_that_matter_against_their_binomial_sum(mean, n):
     assert found.upper >= truth * (1 - mp.mpf("1e-12"))
 
 
-def test_a_power_that_is_all_error_counts_as_nothing(monkeypatch):
+def test_a_power_that_is_all_error_counts_as_nothing():
     """A modulus above 1 by less than its error, so often multiplied that the bound overflows."""
-    from shufflebounds.divergence import series
-
-    off = 1e-3
-    monkeypatch.setattr(
-        series,
-        "characteristic",
-        lambda g, tilted, t: (np.full(t.shape, off + 0j), np.full(t.shape, off)),
-    )
-    g = law(KRR(k=10, eps0=4.0).blanket(), 1.0)
-    sums = mode_sums(g, tilt(g, 1.0), 400_000, 1e-6, np.array([0.0]))
+    off = np.array([1e-3])
+    sums = mode_sums([Samples(np.array([0.0]), off + 0j, off)], 400_000, 1.0, 1e-6)
     # The truth is at most 1 in modulus.
     assert abs(sums.density) + 1.0 <= sums.density_err <= 2.0
+
+
+@given(
+    st.integers(2, 5),
+    st.floats(-6.0, 1.2).map(lambda x: 10.0**x),
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 7)), min_size=1, max_size=4),
+    st.integers(1, 5),
+    st.floats(-9.0, 2.0).map(lambda x: 10.0**x),
+    st.randoms(use_true_random=False),
+)
+@examples(100)
+def test_runs_of_frequencies_against_fifty_digits(size, eps0, runs, stride, scale, random):
+    """φ − 1 from products of matrices stays within the errors that are claimed for it."""
+    c = np.array([random.random() ** 3 + 1e-6 for _ in range(size)])
+    a, b = (c * np.exp([eps0 * random.choice([0.0, 0.5, 1.0]) for _ in c]) for _ in "ab")
+    decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.9 * c / c.sum())
+    g = law(decomposition, 0.3 * eps0)
+    if not g.values.max() > 0.0:
+        return
+    tilted = tilt(g, tilting_point(g, 10**6))
+    starts, lengths = np.array(runs).T
+    step = math.ldexp(round(2**19 * (1.0 + random.random())), -19) * scale
+    step = float(np.float32(step))  # so few digits that all multiples are exact
+    grid = Runs(starts.astype(float), lengths, stride, step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequencies, "_FEW", 0)
+        patch.setattr(frequencies, "_BLOCK", random.choice([1, 7, 64]))
+        parts = list(samples(g, tilted, grid))
+    t, away, err = (np.concatenate([getattr(part, x) for part in parts]) for x in FIELDS)
+    expected = [(m + k * stride) * step for m, length in runs for k in range(length)]
+    assert t.tolist() == expected == grid.frequencies().tolist()
+    with mp.workdps(50):
+        values, masses = exact_law(g)
+        theta = mp.mpf(tilted.theta)
+        weights = [p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True)]
+        moment = mp.fsum(weights)
+        for frequency, found, slip in zip(t.tolist(), away.tolist(), err.tolist(), strict=True):
+            # cos − 1 would lose the digits at small angles.
+            terms = [
+                w * mp.expm1(mp.mpc(0, mp.mpf(frequency) * x))
+                for w, x in zip(weights, values, strict=True)
+            ]
+            assert abs(mp.fsum(terms) / moment - mp.mpmathify(found)) <= slip
+
+
+def test_runs_cost_little_precision():
+    """The bound from products of matrices is not far above the one from single frequencies."""
+    g = law(KRR(k=10, eps0=4.0).blanket(), 1.0)
+    tilted = tilt(g, tilting_point(g, 10**6))
+    runs = Runs(np.array([0.0]), np.array([4000]), 1, 2.0**-8)
+    together = np.concatenate([part.err for part in samples(g, tilted, runs)])
+    alone = characteristic(g, tilted, runs.frequencies())[1]
+    assert np.median(together / alone) < 20.0

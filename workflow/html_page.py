@@ -1,8 +1,8 @@
 """A Markdown page as one HTML file, which the report shows where it only offers Markdown and CSV.
 
-CommonMark with tables and ``$formulas$``, which become MathML: every browser sets it, without a
-network. Of raw HTML only ``<br>`` is markup, and of links only those to the web and within the
-page; all else is text.
+CommonMark with tables, which can be sorted and searched (`sortable`), and ``$formulas$``, which
+become MathML: every browser sets it, without a network. Of raw HTML only ``<br>`` is markup, and of
+links only those to the web and within the page; all else is text.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+import sortable
 
 _TEMPLATE = """\
 <!DOCTYPE html>
@@ -43,7 +45,9 @@ math {{
   font-size: 1.1em;
 }}
 td math {{ padding: 0.25em 0; }}
-</style>
+{style}</style>
+<script>
+{script}</script>
 </head>
 <body>
 {body}
@@ -75,7 +79,9 @@ def page(markdown: str) -> str:
     tokens = parser.parse(text)
     title = next((token.content for token in tokens if token.type == "inline"), "")
     body = parser.renderer.render(tokens, parser.options, {})
-    return _TEMPLATE.format(title=html.escape(title), body=body.strip())
+    return _TEMPLATE.format(
+        title=html.escape(title), body=body.strip(), style=sortable.STYLE, script=sortable.SCRIPT
+    )
 
 
 def _parser() -> MarkdownIt:
@@ -103,19 +109,26 @@ def _link(renderer: RendererHTML, tokens: Sequence[Token], i: int, options: Any,
 
 
 def _formula(tex: str, options: Mapping[str, Any]) -> str:
+    return mathml(tex, block=options["display_mode"])
+
+
+def mathml(tex: str, *, block: bool) -> str:
+    """The ``<math>`` element of a formula in LaTeX, on a line of its own or within one.
+
+    Raises ValueError, naming it, for a formula that cannot be set.
+    """
     # In lines of their own, as in most cells, fractions need not be small.
     legible = tex.replace(r"\frac", r"\dfrac")
-    display = "block" if options["display_mode"] else "inline"
     try:
-        mathml = convert(legible, display=display)
-        elements = list(ET.fromstring(mathml).iter())
+        element = convert(legible, display="block" if block else "inline")
+        elements = list(ET.fromstring(element).iter())
     # The converter's own exceptions have no ancestor in common.
     except Exception as error:
         raise ValueError(f"the formula {tex!r} cannot be set: {type(error).__name__}") from None
-    for element in elements:
-        tag = element.tag.rpartition("}")[2]
-        if not (_ELEMENTS.fullmatch(tag) and all(map(_ATTRIBUTES.fullmatch, element.keys()))):
+    for part in elements:
+        tag = part.tag.rpartition("}")[2]
+        if not (_ELEMENTS.fullmatch(tag) and all(map(_ATTRIBUTES.fullmatch, part.keys()))):
             raise ValueError(f"the formula {tex!r} cannot be set: it holds more than mathematics")
-        if (element.text or "").startswith("\\"):
-            raise ValueError(f"the formula {tex!r} cannot be set: {element.text} is unknown")
-    return mathml
+        if (part.text or "").startswith("\\"):
+            raise ValueError(f"the formula {tex!r} cannot be set: {part.text} is unknown")
+    return element

@@ -53,6 +53,8 @@ CHOOSERS = frozenset(
 REGISTRIES = frozenset(
     f"{PACKAGE}.{name}.registry" for name in ("bounds", "protocols", "randomizers")
 )
+# What only shows results to people, in notebooks: no job runs it.
+NOTEBOOK = f"{PACKAGE}.notebook"
 # What every curve goes through.
 _CURVE = (
     "_version",
@@ -72,6 +74,8 @@ _ROUNDS = ("bounds.compositions",)
 _MANY_PAIRS = ("bounds.many_pairs",)
 # What every table goes through.
 _TABLE = (f"{PACKAGE}.papers.table_files", f"{PACKAGE}.papers.table_stamp")
+# What writes pages and scripts.
+_FILES = f"{PACKAGE}.experiments.files"
 
 
 def of_curve(specification: Specification) -> list[Path]:
@@ -107,6 +111,16 @@ def of_figures() -> list[Path]:
     return closure([f"{PACKAGE}.plotting.curves", f"{PACKAGE}.experiments.curve"])
 
 
+def of_vega() -> list[Path]:
+    """Library files behind the program that draws interactive figures."""
+    return closure([f"{PACKAGE}.plotting.vega", _FILES])
+
+
+def of_interactive_figures() -> list[Path]:
+    """Library files behind the interactive pages of figures."""
+    return closure([f"{PACKAGE}.plotting.interactive", f"{PACKAGE}.experiments.curve", _FILES])
+
+
 def of_drawn_table(table: Table) -> list[Path]:
     """Library files behind the figure of a table."""
     kind = table.kind
@@ -115,7 +129,13 @@ def of_drawn_table(table: Table) -> list[Path]:
 
 def of_pages() -> list[Path]:
     """Library files behind the HTML of a page."""
-    return closure([f"{PACKAGE}.experiments.files"])
+    return closure([_FILES])
+
+
+def of_interactive_table(table: Table) -> list[Path]:
+    """Library files behind the interactive page of a table's figure."""
+    kind = table.kind
+    return closure([*_TABLE, *kind.interact_modules, kind.interact.__module__, _FILES])
 
 
 def definitions(specification: Specification) -> str:
@@ -178,12 +198,12 @@ def _closure(names: frozenset[str]) -> tuple[Path, ...]:
         if name not in found:
             found.add(name)
             waiting.extend(_imported(name))
-    return tuple(sorted(_file(name) for name in found - REGISTRIES))
+    return tuple(sorted(_file(name) for name in found - REGISTRIES - {NOTEBOOK}))
 
 
 @cache
 def _imported(name: str) -> frozenset[str]:
-    if name in CHOOSERS:
+    if name in CHOOSERS or name == NOTEBOOK:
         return frozenset()
     file = _file(name)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]

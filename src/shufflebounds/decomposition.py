@@ -23,6 +23,7 @@ from shufflebounds import validation
 from shufflebounds.masses import SMALLEST_MASS, read_masses
 from shufflebounds.masses import FloatArray as FloatArray
 from shufflebounds.merging import merge_arrays, mirror_gap
+from shufflebounds.products import united_products
 from shufflebounds.uncertainty import compounded, entry_error
 
 # Pairs of components that a step of a joint composition may have: up to 4 GB and a minute.
@@ -95,6 +96,12 @@ class Decomposition:
     def __reduce__(self) -> tuple[object, ...]:
         """Copies are constructed anew, since those of arrays could be written to."""
         return type(self), (self.a, self.b, self.c, self.rel_err, self.inner, self.outer)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from shufflebounds import notebook
+
+        return notebook.decomposition(self)
 
     def __len__(self) -> int:
         return self.a.size
@@ -220,10 +227,12 @@ class Decomposition:
                 f"a joint of {len(self)} by {len(other)} components is too large; "
                 f"at most {LARGEST_JOINT} pairs are allowed"
             )
-        a, b, c = (
-            _outer_product(name, getattr(self, name), getattr(other, name)) for name in "abc"
+        for name in "abc":
+            _check_product(name, getattr(self, name), getattr(other, name))
+        (a, b, c), *united = united_products(
+            np.stack([self.a, self.b, self.c]), np.stack([other.a, other.b, other.c])
         )
-        rel_err = compounded(self.rel_err, other.rel_err, _U)
+        rel_err = compounded(self.rel_err, other.rel_err, _U, *united)
         product = Decomposition(a, b, c, rel_err).merge()
         return replace(
             product,
@@ -291,12 +300,15 @@ def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decompos
 
 
 def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
-    with np.errstate(under="ignore"):
-        product = np.multiply.outer(x, y)
-    lost = (product < SMALLEST_MASS) & np.logical_and.outer(x > 0.0, y > 0.0)
-    if lost.any():
+    _check_product(name, x, y)
+    return np.multiply.outer(x, y).ravel()
+
+
+def _check_product(name: str, x: FloatArray, y: FloatArray) -> None:
+    """Raise ValueError where a product of masses would be too small for a float."""
+    least = x[x > 0.0].min(initial=np.inf), y[y > 0.0].min(initial=np.inf)
+    if least[0] * least[1] < SMALLEST_MASS:
         raise ValueError(
             f"{name} of the composition would hold a mass below {SMALLEST_MASS:g}, "
             "too small for floating point"
         )
-    return product.ravel()

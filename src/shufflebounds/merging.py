@@ -32,7 +32,16 @@ def merge_arrays(
     """Merged masses, and the largest relative distance of an entry from its merged ratio."""
     used = (a > 0.0) | (b > 0.0)
     a, b, c = a[used], b[used], c[used]
-    label = ratio_labels(a, b, c)
+    return merge_labelled(a, b, c, ratio_labels(a, b, c))
+
+
+def merge_labelled(
+    a: FloatArray, b: FloatArray, c: FloatArray, label: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """What `merge_arrays` gives, for components that are to be united where labels are equal.
+
+    The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0.
+    """
     count = int(label.max()) + 1
     if count == a.size:
         return a, b, c, 0.0

@@ -75,6 +75,7 @@ def test_names():
         "upper_renyi",
         "clone_renyi",
         "stronger_clone_renyi",
+        "girgis_reduction",
         "girgis_upper",
         "girgis_simple",
         "girgis_lower",

@@ -10,6 +10,8 @@ import shufflebounds as sb
 from shufflebounds.bounds import advanced, renyi_forms
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.bounds.same_input import same_input_clone
+from shufflebounds.divergence.moments import few_moments
 from shufflebounds.protocols.single_message import GenericReports, SingleMessage
 from shufflebounds.setting import Setting
 
@@ -176,3 +178,26 @@ def test_far_orders_stay_finite():
             [answer] = BOUNDS[name].prepare(GenericReports(5.0), "renyi", Numerics())([at])
             assert 0.0 <= answer.enclosure.lower <= answer.enclosure.upper <= 5.0 * (1 + 1e-12)
             assert np.isfinite(answer.enclosure.upper)
+
+
+def test_reduction_is_an_average_of_the_special_case():
+    """Theorem 3.6 of 2-RR: m + 1 users with the same input, m binomial."""
+    eps0, n, order = 1.0, 12, 4
+    e = mpmath.e
+    rows = [[e / (e + 1), 1 / (e + 1)], [1 / (e + 1), e / (e + 1)]]
+    total = mpmath.mpf(0)
+    for m in range(n):
+        share = mpmath.binomial(n - 1, m) * (1 / e) ** m * (1 - 1 / e) ** (n - 1 - m)
+        q = rows[1]  # of the others, and of the victim in D′
+        for k in range(m + 2):
+            mass = mpmath.binomial(m + 1, k) * q[0] ** k * q[1] ** (m + 1 - k)
+            ratio = (k * rows[0][0] / q[0] + (m + 1 - k) * rows[0][1] / q[1]) / (m + 1)
+            total += share * mass * ratio**order
+    forward = mpmath.log(total) / (order - 1)
+    pair = same_input_clone(sb.KRR(2, eps0).blanket(), eps0)
+    found = sb.renyi(pair, n, order)
+    assert forward <= found.upper
+    assert found.lower <= max(forward, renyi_forms.theorem_3_1(eps0, n, order))
+    low, high = few_moments(pair.merge(), n, np.array([float(order)]))
+    assert math.exp(low[0]) <= total - 1 <= math.exp(high[0])
+    assert sb.renyi(sb.KRR(2, eps0).blanket(), n, order).lower <= found.upper

@@ -73,8 +73,9 @@ def test_epsilon_is_that_of_the_worst_pair_of_the_library(options):
 def test_people_are_told_eps0_the_inputs_and_how_they_are_counted(options):
     text = succeed("epsilon", *options, "--n", "1e4", "--delta", "1e-6").stdout
     assert text.startswith("m.csv (eps0 = 1.79176), n = 10000 users")
-    heading, upper, lower, clone = rows_of(text)
+    heading, tight, upper, lower, clone = rows_of(text)
     assert heading.endswith("victim's inputs   other users' input")
+    assert tight.endswith("   1 against 2       2")
     assert upper.endswith("   1 against 2")
     assert lower.endswith("   1 against 2       2")
     assert "against" not in clone

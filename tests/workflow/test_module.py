@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 from test_pipeline import Checkout
-from whole_run import CURVES, FIGURES, LATEX, OUTPUTS, config, made, write_config
+from whole_run import CURVES, FIGURES, INTERACTIVE, LATEX, OUTPUTS, config, made, write_config
 
 PREFIX = "bounds"
 TABLES = "results/su2026/tables"
@@ -81,7 +81,8 @@ def test_everything_lands_below_the_prefix(importer):
 
 
 def test_results_are_those_of_a_run_of_its_own(importer, whole):
-    for output in CURVES | FIGURES | LATEX | {f"{TABLES}/hierarchy.csv", f"{TABLES}/table1.html"}:
+    same = CURVES | FIGURES | INTERACTIVE | LATEX
+    for output in same | {f"{TABLES}/hierarchy.csv", f"{TABLES}/table1.html"}:
         assert (importer.path / PREFIX / output).read_bytes() == (whole.path / output).read_bytes()
 
 
@@ -103,7 +104,7 @@ def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
     finally:
         module.write_bytes(kept)
     law = {f"{TABLES}/law.{kind}" for kind in ("csv", "md", "tex", "html")}
-    law |= {f"figures/su2026/cdf.{kind}" for kind in ("pdf", "png")}
+    law |= {f"figures/su2026/cdf.{kind}" for kind in ("pdf", "png", "html")}
     assert pending == {*(f"{PREFIX}/{path}" for path in law), "summary.txt"}
 
 
@@ -131,7 +132,7 @@ def test_the_importers_report_shows_it_with_captions(importer):
     text = (importer.path / "report.html").read_text(encoding="utf-8")
     (importer.path / "report.html").unlink()
     results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', text)[1])
-    assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES
+    assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES | INTERACTIVE
     assert all(path.startswith(f"{PREFIX}/") for path in results)
     assert all(result["caption"] for result in results.values())
     assert "A law." in results[f"{PREFIX}/figures/su2026/cdf.png"]["caption"]

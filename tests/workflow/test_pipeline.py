@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 TINY = ROOT / "tests" / "workflow" / "tiny"
 PARTS = ("Snakefile", "environment.yml", "profiles", "src", "workflow")
 CONFIG = "config/su2026.yaml"
@@ -23,10 +23,14 @@ BLH = {f"{CURVES}/blh/low/upper.csv"}
 CLONES = {f"{CURVES}/{experiment}/low/clone.csv" for experiment in ("krr10", "blh")}
 BENNETT = {f"{CURVES}/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
 KRR_BENNETT = {f"{CURVES}/krr10/low/bennett.csv"}
-FIGURES = {"figures/su2026/fig.pdf", "figures/su2026/fig.png"}
-PAPER = KRR | BLH | CLONES | BENNETT | FIGURES
+CURVE_FILES = KRR | BLH | CLONES | BENNETT
+DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("pdf", "png")}
+INTERACTIVE = {"figures/su2026/fig.html"}
+FIGURES = DRAWN | INTERACTIVE
+VEGA = {"results/vega.js"}
+PAPER = CURVE_FILES | FIGURES
 OTHER = {"results/other/curves/krr3/any/upper.csv"}
-EVERYTHING = PAPER | OTHER
+EVERYTHING = PAPER | OTHER | VEGA
 
 
 @dataclass(frozen=True)
@@ -129,8 +133,8 @@ def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):
 
 
 def test_curves_are_tidy_and_in_order(finished):
-    frame = pd.concat([pd.read_csv(finished.path / path) for path in PAPER - FIGURES])
-    assert len(frame) == 3 * len(PAPER - FIGURES)
+    frame = pd.concat([pd.read_csv(finished.path / path) for path in CURVE_FILES])
+    assert len(frame) == 3 * len(CURVE_FILES)
     assert set(frame["n"]) == {100, 316, 1000}
     assert set(frame["delta"]) == {1e-6}
     assert set(frame["eps0"]) == {0.5}
@@ -156,7 +160,7 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
     figures = {path: (finished.path / path).read_bytes() for path in FIGURES}
     for path in FIGURES:
         (finished.path / path).unlink()
-    run = finished.snakemake("--cores", "2", "figures/su2026/fig.pdf")
+    run = finished.snakemake("--cores", "2", "figures/su2026/fig.pdf", *INTERACTIVE)
     assert run.returncode == 0, run.stderr
     assert {path: (finished.path / path).read_bytes() for path in FIGURES} == figures
 
@@ -186,7 +190,7 @@ def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, old, new, exp
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [
-        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT),
+        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT - VEGA),
         ("config/other.yaml", "delta: 1.0e-5", "delta: 1.0e-4", OTHER),
         ("config/other.yaml", "eps0: [0.5, 2.0]", "eps0: [0.5, 2.5]", OTHER),
     ],
@@ -214,11 +218,12 @@ def test_a_restyled_figure_is_told_with_its_reason(checkout):
     checkout.edit(CONFIG, "label: clone", "label: the clone")
     run = checkout.snakemake("--dry-run")
     told = run.stdout + run.stderr
-    assert re.findall(r"^Job \d+: (.*(?:\n    .*)?)$", told, re.MULTILINE) == [
-        "figure fig (su2026)\n    Params have changed since last execution",
+    assert sorted(re.findall(r"^Job \d+: (.*(?:\n    .*)?)$", told, re.MULTILINE)) == [
         "everything of every paper",
+        "figure fig (su2026)\n    Params have changed since last execution",
+        "interactive page of fig (su2026)\n    Params have changed since last execution",
     ]
-    assert len(told) < 1500
+    assert len(told) < 1700
 
 
 def test_targets_are_everything_a_paper_or_a_file(checkout):
@@ -232,8 +237,9 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
         for curve in names
     ]
     figure, other = "figure fig (su2026)", "curve upper of krr3, any (other)"
+    pages = ["interactive page of fig (su2026)", "program of interactive figures"]
     assert checkout.jobs("--forceall", "su2026") == sorted(
-        [*curves, figure, "everything of su2026"]
+        [*curves, figure, *pages, "everything of su2026"]
     )
     drawn = [line for line in curves if "joint2" not in line and "lower" not in line]
     assert checkout.jobs("--forceall", "other", "figures/su2026/fig.png") == sorted(
@@ -264,12 +270,15 @@ def test_a_touched_module_reruns_nothing(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("divergence/saddle.py", EVERYTHING - BENNETT),
+        ("divergence/saddle.py", EVERYTHING - BENNETT - VEGA),
         ("randomizers/krr.py", KRR | KRR_BENNETT | FIGURES | OTHER),
         ("bounds/blanket_bennett.py", BENNETT | FIGURES),
         ("bounds/closed_forms.py", set()),
         ("bounds/clones.py", CLONES | FIGURES),
-        ("plotting/curves.py", FIGURES),
+        ("plotting/curves.py", DRAWN),
+        ("plotting/drawn.py", FIGURES),
+        ("plotting/interactive.py", INTERACTIVE),
+        ("plotting/vega.py", INTERACTIVE | VEGA),
         # What it picks is a parameter of the jobs.
         ("bounds/registry.py", set()),
         ("randomizers/registry.py", set()),
@@ -319,7 +328,7 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
 
 def test_what_an_entry_left_behind_can_be_listed(checkout):
     checkout.edit(CONFIG, "clone, upper, lower, joint2]", "clone, upper, lower]")
-    command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", README)
+    command = re.search(r"`snakemake (--list-untracked) \| grep -E '(.*?)'`", CONFIGURATION)
     run = checkout.snakemake(command[1])
     assert run.returncode == 0, run.stderr
     left = {line for line in run.stdout.splitlines() if re.search(command[2], line)}

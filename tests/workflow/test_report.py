@@ -2,28 +2,28 @@
 
 import html
 import json
-import os
 import re
-import shutil
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import browsers
 import pandas as pd
 import pytest
-from whole_run import CAPTION, CURVES, FIGURES, PAGES, PAPER_TITLE, TABLES, TITLES
+from whole_run import CAPTION, CURVES, FIGURES, INTERACTIVE, PAGES, PAPER_TITLE, TABLES, TITLES
 
+import shufflebounds
 from shufflebounds.papers.registry import research
 
 KINDS = research("su2026").tables
 CLAIMS = "The paper's claims, measured"
 GROUPS = {
     "Figures": set(TITLES.values()),
+    "Interactive figures": set(TITLES.values()),
     "Tables": {KINDS[table["kind"]].title for table in TABLES.values()},
     "Claims": {CLAIMS},
 }
-SHOWN = {path for path in FIGURES | PAGES if not path.endswith(".md")}
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SHOWN = {path for path in FIGURES | INTERACTIVE | PAGES if not path.endswith(".md")}
 
 # Lower than a figure that is as wide.
 WINDOW = {"width": 1600, "height": 450}
@@ -59,6 +59,7 @@ def test_every_figure_and_table_is_there_with_caption_category_and_labels(report
     assert all(result["caption"] for result in results.values())
     labels = {(*result["labels"].values(),) for result in results.values()}
     pictures = {(name, kind) for name in GROUPS["Figures"] for kind in ("PNG", "print (PDF)")}
+    pictures |= {(name,) for name in GROUPS["Interactive figures"]}
     names = GROUPS["Tables"] | GROUPS["Claims"]
     assert labels == pictures | {(name, kind) for name in names for kind in ("Page", "data (CSV)")}
     ((category, groups),) = embedded(reports[0], "categories").items()
@@ -75,6 +76,15 @@ def test_every_figure_and_table_is_there_with_caption_category_and_labels(report
     assert listed == GROUPS
 
 
+def test_it_says_what_made_it_if_asked(whole, tmp_path):
+    report = tmp_path / "report.html"
+    template = "workflow/report/metadata.yaml"
+    run = whole.snakemake("--report", str(report), "--report-metadata", template)
+    assert run.returncode == 0, run.stderr
+    made_by = embedded(report, "metadata")["made by"]["whole"]
+    assert f"shufflebounds {shufflebounds.__version__}, of no clone, δ = 1e-06 (su2026)" in made_by
+
+
 def test_every_job_has_its_run_time(reports, whole):
     rules = pd.DataFrame(embedded(reports[0], "runtimes_spec")["data"]["values"])["rule"]
     counted = rules.value_counts().to_dict()
@@ -82,6 +92,9 @@ def test_every_job_has_its_run_time(reports, whole):
         "curve": len(CURVES),
         "figure": 1,
         "table_figure": 1,
+        "vega": 1,
+        "interactive": 1,
+        "table_interactive": 1,
         "table": len(TABLES),
         "claims": 1,
         "page": len(TABLES) + 1,
@@ -111,40 +124,17 @@ def test_a_page_says_what_its_markdown_says(whole):
 
 @pytest.fixture(scope="module")
 def chromium():
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="requirements-dev.txt is not installed"
-    )
-    # In a sandbox Chromium will not run as root.
-    options = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=options)
+    with browsers.chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(request, chromium, reports, unpacked):
-    """A report in the browser, which must neither complain nor want anything from elsewhere."""
+    """A report in the browser."""
     report = {"html": reports[0], "zip": unpacked}[getattr(request, "param", "html")]
-    page = chromium.new_page(viewport=WINDOW)
-    page.set_default_timeout(20_000)
-    faults = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
-    page.on("requestfailed", lambda wanted: faults.append(f"not loaded: {wanted.url[:200]}"))
-    page.on("request", lambda wanted: local(wanted.url) or faults.append(wanted.url))
-    page.goto(report.as_uri())
-    menu(page, "Statistics").wait_for()
-    yield page
-    page.close()
-    assert faults == []
-
-
-def local(url: str) -> bool:
-    return url.startswith(("file:", "data:", "blob:"))
+    with browsers.opened(chromium, report.as_uri(), WINDOW) as page:
+        menu(page, "Statistics").wait_for()
+        yield page
 
 
 def menu(page, item: str):
@@ -207,6 +197,24 @@ def test_figures_show_as_a_whole(page):
         assert box["width"] > 300
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= WINDOW["height"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
+def test_interactive_figures_show_and_can_be_worked_with(page):
+    open_group(page, "Interactive figures")
+    for entry in entries(page):
+        entry.show.click()
+        frame = page.frame_locator("iframe")
+        frame.locator("body[data-drawn]").wait_for()
+        assert frame.locator("h1").inner_text() == entry.name
+        boxes = frame.locator("#legend input")
+        last = frame.locator("#values tbody tr").nth(boxes.count() - 1)
+        last.wait_for()
+        boxes.first.uncheck()
+        last.wait_for(state="detached")
+        boxes.first.check()
+        last.wait_for()
 
 
 @pytest.mark.browser

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sources
@@ -18,6 +19,8 @@ from shufflebounds.experiments.specification import Specification
 from shufflebounds.papers import table_files
 from shufflebounds.papers.base import Context
 from shufflebounds.papers.registry import research
+from shufflebounds.plotting import interactive
+from shufflebounds.plotting.layout import Layout, Line, Panel
 from shufflebounds.randomizers import description
 from shufflebounds.setting import Setting
 
@@ -83,7 +86,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", [bound for bound in BOUNDS if bound != "enumerated"])
 def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
     one = wanted(bound, reports=sent.parse(OWN.get(bound, mechanism)))
     run = run_by_job(one, tmp_path / "curve.csv")
@@ -101,6 +104,13 @@ def test_whatever_a_curve_of_a_designed_protocol_runs_is_listed(bound, protocol,
     one = wanted(bound, x=axis.parse({"target": [1.5]}), reports=designed, setting=LARGER)
     run = run_by_job(one, tmp_path / "curve.csv")
     assert f"protocols/{protocol}.py" in run
+    assert run <= listed(one) | REGISTRIES
+
+
+def test_whatever_an_enumeration_runs_is_listed(tmp_path):
+    one = wanted("enumerated", n=(2, 5))
+    run = run_by_job(one, tmp_path / "curve.csv")
+    assert "accounting/worst_dataset.py" in run
     assert run <= listed(one) | REGISTRIES
 
 
@@ -214,11 +224,41 @@ def test_whatever_the_figure_of_a_table_runs_is_listed():
     assert run <= relative(sources.of_drawn_table(one))
 
 
+def test_whatever_the_interactive_page_of_a_table_runs_is_listed():
+    one = table("amplification_variable")
+    frame = one.kind.compute(one.parameters, one.context)
+    run = files_run(lambda: one.kind.interact(frame, "title", "program"))
+    assert {"plotting/interactive_page.py", "plotting/steps.py"} <= run
+    assert run <= relative(sources.of_interactive_table(one))
+
+
+def test_whatever_an_interactive_figure_runs_is_listed():
+    layout = Layout("title", ((Panel("", "", (Line(NAME, "a line", "#0072b2"),)),),))
+    frame = pd.DataFrame(
+        {**vars(NAME), "kind": "upper", "n": [1, 2], "epsilon_lower": 0.1, "epsilon_upper": 0.2}
+    )
+    run = files_run(lambda: interactive.page(frame, layout, "program"))
+    assert {"plotting/drawn.py", "plotting/views.py"} <= run
+    assert run <= relative(sources.of_interactive_figures())
+    assert "plotting/curves.py" not in relative(sources.of_interactive_figures())
+
+
+def test_the_program_of_interactive_figures_depends_on_none_of_them():
+    vega = relative(sources.of_vega())
+    assert vega == {"plotting/vega.py", "experiments/files.py"}
+
+
+def test_a_table_that_is_drawn_is_interactive_too():
+    for kind in research("su2026").tables.values():
+        assert (kind.draw is None) == (kind.interact is None)
+
+
 def test_a_curve_depends_on_its_own_mechanism_alone():
     krr = listed(wanted("upper"))
     mechanisms = {path for path in krr if path.startswith("randomizers/")} - DESCRIPTIONS
     assert mechanisms == {
-        f"randomizers/{name}.py" for name in ("base", "composed", "joint_size", "krr", "patterns")
+        f"randomizers/{name}.py"
+        for name in ("base", "composed", "composed_crowds", "joint_size", "krr", "patterns")
     }
     bounds = {path for path in krr if path.startswith("bounds/")}
     assert bounds == {f"bounds/{name}.py" for name in ("base", "divergences", "optimal")}

@@ -11,6 +11,8 @@ CAPTION = r"Two *curves* of `10-RR`_ & {{ 7 * 7 }} |x| .. \frac, n < 10 000, 50 
 
 CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
 FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
+INTERACTIVE = {f"figures/su2026/{name}.html" for name in ("cdf", "fig")}
+VEGA = {"results/vega.js"}
 TABLES = {
     "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
     "table2": {"kind": "finite_domains", "eps0": [0.5, 2.0], "k": 10, "domain_size": 10},
@@ -30,7 +32,7 @@ PAGES = {
     for kind in ("csv", "html", "md")
 }
 LATEX = {f"results/su2026/tables/{table}.tex" for table in TABLES}
-OUTPUTS = CURVES | FIGURES | PAGES | LATEX
+OUTPUTS = CURVES | FIGURES | INTERACTIVE | VEGA | PAGES | LATEX
 
 TITLES = {"fig": "Two curves", "cdf": "The law of 10-RR"}
 PAPER_TITLE = "Somebody: A *small* paper"

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 # Not workflow.basedir: that is the importing workflow's where this one is used as a module.
-ROOT = Path(workflow.snakefile).parents[2]
+ROOT = Path(workflow.snakefile).resolve().parents[2]
 if not (ROOT / "src").is_dir():
     sys.exit(
         f"{workflow.snakefile} is in no checkout; import shufflebounds from a clone of it on disk"
@@ -17,7 +17,7 @@ from shufflebounds.experiments.configuration import yaml_files
 from shufflebounds.experiments.configuration.errors import ConfigError
 
 # A module's configuration comes whole from the workflow that imports it.
-IS_MODULE = Path(workflow.basedir) != ROOT
+IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
 
 
 def or_exit(function, *arguments):

@@ -50,3 +50,81 @@ rule table_figure:
         "figure {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/table_figure.py"
+
+
+rule vega:
+    """Bundle the program that draws interactive figures, which each of their pages holds."""
+    input:
+        sources=relative(sources.of_vega()),
+    output:
+        program=VEGA,
+    log:
+        "results/vega/logs/vega.log",
+    benchmark:
+        "results/vega/benchmarks/vega.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    message:
+        "program of interactive figures"
+    script:
+        "../scripts/vega.py"
+
+
+rule interactive:
+    """Make a page of one figure of a paper on which one reads off values and hides curves."""
+    input:
+        sources=relative(sources.of_interactive_figures()),
+        curves=figure_curves,
+        program=VEGA,
+    output:
+        page=interactive_page(),
+    log:
+        "results/{paper}/logs/figures/{figure}_page.log",
+    benchmark:
+        "results/{paper}/benchmarks/figures/{figure}_page.tsv"
+    wildcard_constraints:
+        figure=in_any_paper(lambda paper: paper.layouts),
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        digest=lambda wildcards: layout(wildcards).digest,
+    message:
+        "interactive page of {wildcards.figure} ({wildcards.paper})"
+    script:
+        "../scripts/interactive.py"
+
+
+rule table_interactive:
+    """Make a page of one figure of a paper on which one reads off the values of a table."""
+    input:
+        sources=interactive_table_sources,
+        csv=drawn_file,
+        program=VEGA,
+    output:
+        page=interactive_page(),
+    log:
+        "results/{paper}/logs/figures/{figure}_page.log",
+    benchmark:
+        "results/{paper}/benchmarks/figures/{figure}_page.tsv"
+    wildcard_constraints:
+        figure=in_any_paper(lambda paper: paper.drawn_tables),
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
+    message:
+        "interactive page of {wildcards.figure} ({wildcards.paper})"
+    script:
+        "../scripts/table_interactive.py"

@@ -51,12 +51,20 @@ def drawn_table_sources(wildcards):
     return relative(sources.of_drawn_table(drawn_table(wildcards)))
 
 
+def interactive_table_sources(wildcards):
+    return relative(sources.of_interactive_table(drawn_table(wildcards)))
+
+
 def claim_sources(wildcards):
     return relative(sources.of_claims(research(wildcards.paper).claim_modules))
 
 
+# Of the workflow itself, behind the HTML of a page.
+PAGE_MODULES = ("html_page.py", "sortable.py")
+
+
 def page_sources():
-    return relative([ROOT / "workflow" / "html_page.py", *sources.of_pages()])
+    return relative([*(ROOT / "workflow" / name for name in PAGE_MODULES), *sources.of_pages()])
 
 
 def figure_curves(wildcards):

@@ -9,11 +9,9 @@ from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.curve import Name
 from shufflebounds.papers.registry import research
 
-or_exit(
-    functools.partial(papers_files.join, override=not IS_MODULE),
-    config,
-    (ROOT if IS_MODULE else Path()) / "config",
-)
+# Of a module: what its configuration does not hold, from beside the importing workflow or from here.
+for folder in [Path("config"), ROOT / "config"] if IS_MODULE else [Path("config")]:
+    or_exit(functools.partial(papers_files.join, override=not IS_MODULE), config, folder)
 # Later files, and options, are merged into the first one.
 CONFIG_SOURCE = (
     "the configuration of the module"
@@ -35,6 +33,7 @@ CURVE_BENCHMARK = "results/{paper}/benchmarks/curves/{experiment}/{regime}/{curv
 TABLE = "results/{paper}/tables/{table}"
 CLAIMS = "results/{paper}/claims"
 FIGURE = "figures/{paper}/{figure}"
+VEGA = "results/vega.js"
 ENVIRONMENT = "../../environment.yml"
 
 
@@ -63,13 +62,14 @@ def outputs(name):
     figures = [
         f"figures/{name}/{figure}.{kind}" for figure in paper.figures for kind in PLAN.formats
     ]
+    interactive = [f"figures/{name}/{figure}.html" for figure in paper.figures]
     tables = [
         f"results/{name}/tables/{table}.{kind}"
         for table in paper.tables
         for kind in ("csv", "md", "tex", "html")
     ]
     claims = [f"results/{name}/claims.{kind}" for kind in ("csv", "md", "html")]
-    return curves + figures + tables + (claims if paper.claims else [])
+    return curves + figures + interactive + tables + (claims if paper.claims else [])
 
 
 def every_output():

@@ -28,6 +28,22 @@ def figure_files():
     ]
 
 
+def interactive_page():
+    """The interactive page of a figure, as a result of the report."""
+    return in_report(
+        f"{FIGURE}.html",
+        caption="../report/figure.rst",
+        category=paper_title,
+        # Apart: a switch between formats, as the report offers it, has just two places.
+        subcategory="Interactive figures",
+        labels=interactive_labels,
+    )
+
+
+def interactive_labels(wildcards):
+    return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure]}
+
+
 def figure_labels(wildcards, kind):
     return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure], "format": kind}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from shufflebounds.accounting.shortfalls import (
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.engines import ENGINES
+from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.saddle import log_estimate
 from shufflebounds.enclosure import Enclosure, Enclosures
 
 T = TypeVar("T")
@@ -34,6 +34,11 @@ Several = Sequence[T] | NDArray
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
+# The last step of Newton's method with plain estimates, relatively; better ones follow, so often,
+# as long as they agree so far.
+_LAST_STEP, _REFINED, _CLOSE = 1e-3, 2, 0.1
+# The relative width of a direction in which D seems to be far smaller than in the other.
+_COARSE = 0.1
 
 
 # The numbers among the arguments of the second are those of the first.
@@ -188,8 +193,8 @@ def _epsilon(problem: _Problem, delta: float, goal: float) -> Enclosure:
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
     end = problem.largest_loss()
-    start, slope = _start(problem, delta, min(end, LARGEST_EPS))
-    return smallest_eps(problem.delta, delta, start, slope, end, goal)
+    start = _start(problem, delta, min(end, LARGEST_EPS))
+    return smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
 
 
 def _epsilons(problems: list[_Problem], deltas: list[float], goal: float) -> list[Enclosure]:
@@ -219,8 +224,20 @@ class _Problem:
         return _Problem(require("decomposition", decomposition).directions, n, engine)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
-        ends = [self._direction(inner, outer, eps, rtol) for inner, outer in self.directions]
-        return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+        few = max(len(outer) for _, outer in self.directions) <= _FEW_COMPONENTS
+        if len(self.directions) == 1 or few or self.engine != "saddle":
+            ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
+            return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+        logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]
+        large = int(logs[1] > logs[0])
+        first = self._direction(*self.directions[large], eps, rtol)
+        # The other direction need only be known to be smaller, if it is.
+        behind = logs[large] - logs[1 - large]
+        coarse = min(_COARSE, 0.3 * behind) if behind < math.inf else rtol
+        other = self._direction(*self.directions[1 - large], eps, max(rtol, coarse))
+        if other.upper > first.upper and coarse > rtol:
+            other = self._direction(*self.directions[1 - large], eps, rtol)
+        return Enclosure(max(first.lower, other.lower), max(first.upper, other.upper))
 
     def _direction(
         self, inner: Decomposition, outer: Decomposition, eps: float, rtol: float
@@ -243,6 +260,10 @@ class _Problem:
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
         return max(log_estimate(outer, eps, self.n) for _, outer in self.directions)
+
+    def refined_estimate(self, eps: float) -> Refined:
+        """A better one, and by how much it may be off."""
+        return max(refined_estimate(outer, eps, self.n) for _, outer in self.directions)
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""
@@ -302,15 +323,39 @@ def _never_below(decomposition: Decomposition, n: int) -> float:
     return alone * (1.0 - 1e-9 - err)
 
 
-def _start(problem: _Problem, delta: float, end: float) -> tuple[float, float]:
-    """Root and slope of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
+class _Start(NamedTuple):
+    """A guess of ε, the derivative of log D there, and by how much D there may be off δ."""
+
+    eps: float
+    slope: float
+    doubt: float
+
+
+def _start(problem: _Problem, delta: float, end: float) -> _Start:
+    """From the root of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
+    target = math.log(delta)
+    guess, slope = _saddle_root(problem, delta, end)
+    doubt = math.inf
+    for _ in range(_REFINED):
+        if not 0.0 < guess < end:
+            break
+        log, slope, doubt = problem.refined_estimate(guess)
+        step = (log - target) / slope if slope < 0.0 else math.nan
+        if not abs(step) < _CLOSE * guess:
+            break
+        guess -= step
+    return _Start(guess, slope, doubt)
+
+
+def _saddle_root(problem: _Problem, delta: float, end: float) -> tuple[float, float]:
+    """Root of the saddlepoint estimates, to about four digits, and the slope there."""
     target, low, high = math.log(delta), 0.0, end
     guess, slope = min(problem.typical_eps(delta), 0.9 * end), -1.0
     for _ in range(60):
         value, slope = problem.estimate(guess)
         low, high = (guess, high) if value > target else (low, guess)
         newton = guess - (value - target) / slope if slope < 0.0 else math.nan
-        if abs(newton - guess) <= 1e-7 * guess:
+        if abs(newton - guess) <= _LAST_STEP * guess:
             return newton, slope
         if newton <= 0.0 == low and problem.estimate(0.0)[0] <= target:
             return 0.0, slope

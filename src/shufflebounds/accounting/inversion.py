@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from shufflebounds.accounting.crossing import Trial, bracketed
 from shufflebounds.enclosure import Enclosure
 
 # A function of ε that is decreasing, and a relative width to aim at.
@@ -19,12 +20,25 @@ _PROBES, _BLIND = 80, 8
 FLAT = 1.0
 # Relative widths worth aiming at.
 COARSEST, FINEST = 0.1, 1e-12
+# A guess that may be off by so many times what separates the two ends is far from the root; so many
+# probes may be, if each tells its side.
+_FAR, _SEARCH = 4.0, 20
+# Two probes on one side of a bracket lead on slowly where the excess fell by less than this factor.
+_STUCK = 0.5
+# How far a derivative of log D is trusted: what this share of a step changes may be wrong.
+_STEEPER = 0.02
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
 _AT_ZERO = (0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 
 
 def smallest_eps(
-    evaluate: Evaluate, delta: float, start: float, slope: float, end: float, rtol: float
+    evaluate: Evaluate,
+    delta: float,
+    start: float,
+    slope: float,
+    end: float,
+    rtol: float,
+    doubt: float = 0.0,
 ) -> Enclosure:
     """Enclosure of the smallest ε with D(ε) ≤ δ; both ends are points where D was evaluated.
 
@@ -40,8 +54,11 @@ def smallest_eps(
         Where D is at most δ for certain; inf if nobody knows.
     rtol
         The relative width to aim at.
+    doubt
+        By how much log D may differ from log δ at the guess, roughly.
 
-    The first probe lies a little above the guess and the next a little below; each corrects the
+    While it is not known well where the root is, probes are coarse and at the guess. After that,
+    the first probe lies a little above the guess and the next a little below; each corrects the
     guess by Newton's or the secant method. A guess of 0 or less asks for D(0), which settles it
     where it is at most δ, or not to be told from δ. The lower end is 0 where no ε with D(ε) ≥ δ was
     found, the upper one `end` where none with D(ε) ≤ δ was.
@@ -51,7 +68,9 @@ def smallest_eps(
     low, high = 0.0, end
     guess, half, care, reached, within = start, 0.45 * rtol, 0.3, 0.0, rtol
     last: tuple[float, float, float] | None = None
-    side, run, zero_tried, close, blind = 0, 0, False, False, 0
+    trials: list[Trial] = []
+    distrust = _STEEPER + min(doubt, 0.5)
+    side, run, zero_tried, close, blind, searching = 0, 0, False, False, 0, _SEARCH
     for _ in range(_PROBES):
         if high < math.inf and high - low <= within * high:
             break
@@ -61,9 +80,12 @@ def smallest_eps(
                 return Enclosure(0.0, _beyond(evaluate, delta, 0.0, found, slope, high))
             noise = 0.5 * (_log(found.upper) - _log(found.lower))
             last = (0.0, _log(found.upper) - noise, noise)
+            trials.append(Trial(0.0, last[1] - target, noise))
             guess = (last[1] - target) / -slope if slope < 0.0 else math.nan
+            doubt = distrust * abs(last[1] - target) + noise
             close = True  # anything coarser would not tell D from D(0)
-        probe = _next_probe(guess, low, high, half, rtol)
+        far = searching > 0 and low < guess < high and doubt > _FAR * abs(slope) * half * guess
+        probe = guess if far else _next_probe(guess, low, high, half, rtol)
         if probe is None:
             break
         if half > 0.3:  # nothing closer can be told from the root
@@ -73,6 +95,8 @@ def smallest_eps(
         need = max(FINEST, care * abs(slope) * half * probe)
         close = close or abs(slope) * probe > FLAT
         aim = min(COARSEST, max(need if close else max(need, 0.2 * COARSEST), reached))
+        if far:
+            aim = min(COARSEST, max(need, 0.3 * doubt))
         found = evaluate(probe, aim)
         noise = 0.5 * (_log(found.upper) - _log(found.lower))
         middle = _log(found.upper) - noise
@@ -88,8 +112,11 @@ def smallest_eps(
             if blind > _BLIND:
                 break
             continue
-        if verdict == 0:
-            if noise > aim:  # it can do no better, and to ask for it again would cost as much
+        searching = searching - 1 if far and verdict != 0 else 0 if far else searching
+        if verdict == 0 and not far:
+            if (
+                noise > aim or aim <= FINEST
+            ):  # it can do no better, and to ask for it again would cost as much
                 if last is not None and probe == last[0]:
                     # Between the ends there is nowhere else to look.
                     high = _beyond(evaluate, delta, probe, found, slope, high)
@@ -107,8 +134,22 @@ def smallest_eps(
         if last is not None and abs(middle - last[1]) > 5.0 * (noise + last[2]):
             slope = (middle - last[1]) / (probe - last[0])
         last = (probe, middle, noise)
+        trials.append(Trial(probe, middle - target, noise))
+        away = far or abs(middle - target) > 3.0 * _FAR * abs(slope) * half * probe
+        crossing = bracketed(trials) if searching > 0 and away else None
+        if crossing is not None and low < crossing.eps < high:
+            guess, doubt = crossing
+            if far and run >= 2 and abs(trials[-1].excess) > _STUCK * abs(trials[-2].excess):
+                guess = _middle(low, high)  # the other end of the bracket hides the way
+            continue
         guess = probe - (middle - target) / slope if slope < 0.0 else math.nan
-        if verdict != 0 and run >= 3:  # creeping from one side: reach beyond the root
+        doubt = distrust * abs(middle - target) + noise
+        creeping = verdict != 0 and run >= 3
+        if verdict < 0 and high == end < math.inf and (creeping or not guess < end):
+            # D is convex, and 0 at its end: a straight line leads beyond the root.
+            guess = end - max((end - probe) * math.exp(target - middle), 0.9 * rtol * end)
+            doubt = abs(middle - target)
+        elif creeping:  # reach beyond the root
             known = low > 0.0 and high < end
             reach = 2.0 ** (run - 1) * max(stride, half * probe)
             guess = math.sqrt(low * high) if known else probe - verdict * reach
@@ -150,8 +191,12 @@ def _next_probe(guess: float, low: float, high: float, half: float, rtol: float)
     if high == math.inf:
         further = max(2.0 * low, 1.0)
         return further if further <= LARGEST_EPS else None
-    middle = math.sqrt(low * high) if low > 0.0 else 0.25 * high
+    middle = _middle(low, high)
     return middle if low < middle < high else None
+
+
+def _middle(low: float, high: float) -> float:
+    return math.sqrt(low * high) if low > 0.0 else 0.25 * high
 
 
 def _elsewhere(probe: float, low: float, high: float, above: bool) -> float:

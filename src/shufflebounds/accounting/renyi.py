@@ -182,7 +182,7 @@ class _Curves:
         spread = 0.0
         for one in directions:
             spread = max(spread, math.exp(log_divergence(one, 0.0, n, 1e-3)[1]))
-        size = min(math.sqrt(2.0 * math.pi) * spread, 0.5 * end)
+        size = min(max(math.sqrt(2.0 * math.pi) * spread, 1e-9 * end), 0.5 * end)
         near = size * np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.4, 2.8])
         far = np.arange(3.2 * size, min(12.0 * size, end), 0.5 * size)
         further = np.geomspace(size, end, 2 + math.ceil(math.log(end / size) / math.log(1.25)))
@@ -201,7 +201,10 @@ class _Curves:
                 break
             ends = np.cumsum([one.eps.size - 1 for one in self.knots])[:-1]
             pieces = np.split(_pieces(taken), ends)
-            self.knots = [one.split(part) for one, part in zip(self.knots, pieces, strict=True)]
+            before = self.knots
+            self.knots = [one.split(part) for one, part in zip(before, pieces, strict=True)]
+            if all(one is other for one, other in zip(before, self.knots, strict=True)):
+                break
         slip = (2.0 * sum(one.eps.size for one in self.knots) + 64.0) * U
         return [
             (low - slip - 8.0 * U * _finite(low), high + slip + 8.0 * U * _finite(high))

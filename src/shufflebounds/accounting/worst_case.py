@@ -14,7 +14,7 @@ from shufflebounds.accounting.amplification import delta as delta_at
 from shufflebounds.accounting.amplification import epsilon as epsilon_at
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT
-from shufflebounds.divergence.saddle import log_estimate
+from shufflebounds.divergence.estimates import log_estimate
 from shufflebounds.enclosure import Enclosure, PrecisionError
 
 # Coarse, for what is far below δ at the ε in question; the rest is looked into anyway.

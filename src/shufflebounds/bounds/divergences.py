@@ -41,6 +41,8 @@ def divergence_bound(
     """The largest divergence of a protocol's `candidates`."""
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        if kind is Kind.LOWER:
+            protocol = protocol.of_lower_bounds()
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
         if quantity == "renyi":

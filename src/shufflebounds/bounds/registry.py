@@ -24,6 +24,7 @@ from shufflebounds.bounds.renyi_divergences import (
     UPPER_ACCOUNTED,
 )
 from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
+from shufflebounds.bounds.same_input import REDUCTION
 from shufflebounds.bounds.tight import TIGHT
 from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
 from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
@@ -58,6 +59,7 @@ _ALL = (
     UPPER_ACCOUNTED,
     CLONE_ACCOUNTED,
     STRONGER_ACCOUNTED,
+    REDUCTION,
     RENYI_3_1,
     RENYI_3_3,
     RENYI_3_4,

@@ -24,6 +24,8 @@ PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 
 # Widths of what is converted: of divergences, and of the search among orders.
 _DIVERGENCE_RTOL, _SPARE = 1e-3, 1e-3
+# A wider ε is told as a failure.
+_ACCEPTED = 1e-2
 
 
 def accounted(exact: Bound, name: str, label: str) -> Bound:
@@ -39,7 +41,8 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
             n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
             parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
             found = least_epsilon(lambda orders: curves.of(parts, orders), delta, _SPARE)
-            return Answer(found)
+            wide = found.relative_width > _ACCEPTED
+            return Answer(found, shortfall=f"known only to lie in {found}" if wide else "")
 
         return lambda settings: [answer(setting) for setting in settings]
 

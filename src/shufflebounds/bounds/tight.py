@@ -26,7 +26,9 @@ def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
             found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
         else:
             found = mechanism_epsilon(randomizer, n, setting.require("delta"), rtol=rtol)
-        return Answer(found.enclosure, others=found.others)
+        # Of matrices, such as 0 against 3 among 5.
+        inputs, _, others = found.others.rpartition(" among ")
+        return Answer(found.enclosure, inputs=inputs, others=others)
 
     def evaluate(settings: Sequence[Setting]) -> list[Answer]:
         return [answer(setting) for setting in settings]

@@ -174,9 +174,9 @@ def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     import pandas as pd
 
-    from shufflebounds.experiments.layouts import setting_text
     from shufflebounds.plotting import curves as drawing
     from shufflebounds.plotting.layout import Layout, Line, Panel
+    from shufflebounds.plotting.mathtext import setting_text
 
     first = computed[0].specification
     lines = tuple(

@@ -34,6 +34,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "upper_renyi": {"color": "#8ecae6", "style": "dashdot", "marker": "p"},
     "clone_renyi": {"color": "#cc7a00", "style": "dashdot", "marker": "p"},
     "stronger_clone_renyi": {"color": "#aa3377", "style": "dashdot", "marker": "p"},
+    "girgis_reduction": {"color": "#35b779", "style": "dashed", "marker": "D"},
     "girgis_upper": {"color": "#0072b2", "style": "dashed", "marker": "v"},
     "girgis_simple": {"color": "#00604a", "style": "dashed", "marker": "X"},
     "girgis_lower": {"color": "#000000", "style": "dotted", "marker": "x"},

@@ -16,9 +16,22 @@ from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
 # engine does; above the second, so few that it hardly ever does.
-_COMMON, _RARE = 0.1, 0.6
-# What a pass of an engine may take before the other one is tried: modes times components, nodes.
-_QUICK_MODES, _QUICK_NODES = 2**18, 5_000
+_COMMON, _RARE = 0.1, 1.5
+# With so many times the width that was wanted, the smooth engine nearly gets there.
+_CLOSE = 30.0
+
+# What to try in turn; what a pass may take is given as modes times what each takes, or as nodes.
+_quick_smooth: LogBounds = partial(smooth_bounds, most_work=2**22)
+_quick_sweep: LogBounds = partial(sweep_bounds, most_work=1_000)
+_longer_sweep: LogBounds = partial(sweep_bounds, most_work=5_000)
+_FOR_RARE: tuple[LogBounds, ...] = (
+    _quick_sweep,
+    _quick_smooth,
+    _longer_sweep,
+    smooth_bounds,
+    sweep_bounds,
+)
+_FOR_FEW: tuple[LogBounds, ...] = (_quick_smooth, _quick_sweep, smooth_bounds, sweep_bounds)
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -32,24 +45,19 @@ def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
+    kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
-    for engine in _engines(_tilted_kurtosis(g, n)):
-        ends = engine(g, n, rtol)
-        low, high = max(low, ends[0]), min(high, ends[1])
+    engines = _FOR_RARE if kurtosis > _RARE else _FOR_FEW
+    if kurtosis < _COMMON:
+        low, high = smooth_bounds(g, n, rtol)
+        # Rounding holds it up where it comes close, and would hold up the sweep, too.
+        engines = () if high - low <= _CLOSE * rtol else (sweep_bounds,)
+    for engine in engines:
         if high - low <= rtol:
             break
+        ends = engine(g, n, rtol)
+        low, high = max(low, ends[0]), min(high, ends[1])
     return low, high
-
-
-def _engines(kurtosis: float) -> tuple[LogBounds, ...]:
-    """What to try, in this order."""
-    if kurtosis < _COMMON:
-        return smooth_bounds, sweep_bounds
-    quick_smooth = partial(smooth_bounds, most_work=_QUICK_MODES)
-    quick_sweep = partial(sweep_bounds, most_work=_QUICK_NODES)
-    if kurtosis > _RARE:
-        return quick_sweep, smooth_bounds, sweep_bounds
-    return quick_smooth, quick_sweep, smooth_bounds, sweep_bounds
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:

@@ -1,4 +1,4 @@
-"""Saddlepoint estimates of D(ε) at many points at once, and where they pass a given δ.
+"""Saddlepoint estimates of D(ε) at one or many points, and where they pass a given δ.
 
 No bounds: they say where to look. Arrays have shape (P,), one entry a point.
 """
@@ -11,13 +11,71 @@ from typing import NamedTuple
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition, FloatArray
-from shufflebounds.divergence.law import Law, laws
+from shufflebounds.divergence import edgeworth
+from shufflebounds.divergence.law import Law, cumulants, law, laws, tilting_point
 
 _TILTS, _ROOTS = 60, 25
 # Points times components held in memory at once.
 _BLOCK = 2**16
 # Newton's method doubles the digits: the root is then known to the square of this.
 _LAST_STEP = 1e-4
+
+
+def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
+    """Saddlepoint estimates of log D(ε) and of its derivative in ε; no bounds, but cheap.
+
+    (−inf, −inf) where D(ε) vanishes or nearly so.
+    """
+    g = law(decomposition, eps)
+    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
+        return -math.inf, -math.inf
+    theta = tilting_point(g, n)
+    k, _, variance = cumulants(g, theta)
+    spread = n * variance + 2.0 / theta / theta
+    value = n * k - math.log(n) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
+    with np.errstate(over="ignore", under="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        slope = _slope(decomposition, eps, n, g, theta, weights)
+    return value + g.exponent * math.log(2.0), slope
+
+
+def _slope(
+    decomposition: Decomposition, eps: float, n: int, g: Law, theta: float, weights: FloatArray
+) -> float:
+    """Derivative of log D in ε, given the tilted masses."""
+    positive = decomposition.c > 0.0
+    sensitivity = decomposition.b[positive] / decomposition.c[positive]
+    return -n * theta * math.exp(eps) * float(np.ldexp(weights @ sensitivity, -g.exponent))
+
+
+class Refined(NamedTuple):
+    """Estimates of log D(ε) and of its derivative in ε, and by how much the first may be off."""
+
+    log: float
+    slope: float
+    doubt: float
+
+
+def refined_estimate(decomposition: Decomposition, eps: float, n: int) -> Refined:
+    """What `log_estimate` gives, corrected for the cumulants of third and fourth order."""
+    g = law(decomposition, eps)
+    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
+        return Refined(-math.inf, -math.inf, math.inf)
+    theta = tilting_point(g, n)
+    k, mean, variance = cumulants(g, theta)
+    with np.errstate(all="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        away = np.where(weights > 0.0, g.values - mean, 0.0)
+        at_zero = g.rest * math.exp(-k)
+        third = float(weights @ away**3) - at_zero * mean**3
+        fourth = float(weights @ away**4) + at_zero * mean**4 - 3.0 * variance**2
+        slope = _slope(decomposition, eps, n, g, theta, weights)
+    try:
+        log, doubt = edgeworth.log_mean(theta, n * mean, n * variance, n * third, n * fourth)
+    except (OverflowError, ValueError, ZeroDivisionError):  # far from anything normal
+        return Refined(*log_estimate(decomposition, eps, n), math.inf)
+    log += n * k - math.log(n) + g.exponent * math.log(2.0)
+    return Refined(log, slope, doubt)
 
 
 class Estimates(NamedTuple):
@@ -28,7 +86,7 @@ class Estimates(NamedTuple):
 
 
 def estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
-    """What `saddle.log_estimate` gives, at the points (eps, n)."""
+    """What `log_estimate` gives, at the points (eps, n)."""
     block = max(1, _BLOCK // len(decomposition))
     parts = [
         _estimates(decomposition, eps[start : start + block], n[start : start + block])

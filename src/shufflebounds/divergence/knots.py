@@ -18,6 +18,8 @@ from shufflebounds.divergence.powers import chord_weights_err, log_chord_weights
 
 # So many neighbours may support a line, and so near an end of a cell two lines may meet.
 _NEIGHBOURS, _ASIDE = 3, 1e-3
+# The relative width of cells that are not cut any more.
+_NARROWEST = 1e-9
 # Of the first points, so many are computed with care; the others, and deep tails, to this width.
 _CAREFUL, _COARSEST = 24, 1e-2
 
@@ -47,6 +49,8 @@ class Knots:
 
     def split(self, pieces: NDArray[np.int64]) -> Knots:
         """Cells cut into so many pieces each, shape (K,), evenly in ε."""
+        # Floats between must be many.
+        pieces = np.where(np.diff(self.eps) > _NARROWEST * self.eps[1:], pieces, 1)
         cell = np.repeat(np.arange(pieces.size), pieces - 1)
         if not cell.size:
             return self
@@ -132,7 +136,8 @@ class Knots:
         here = start[0] * np.exp(scale[0])
         sizes = gap + high + here
         steep = ((gap - here) + high + 32.0 * U * sizes) / gap * (1.0 + 16.0 * U)
-        found[0] = min(1.0, float(np.fmin.reduce(steep))) / np.exp(scale[0]) * (1.0 + 16.0 * U)
+        unit = np.exp(scale[:1]) * (1.0 - _slip(scale[:1], 0.0))
+        found[0] = min(1.0, float(np.fmin.reduce(steep))) / float(unit[0]) * (1.0 + 16.0 * U)
         return np.maximum(found, 0.0)
 
     def _rises(self, stop: FloatArray, scale: FloatArray, width: FloatArray) -> FloatArray:

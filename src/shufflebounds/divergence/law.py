@@ -6,6 +6,7 @@ independent copies; K(s) = log E e^{sG}. u = 2⁻⁵³ is the unit round-off.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -187,10 +188,12 @@ def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
 
 
+@functools.lru_cache(maxsize=1)
 def tilting_point(law: Law, n: int) -> float:
     """The minimiser θ > 0 of nK(θ) − 2 log θ to about 10⁻³; every θ gives valid bounds.
 
-    Needs a positive value. Newton's method in log θ inside a bracket.
+    Needs a positive value. Newton's method in log θ inside a bracket. The last answer is kept, as
+    whoever chooses an engine and the engine ask for the same.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(law.masses @ law.values)

@@ -22,9 +22,13 @@ _BLOCK = 2**18
 _MOST_REACH, _MOST_TERMS = 2_000_000, 30_000_000
 # Reports that a residual of rounding may hide.
 _MOST_HIDDEN = 1e-3
+# Masses below it are left to others.
+_LEAST_SHARE = 1e-12
 # A share of the whole that is counted in full from above.
 _NEGLIGIBLE = 1e-7
 _MAX_USERS, _MAX_HISTOGRAMS = 1_500, 600_000
+# Terms of all orders, and histograms that are enumerated whatever the number of orders.
+_MOST_FEW_TERMS, _FEW = 1_500_000, 50_000
 
 
 def few_moments(
@@ -34,7 +38,9 @@ def few_moments(
 
     Every outcome of P must be one of Q.
     """
-    found = outcomes(decomposition, n, max_users=_MAX_USERS, max_histograms=_MAX_HISTOGRAMS)
+    # Beyond, curves are quicker.
+    most = max(_FEW, min(_MAX_HISTOGRAMS, _MOST_FEW_TERMS // orders.size))
+    found = outcomes(decomposition, n, max_users=_MAX_USERS, max_histograms=most)
     return None if found is None or found.err > 1e-3 else _moments(found, orders)
 
 
@@ -57,12 +63,13 @@ def _log_terms(found: Outcomes) -> tuple[Terms, Terms]:
     def terms(side: float, weight: FloatArray) -> Terms:
         at = np.maximum(size + side * slip, 0.0)
         known = weight + log_cost
+        known_err = 16.0 * U * (_finite(weight) + _finite(log_cost))
 
         def logs(order: FloatArray) -> FloatArray:
             powers = np.empty((order.size, at.size))
             powers[:, ahead] = log_rise(order, at[ahead])
             powers[:, ~ahead] = log_fall(order, at[~ahead])
-            err = 1.01 * found.err + (8192.0 + 16.0 * order * _finite(at)) * U
+            err = 1.01 * found.err + (8192.0 + 16.0 * order * _finite(at)) * U + known_err
             found_logs = known + powers
             return np.asarray(found_logs + side * (err + 8.0 * U * _finite(found_logs)))
 
@@ -88,7 +95,7 @@ def binomial_moments(
 
     None for other decompositions, and where that is too much work, or the residual too much.
     """
-    if len(decomposition) != 2 or not decomposition.c.all():
+    if len(decomposition) != 2 or not decomposition.c.min() > _LEAST_SHARE:
         return None
     rest = decomposition.residual * (1.0 + 8.0 * U)
     rest += 1.01 * decomposition.rel_err * float(decomposition.c.sum())
@@ -136,8 +143,8 @@ def _windowed(
 class _Binomial:
     """Counts on the first component about the most likely one, and logs of their weights.
 
-    ``before`` and ``after`` are counts that begin blocks outside, from the window on, and where the
-    last one ends; weights of a block are at most those in ``log_before`` and ``log_after``.
+    ``blocks`` tell of the counts outside, on either side: those (B + 1,) at which blocks begin and
+    end, from the window on, and upper bounds of the logs of the blocks' weights (B,).
     """
 
     n: int
@@ -153,13 +160,13 @@ class _Binomial:
         centre = min(n, int((n + 1) * (odds / (1.0 + odds))))
         sides, blocks = [], []
         for most, ratio in ((n - centre, odds), (centre, 1.0 / odds)):
-            here = float(centre if ratio == odds else n - centre)
+            here = float(n - most)  # counts of the component that gains
             steps = np.arange(min(reach, most), dtype=np.float64)
             logs = np.log((n - here - steps) / (here + steps + 1.0) * ratio)
             sums = np.cumsum(logs)
-            err = (steps + 1.0) * (slip + U * np.abs(logs)) + steps * U * np.maximum.accumulate(
-                np.abs(sums)
-            )
+            err = (steps + 1.0) * (
+                slip + 2.0 * U * np.abs(logs)
+            ) + steps * U * np.maximum.accumulate(np.abs(sums))
             sides.append((sums, 1.01 * err))
             if steps.size < most:
                 blocks.append(_blocks(n, here + steps.size, sums[-1] + err[-1], ratio, slip))

@@ -259,15 +259,17 @@ def log_of_any(table: Moments, nodes: Nodes, atoms: Atoms, j: int) -> FloatArray
         x = np.multiply.outer(atoms.values[near], theta)
         x += np.multiply.outer(atoms.value_err[near], theta) + 4.0 * U * np.abs(x)
         most = atoms.masses[near] * (1.0 + atoms.mass_err[near]) / atoms.left[j]
-        # In logarithms, since what underflows here may be multiplied by as large a number.
-        some = np.logaddexp.accumulate(np.log(most)[:, None] + x, axis=0)
-        some += 0.01 + 4.0 * (some.shape[0] + 8.0) * U * np.abs(some)
+        some = np.log(most)[:, None] + x
+        top = some.max(axis=0)
+        # What underflows may be multiplied by as large a number, and is rounded up.
+        some = np.log(np.cumsum(np.exp(np.maximum(some - top, -600.0)), axis=0)) + top
+        some += 1e-9 + 64.0 * U * np.abs(top)
         reach = nodes.value + margin(nodes)
         bound = (nodes.draws - 1.0)[:, None] * table.upper[0, j] + np.multiply.outer(reach, theta)
         bound -= shift
         bound = np.where(np.isnan(bound), np.inf, bound)
         bound += (nodes.log_weight + nodes.weight_err + np.log(nodes.draws))[:, None]
-        best = np.min(some[None] + bound[:, None, :], axis=2)
+        best = np.fmin.reduce(some[None] + bound[:, None, :], axis=2)
         best = np.where(np.isnan(best), np.inf, best)
     top = best.max(axis=0)
     with np.errstate(invalid="ignore"):

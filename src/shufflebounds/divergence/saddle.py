@@ -30,19 +30,22 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, cumulants, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
 
-# Limits of one pass: modes, most of which large n may skip, and modes evaluated times components.
-_MOST_MODES = 2**20
-_MOST_WORK, _MOST_SCANNED = 2**21, 2**28
+# Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
+# takes, which is its components and a share that does not depend on them.
+_MOST_MODES, _MOST_SCANNED = 2**20, 2**28
+_MOST_WORK, _EACH_MODE = 2**25, 100
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
 # E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
 _MUCH = 10.0
+# What wrapping may cost of the width before a wider window is tried.
+_WRAPPED = 0.2
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
 # More cells are tried for as long as they narrow the gap to this share of it.
@@ -96,26 +99,6 @@ def assembled(
         lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
     )
-
-
-def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
-    """Saddlepoint estimates of log D(ε) and of its derivative in ε; no bounds, but cheap.
-
-    (−inf, −inf) where D(ε) vanishes or nearly so.
-    """
-    g = law(decomposition, eps)
-    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
-        return -math.inf, -math.inf
-    theta = tilting_point(g, n)
-    k, _, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta / theta
-    value = n * k - math.log(n) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    positive = decomposition.c > 0.0
-    sensitivity = decomposition.b[positive] / decomposition.c[positive]
-    with np.errstate(over="ignore", under="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        slope = math.exp(eps) * float(np.ldexp(weights @ sensitivity, -g.exponent))
-    return value + g.exponent * math.log(2.0), -n * theta * slope
 
 
 def _excess(
@@ -186,11 +169,12 @@ def _luck(hurt: float, n: float) -> float:
 def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
 
-    `most_work` limits the modes evaluated, times components, of one pass.
+    `most_work` is that of `log_mean_positive_part`.
     """
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
-    if g.values.size <= _CELLS or not g.values.max() > 0.0:
+    # More cells than values would be used, or half as many.
+    if g.values.size <= 2.0 * _CELLS / math.sqrt(rtol) or not g.values.max() > 0.0:
         return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
@@ -217,8 +201,8 @@ def log_mean_positive_part(
 ) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) where round-off leaves nothing.
 
-    `most_work` limits the modes evaluated, times components, of one pass, and scales other
-    limits.
+    `most_work` limits the modes evaluated in one pass, times what each takes, and scales other
+    limits; after as many in all there is no other pass.
     """
     nothing = (-math.inf, math.inf)
     if not g.values.max() > 0.0:
@@ -231,6 +215,7 @@ def log_mean_positive_part(
     best_low, best_high = nothing
     sigma = math.sqrt(n * tilted.variance + 1.0 / tilted.theta**2)
     eta, affordable, size = math.sqrt(0.7 * rtol) / tilted.theta, True, 0.0
+    spent = 0.0
     for _ in range(_PASSES):
         window = choose_window(g, tilted, n, eta, rtol, size)
         if window is None:
@@ -240,23 +225,27 @@ def log_mean_positive_part(
         cost *= _MOST_WORK / most_work
         if cost <= 1.0:
             needed = needed_modes(g, tilted, n, window)
-            cost = needed.modes.size * g.values.size / most_work
+            cost = needed.modes.size * (g.values.size + _EACH_MODE) / most_work
         if cost > 1.0:  # both go about like 1/η
             eta, affordable = 1.2 * cost * eta, False
             continue
         assert needed is not None  # the cost is at most 1
+        spent += cost
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         log_low, log_high = with_factor(
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta
         )
         best_low, best_high = max(best_low, log_low), min(best_high, log_high)
-        if best_high - best_low <= rtol:
+        if best_high - best_low <= rtol or spent > 1.0:
             break
         shrink = shrinking(smoothing, rtol * high)
         # E f may be far larger than a normal density suggests: the window can then be smaller.
         if size == 0.0 and high * tilted.theta**2 * sigma > _MUCH:
             size, affordable = 0.5 * high, True
             eta = min(eta, math.sqrt(0.7 * rtol) / tilted.theta)
+        # Or far smaller: the window must then be wider.
+        elif window.wrap > _WRAPPED * rtol * high and not 0.0 < size <= high:
+            size = 0.5 * high
         elif shrink == 1.0 or not affordable:
             break
         eta *= shrink

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.law import Law, Tilted, U, characteristic, exp_down
+from shufflebounds.divergence.frequencies import Runs, Samples, samples
+from shufflebounds.divergence.law import Law, Tilted, U, exp_down
 from shufflebounds.divergence.window import Window
-
-# Modes times components held in memory at once.
-_BLOCK = 2**19
 
 
 @dataclass(frozen=True, eq=False)
 class NeededModes:
-    """Indices m of the modes to evaluate, and bounds of what the others add up to.
+    """The modes to evaluate, and bounds of what the others add up to.
 
     ``skipped_value`` bounds Σ 2|φ_X|/|z|² over the modes left out, ``skipped_density`` Σ 2|φ_X|.
     """
 
-    modes: FloatArray
+    modes: Runs
     skipped_value: float
     skipped_density: float
 
@@ -37,27 +36,31 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
     """
     low, high, fourth = _tilted_moments(g, tilted)
     plan = Plan.of(low, high, fourth, tilted.theta, n, window)
-    near = np.arange(plan.near, dtype=np.float64)
+    starts, lengths = np.array([0.0, plan.start]), np.array([plan.near, 0])
     if plan.stride == 1:
-        far = np.arange(plan.start, window.modes + 1, dtype=np.float64)
-        return NeededModes(np.concatenate([near, far]), plan.value, plan.density)
-    edges = plan.edges(window)
-    t = edges * window.step
-    square = np.empty(edges.size)
-    block = max(1, _BLOCK // g.values.size)
-    for i in range(0, edges.size, block):
-        away, err = characteristic(g, tilted, t[i : i + block])
-        square[i : i + block] = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
-    count = np.diff(edges)
-    log_bound = stretches(square, t, float(count.max()) * window.step, high, n, window.eta)
+        lengths[1] = window.modes + 1 - plan.start
+        return NeededModes(_nonempty(starts, lengths, window.step), plan.value, plan.density)
+    edges, count = plan.stretches(window)
+    looked_at = Runs(edges[:1], np.array([edges.size]), plan.stride, window.step)
+    found = list(samples(g, tilted, looked_at))
+    t = np.concatenate([part.t for part in found])
+    square = np.concatenate([(np.abs(1.0 + part.away) + part.err) ** 2 for part in found])
+    width = plan.stride * window.step
+    log_bound = stretches(square + 8.0 * U, t, width, high, n, window.eta)
     skip = log_bound < math.log(window.negligible)
     with np.errstate(under="ignore"):
         each = 2.0 * count[skip] * np.exp(log_bound[skip])
     density = plan.density + float(each.sum()) * (1.0 + 1e-9)
     share = each / (tilted.theta**2 + t[:-1][skip] ** 2)
     value = plan.value + float(np.sum(share)) * (1.0 + 1e-9)
-    far = runs(edges[:-1][~skip], count[~skip].astype(np.int64))
-    return NeededModes(np.concatenate([near, far]), value, density)
+    starts = np.concatenate([starts, edges[:-1][~skip]])
+    lengths = np.concatenate([lengths, count[~skip]])
+    return NeededModes(_nonempty(starts, lengths, window.step), value, density)
+
+
+def _nonempty(starts: FloatArray, lengths: NDArray[np.int64], step: float) -> Runs:
+    """Runs of modes next to each other, without those of length 0."""
+    return Runs(starts[lengths > 0], lengths[lengths > 0], 1, step)
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,12 @@ class Plan:
             stride = 1
         return Plan(evaluated, start, stride, value, density)
 
-    def edges(self, window: Window) -> FloatArray:
-        """The first mode of each stretch, and the one after the last."""
-        starts = np.arange(self.start, window.modes, self.stride, dtype=np.float64)
-        return np.append(starts, window.modes + 1.0)
+    def stretches(self, window: Window) -> tuple[FloatArray, NDArray[np.int64]]:
+        """The first mode of each stretch and of one more, and how many modes each has."""
+        number = -((self.start - window.modes - 1) // self.stride)
+        edges = self.start + self.stride * np.arange(number + 1.0)
+        count = np.minimum(edges[1:], window.modes + 1.0) - edges[:-1]
+        return edges, count.astype(np.int64)
 
 
 def stretches(
@@ -123,12 +128,6 @@ def stretches(
     """
     ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
     return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
-
-
-def runs(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:
-    """Whole numbers that follow each start, as many as its length, the starts among them."""
-    before = np.cumsum(lengths) - lengths
-    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
 
 
 def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
@@ -164,7 +163,7 @@ def sum_series(
     g: Law, tilted: Tilted, n: int, window: Window, needed: NeededModes
 ) -> tuple[float, float, float]:
     """Bounds of E f over draws, lower and upper, and the part of their gap due to smoothing."""
-    sums = mode_sums(g, tilted, n, window.eta, needed.modes * window.step)
+    sums = mode_sums(samples(g, tilted, needed.modes), n, tilted.theta, window.eta)
     sums = ModeSums(
         sums.value,
         sums.value_err + needed.skipped_value,
@@ -225,12 +224,11 @@ class ModeSums:
     density_err: float
 
 
-def mode_sums(g: Law, tilted: Tilted, n: int, eta: float, t: FloatArray) -> ModeSums:
-    """Sums over the frequencies t ≥ 0, shape (M,), each of which stands for t and −t."""
+def mode_sums(sampled: Iterable[Samples], n: int, theta: float, eta: float) -> ModeSums:
+    """Sums over frequencies t ≥ 0 at which φ was sampled, each of which stands for t and −t."""
     value = value_err = density = density_err = 0.0
-    block = max(1, _BLOCK // g.values.size)
-    for part in (t[start : start + block] for start in range(0, t.size, block)):
-        terms = Terms.of(*characteristic(g, tilted, part), n, tilted.theta, eta, part)
+    for part in sampled:
+        terms = Terms.of(part.away, part.err, n, theta, eta, part.t)
         with np.errstate(over="ignore", invalid="ignore"):
             value += float(np.sum(terms.value))
             value_err += float(np.sum(terms.value_err))

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.frequencies import consecutive
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.series import ModeSums, Plan, Terms, runs, stretches
+from shufflebounds.divergence.series import ModeSums, Plan, Terms, stretches
 from shufflebounds.divergence.stack import Indices, Stack, blocks, moments
 from shufflebounds.divergence.window import Window
 
@@ -76,7 +77,7 @@ def _needed(
         owners.append(np.nonzero(kept)[0])
     begin, size, owner = (np.concatenate(x) for x in (starts, lengths, owners))
     order = np.argsort(owner, kind="stable")
-    modes = runs(begin[order].astype(np.float64), size[order])
+    modes = consecutive(begin[order].astype(np.float64), size[order])
     return modes, np.repeat(owner[order], size[order]), skipped
 
 

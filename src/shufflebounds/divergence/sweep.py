@@ -36,12 +36,14 @@ from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
+# A pass with more than this share of the width of the one before is not made.
+_NO_LESS = 0.7
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 # The smooth engine takes over where values are at most so many deviations of the common ones,
 # those with so many draws on average.
 _TAME, _COMMON = 15.0, 3.0
-_MOST_WORK, _MOST_LEAVES, _LEAF_WORK = 200_000, 150, 2**19
+_MOST_WORK, _MOST_LEAVES, _LEAF_WORK = 200_000, 150, 2**23
 # Nodes times tilts times atoms up to which several atoms at once are tried.
 _MOST_PRUNED = 2**18
 # More values than this are united first, as finely as that at most.
@@ -102,12 +104,14 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     start = root(atoms, n)
     size = _exp(log_slack(start, table, 0, np.ones(1))[0])
     low, high = 0.0, size * (1.0 + 1e-12)
+    goal = math.inf
     for _ in range(_PASSES):
-        if not _SMALLEST < size < 1e300:
-            break
         rough = not high <= 2.0 * low
-        goal = max(_ROUGH, 0.5 * rtol) if rough else rtol
-        ends = _once(atoms, table, start, goal * size, most_work)
+        before, goal = goal, (max(_ROUGH, 0.5 * rtol) if rough else rtol) * size
+        # What was not reached before is not reached for hardly less.
+        if not _SMALLEST < size < 1e300 or goal > _NO_LESS * before:
+            break
+        ends = _once(atoms, table, start, goal, most_work)
         low, high = max(low, ends[0]), min(high, ends[1])
         if high - low <= rtol * high or not rough:
             break

@@ -72,8 +72,8 @@ class Goal:
         sigma = math.sqrt(n * variance + eta**2 + 1.0 / theta**2)
         # The size of E f(X) is about 1/(θ²σ√2π); losses are allowed a few hundredths of rtol of it.
         # f itself is at most 1/(eθ), whatever a wide upper bound says.
-        size = min(size, 1.0 / (math.e * theta))
-        allowed = 0.04 * rtol * max(size, 1.0 / (2.5 * theta**2 * sigma))
+        size = min(size, 1.0 / (math.e * theta)) or 1.0 / (2.5 * theta**2 * sigma)
+        allowed = 0.04 * rtol * size
         return Goal(theta, eta, sigma, allowed, math.log(allowed * math.e * theta))
 
     @property

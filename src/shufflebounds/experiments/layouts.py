@@ -6,7 +6,7 @@ so that they stay true where a parameter changes, unless the configuration words
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,7 @@ from shufflebounds.experiments.configuration.models import Figure, Look, PaperEn
 from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.specification import Specification
 from shufflebounds.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
-from shufflebounds.plotting.mathtext import SYMBOLS, number
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.plotting.mathtext import SYMBOLS, equations
 
 
 def layout(entry: PaperEntry, curves: Mapping[Name, Specification], figure: Figure) -> Layout:
@@ -100,7 +99,7 @@ class _Figure:
         regime = self.entry.regimes[lines[0][0].regime].label
         return Panel(
             subject=self._subject(name for name, _ in lines),
-            setting=" ".join(filter(None, [regime, ", ".join(_equations(common))])),
+            setting=" ".join(filter(None, [regime, ", ".join(equations(common))])),
             lines=tuple(self._line(name, look, common) for name, look in lines),
         )
 
@@ -135,7 +134,7 @@ class _Figure:
         if curve.distance is not None:
             parts.append(f"d = {curve.distance}")
         own = {key: value for key, value in curve.setting.given().items() if key not in common}
-        text = ", ".join([*parts, *_equations(own)])
+        text = ", ".join([*parts, *equations(own)])
         named = knows and not self._has_one_subject
         return f"{self._subjects[name.experiment]}: {text}" if named else text
 
@@ -175,15 +174,3 @@ class _Figure:
 def mechanism_label(curve: Specification) -> str:
     """How the mechanism of a curve calls itself, with its parameters."""
     return curve.reports.label(curve.setting)
-
-
-def setting_text(setting: Setting) -> str:
-    """What is fixed, such as ε₀ = 4, δ = 10⁻⁶, with formulas between dollar signs."""
-    return ", ".join(_equations(setting.given()))
-
-
-def _equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
-    """Such as ε₀ = 0.1 and δ = 0.01/n, as mathtext."""
-    for key, value in setting.items():
-        shown = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
-        yield f"{SYMBOLS[key]} = {shown}"

@@ -45,7 +45,9 @@ class TableKind:
 
     ``modules`` are those of the library that decide its content. ``mechanisms`` names the
     mechanisms of some parameters, and ``uses_numerics`` says whether engine and width matter. Where
-    ``draw`` is given, a figure may show the table; ``draw_modules`` decide how it looks.
+    ``draw`` is given, a figure may show the table; ``draw_modules`` decide how it looks. So it is
+    with ``interact``, the HTML of its interactive page given the program that draws it, and
+    ``interact_modules``; either both are given or none.
     """
 
     title: str
@@ -57,6 +59,8 @@ class TableKind:
     uses_numerics: bool = False
     draw: Callable[[pd.DataFrame, str], Figure] | None = None
     draw_modules: tuple[str, ...] = ()
+    interact: Callable[[pd.DataFrame, str, str], str] | None = None
+    interact_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

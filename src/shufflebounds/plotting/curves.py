@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,60 +18,34 @@ from numpy.typing import NDArray
 
 from shufflebounds.experiments.curve import Name
 from shufflebounds.plotting import heading
+from shufflebounds.plotting.drawn import (
+    SMALLEST_DELTA,
+    X_LABELS,
+    Y_LABELS,
+    Drawn,
+    common,
+    divided,
+    drawn,
+    label,
+    logarithmic_x,
+    logarithmic_y,
+    marked,
+    marker,
+    style,
+)
 from shufflebounds.plotting.layout import Layout, Line, Panel
 from shufflebounds.plotting.theme import (
     LONE_ROW_HEIGHT,
     PAGE_HEIGHT,
     PAGE_WIDTH,
-    FloatArray,
-    check,
     fixed_looks,
-    numbers,
     write,
 )
 
 PANEL_HEIGHT = 2.3  # inches
 
-MARKERS = 6  # of a curve, about
-
-# A δ below this is nobody's target; panels do not make room for it.
-SMALLEST_DELTA = 1e-20
-# Panels of a column have the same axis if each fills at least so much of it.
-FILLED = 0.8
-
-_X_LABELS = {
-    "n": "number of users $n$",
-    "eps0": r"local privacy parameter $\varepsilon_0$",
-    "eps": r"$\varepsilon$",
-    "delta": r"$\delta$",
-    "rounds": "rounds $T$",
-    "order": r"order $\lambda$",
-    "target": r"$\varepsilon'$ the protocol was designed for",
-    "messages": "messages $m$ of a user",
-}
-# Axes that are drawn on a logarithmic scale.
-_LOGARITHMIC = ("n", "delta", "eps", "rounds", "order")
-_Y_LABELS = {
-    ("epsilon", "none"): r"$\varepsilon$",
-    ("epsilon", "expm1"): r"$e^{\varepsilon} - 1$",
-    ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$",
-    ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
-    ("delta", "none"): r"$\delta$",
-    ("renyi", "none"): r"$\varepsilon(\lambda)$",
-}
-# What is divided by ε where the logarithm to base 2 is drawn.
-_LOG2_OF = {"log2_ratio": "eps0", "log2_gain": "target"}
 # Above all lines, which are at 2 + 1/width.
 _ABOVE_LINES = 20.0
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """What is drawn of a curve, ascending in x, and whether it is the curve of a proven bound."""
-
-    x: FloatArray
-    y: FloatArray
-    proven: bool
 
 
 def draw(frame: pd.DataFrame, layout: Layout, paths: Sequence[str | Path]) -> None:
@@ -101,104 +73,55 @@ def figure(frame: pd.DataFrame, layout: Layout) -> Figure:
         Where `frame` lacks a curve, or a curve has a value that no panel can show.
 
     """
-    curves = {name: _curve(frame, layout, name) for name in layout.curves}
+    curves = {name: drawn(frame, layout, name) for name in layout.curves}
     rows = len(layout.panels) * (2 if layout.ratio else 1)
     columns = len(layout.panels[0])
     height = max(rows * PANEL_HEIGHT, LONE_ROW_HEIGHT)
     fig = Figure(figsize=(PAGE_WIDTH * min(columns / 2, 1), height), layout="constrained")
     axes = fig.subplots(rows, columns, squeeze=False)
-    for row, panels in zip(axes, layout.panels, strict=False):
-        for ax, panel in zip(row, panels, strict=True):
+    for row, shown in zip(axes, layout.panels, strict=False):
+        for ax, panel in zip(row, shown, strict=True):
             _draw_panel(ax, panel, {line.curve: curves[line.curve] for line in panel.lines}, layout)
     if layout.ratio:
         for ax, panel, name in zip(axes[1], layout.panels[0], layout.ratio.curves, strict=True):
-            _draw_ratio(ax, panel, _divided(curves, panel, name), layout)
+            _draw_ratio(ax, panel, divided(curves, panel, name), layout)
     _arrange_axes(fig, axes, layout)
-    drawn = [panel for row in layout.panels for panel in row] * (2 if layout.ratio else 1)
-    heading.write_above_panels(list(axes.flat), [(one.subject, one.setting) for one in drawn])
+    panels = [panel for row in layout.panels for panel in row] * (2 if layout.ratio else 1)
+    heading.write_above_panels(list(axes.flat), [(one.subject, one.setting) for one in panels])
     heading.write_above_all(fig, layout.title, _handles(layout, curves), PAGE_HEIGHT)
     return fig
 
 
-def _curve(frame: pd.DataFrame, layout: Layout, name: Name) -> _Curve:
-    """What is drawn is the end of each enclosure that counts."""
-    chosen = (frame["experiment"] == name.experiment) & (frame["regime"] == name.regime)
-    rows = frame[chosen & (frame["curve"] == name.curve)].sort_values(layout.x)
-    if rows.empty:
-        raise ValueError(f"curve {name} must be among the data, got none of its rows")
-    lower, upper = (rows[f"{layout.quantity}_{end}"] for end in ("lower", "upper"))
-    # Points without an enclosure that is narrow enough, or without any finite ε, are not drawn.
-    rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
-    lower, upper = lower[rows.index], upper[rows.index]
-    x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
-    where = f"curve {name}"
-    if layout.x == "eps":
-        check(layout.x, x, x >= 0.0, "finite and at least 0", where)
-    else:
-        check(layout.x, x, x > 0.0, "finite and positive", where)
-    check(layout.x, x[1:], np.diff(x) > 0.0, "another in every row", where)
-    check(layout.quantity, value, value >= 0.0, "finite and at least 0", where)
-    proven = bool((rows["kind"] != "unproven").all())
-    if layout.transform == "expm1":
-        return _Curve(x, np.expm1(value), proven)
-    if layout.transform in _LOG2_OF:
-        of = _LOG2_OF[layout.transform]
-        above = numbers(rows[of])
-        check(of, above, above > 0.0, "finite and positive", where)
-        # Not a number, which is left out, where there is no privacy loss at all.
-        return _Curve(x, np.log2(above / np.where(value > 0.0, value, np.nan)), proven)
-    return _Curve(x, value, proven)
-
-
-def _divided(curves: Mapping[Name, _Curve], panel: Panel, divisor: Name) -> dict[Name, _Curve]:
-    """The curves of a panel divided by one."""
-    below = curves[divisor]
-    divided = {}
-    for line in panel.lines:
-        above = curves[line.curve]
-        if not np.array_equal(above.x, below.x):
-            raise ValueError(f"curve {line.curve} must have the same axis as {divisor}")
-        ratio = above.y / np.where(below.y > 0.0, below.y, np.nan)
-        divided[line.curve] = replace(above, y=ratio)
-    return divided
-
-
-def _draw_panel(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve], layout: Layout) -> None:
-    _scale(ax, "x", logarithmic=layout.x in _LOGARITHMIC)
-    # Where nothing is above 0, a logarithmic axis would show nothing at all.
-    positive = any((curve.y > 0.0).any() for curve in curves.values())
-    _scale(ax, "y", logarithmic=layout.transform not in _LOG2_OF and positive)
+def _draw_panel(ax: Axes, panel: Panel, curves: Mapping[Name, Drawn], layout: Layout) -> None:
+    _scale(ax, "x", logarithmic=logarithmic_x(layout))
+    _scale(ax, "y", logarithmic=logarithmic_y(layout, curves))
     _plot(ax, panel, curves)
     if layout.quantity == "delta":
         _make_room(ax, curves, SMALLEST_DELTA)
 
 
-def _draw_ratio(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve], layout: Layout) -> None:
-    _scale(ax, "x", logarithmic=layout.x in _LOGARITHMIC)
+def _draw_ratio(ax: Axes, panel: Panel, curves: Mapping[Name, Drawn], layout: Layout) -> None:
+    _scale(ax, "x", logarithmic=logarithmic_x(layout))
     _plot(ax, panel, curves)
     if layout.ratio and layout.ratio.limits:
         ax.set_ylim(*layout.ratio.limits)
 
 
-def _plot(ax: Axes, panel: Panel, curves: Mapping[Name, _Curve]) -> None:
+def _plot(ax: Axes, panel: Panel, curves: Mapping[Name, Drawn]) -> None:
     for position, line in enumerate(panel.lines):
         curve = curves[line.curve]
         look = _look(line, curve)
         # Thin over thick: upper and lower bound nearly coincide.
-        ax.plot(curve.x, curve.y, label=_label(line, curve), zorder=2.0 + 1.0 / line.width, **look)
-        # A single point has no line to be seen by.
-        marker = line.marker or ("o" if curve.x.size == 1 else "")
-        if marker:
-            step = max(1, curve.x.size // MARKERS)
-            # Multiples of the golden ratio: markers of curves that run together keep apart.
-            first = int(position * 0.618 % 1.0 * step)
+        ax.plot(curve.x, curve.y, label=label(line, curve), zorder=2.0 + 1.0 / line.width, **look)
+        if symbol := marker(line, curve):
+            some = marked(position, curve.x.size)
             ax.plot(
-                curve.x[first::step],
-                curve.y[first::step],
+                curve.x[some],
+                curve.y[some],
                 label="_markers",
                 linestyle="none",
                 zorder=_ABOVE_LINES,
-                **_marker_look(line, marker),
+                **_marker_look(line, symbol),
             )
 
 
@@ -209,7 +132,7 @@ def _scale(ax: Axes, axis: Literal["x", "y"], *, logarithmic: bool) -> None:
         ax.grid(which="minor", axis=axis, linewidth=0.25)
 
 
-def _make_room(ax: Axes, curves: Mapping[Name, _Curve], smallest: float) -> None:
+def _make_room(ax: Axes, curves: Mapping[Name, Drawn], smallest: float) -> None:
     """Scale a panel to the points that are not too small, if there are any; the line goes on."""
     x = np.concatenate([curve.x for curve in curves.values()])
     y = np.concatenate([curve.y for curve in curves.values()])
@@ -231,10 +154,10 @@ def _arrange_axes(fig: Figure, axes: NDArray[np.object_], layout: Layout) -> Non
             for ax in column[:-1]:
                 ax.tick_params(labelbottom=False, which="both")
     for row in axes[:last]:
-        row[0].set_ylabel(_Y_LABELS[layout.quantity, layout.transform])
+        row[0].set_ylabel(Y_LABELS[layout.quantity, layout.transform])
     if layout.ratio:
         heading.write_beside(axes[last][0], f"ratio to {layout.ratio.label}")
-    fig.supxlabel(_X_LABELS[layout.x])
+    fig.supxlabel(X_LABELS[layout.x])
 
 
 def _share(axes: Sequence[Axes], which: str) -> bool:
@@ -242,42 +165,34 @@ def _share(axes: Sequence[Axes], which: str) -> bool:
     if len({getattr(ax, f"get_{which}scale")() for ax in axes}) > 1:
         return False
     limits = [getattr(ax, f"get_{which}lim")() for ax in axes]
-    to_paper = getattr(axes[0], f"{which}axis").get_transform().transform
-    lengths = [np.ptp(to_paper(np.array(ends))) for ends in limits]
-    whole = min(low for low, _ in limits), max(high for _, high in limits)
-    if min(lengths) < FILLED * np.ptp(to_paper(np.array(whole))):
+    whole = common(limits, getattr(axes[0], f"{which}axis").get_transform().transform)
+    if whole is None:
         return False
     for ax in axes:
         getattr(ax, f"set_{which}lim")(whole)
     return True
 
 
-def _handles(layout: Layout, curves: Mapping[Name, _Curve]) -> list[Line2D]:
+def _handles(layout: Layout, curves: Mapping[Name, Drawn]) -> list[Line2D]:
     """What the legend lists: every label once."""
     handles: dict[str, Line2D] = {}
     for line in layout.lines:
         curve = curves[line.curve]
-        label = _label(line, curve)
-        marker = line.marker or ("o" if curve.x.size == 1 else "")
-        look = _look(line, curve) | _marker_look(line, marker)
-        handles.setdefault(label, Line2D([], [], label=label, **look))
+        text = label(line, curve)
+        look = _look(line, curve) | _marker_look(line, marker(line, curve))
+        handles.setdefault(text, Line2D([], [], label=text, **look))
     return list(handles.values())
 
 
-def _label(line: Line, curve: _Curve) -> str:
-    return line.label if curve.proven else f"{line.label} (not proven)"
+def _look(line: Line, curve: Drawn) -> dict[str, Any]:
+    return {"color": line.color, "linestyle": style(line, curve), "linewidth": line.width}
 
 
-def _look(line: Line, curve: _Curve) -> dict[str, Any]:
-    style = line.style if curve.proven else "dotted"
-    return {"color": line.color, "linestyle": style, "linewidth": line.width}
-
-
-def _marker_look(line: Line, marker: str) -> dict[str, Any]:
+def _marker_look(line: Line, symbol: str) -> dict[str, Any]:
     """An edge of a darker shade, which is seen where the line is thick or another lies over it."""
     edge = tuple(0.55 * part for part in to_rgb(line.color))
     return {
-        "marker": marker,
+        "marker": symbol,
         "markersize": 3.0 + line.width,
         "markerfacecolor": line.color,
         "markeredgecolor": edge,

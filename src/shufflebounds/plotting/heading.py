@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from string import ascii_lowercase
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,17 +10,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
+from shufflebounds.plotting.letters import lettered
 from shufflebounds.plotting.mathtext import typeset, wrapped
 
 # Inches.
 _EDGE, _GAP = 0.05, 0.09
-
-
-def letters() -> Iterator[str]:
-    """(a), (b), …, (z), (aa), (ab), …"""
-    for length in itertools.count(1):
-        for name in itertools.product(ascii_lowercase, repeat=length):
-            yield f"({''.join(name)})"
 
 
 def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
@@ -31,12 +23,7 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
     A panel that is alone has no letter. The texts beside the panels must be there already.
     """
     fig = _figure(axes[0])
-    parts = [[text for text in texts if text] for texts in parts]
-    if len(axes) > 1:
-        parts = [
-            [" ".join([letter, *texts[:1]]), *texts[1:]]
-            for letter, texts in zip(letters(), parts, strict=False)
-        ]
+    parts = lettered(parts)
     fig.draw_without_rendering()  # so that the panels are as wide as they are going to be
     width = min(ax.bbox.width for ax in axes)
     size = float(axes[0].title.get_fontsize())

@@ -7,7 +7,9 @@ is. Matplotlib's own notation for formulas, between dollar signs, is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+
+from shufflebounds.setting import OverN, Setting
 
 SYMBOLS = {
     "eps0": r"$\varepsilon_0$",
@@ -49,6 +51,18 @@ def number(value: float) -> str:
         return digits
     factor = "" if digits == "1" else rf"{digits} \cdot "
     return f"${factor}10^{{{int(exponent)}}}$"
+
+
+def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
+    """Such as ε₀ = 0.1 and δ = 0.01/n, of values by the names of `Setting`."""
+    for key, value in setting.items():
+        shown = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
+        yield f"{SYMBOLS[key]} = {shown}"
+
+
+def setting_text(setting: Setting) -> str:
+    """What is fixed, such as ε₀ = 4, δ = 10⁻⁶, with formulas between dollar signs."""
+    return ", ".join(equations(setting.given()))
 
 
 def wrapped(text: str, width: float, measure: Callable[[str], float]) -> str:

@@ -1,4 +1,4 @@
-"""What all figures share: their looks, the writing of their files and checks of their data.
+"""What all figures share: their looks, and the writing of their files.
 
 The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
 files carry no dates.
@@ -10,16 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib.style
-import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.experiments.files import written_whole
-
-FloatArray = NDArray[np.float64]
 
 # Inches.
 PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
@@ -73,17 +68,3 @@ def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
         fig = make()
         with written_whole(path) as part:
             fig.savefig(part, format=kind, metadata=METADATA[kind])
-
-
-def numbers(cells: pd.Series) -> FloatArray:
-    """A column as floats; an empty cell, or anything else that is no number, becomes NaN."""
-    return pd.to_numeric(cells, errors="coerce").to_numpy(float)
-
-
-def check(
-    name: str, values: FloatArray, valid: NDArray[np.bool_], allowed: str, where: str
-) -> None:
-    """ValueError for the first of `values` that is not finite or not `valid` (same shape)."""
-    wrong = values[~(valid & np.isfinite(values))]
-    if wrong.size:
-        raise ValueError(f"{name} must be {allowed}, got {wrong[0]} in {where}")

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.plotting import heading
+from shufflebounds.plotting.cells import FloatArray
 from shufflebounds.plotting.layout import DEFAULT_WIDTH
 from shufflebounds.plotting.theme import (
     LONE_ROW_HEIGHT,
     PAGE_HEIGHT,
     PAGE_WIDTH,
-    FloatArray,
     fixed_looks,
     write,
 )

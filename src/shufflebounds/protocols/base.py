@@ -69,6 +69,13 @@ class Protocol(ABC):
         """Pairs of datasets to try, the divergence of each a lower bound; none unless known."""
         return ()
 
+    def of_lower_bounds(self) -> Protocol:
+        """The protocol whose `lower_candidates` and `draws` make lower bounds.
+
+        It is another one where messages that an upper bound gives away hide the victim too.
+        """
+        return self
+
     def draws(self, n: int) -> int:
         """How many draws of the GPARV `n` users make: n unless they send blanket messages.
 

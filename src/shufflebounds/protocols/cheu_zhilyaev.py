@@ -10,7 +10,7 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import CLOSED_FORM_ERR, InfeasibleError, MultiMessage
+from shufflebounds.protocols.base import CLOSED_FORM_ERR, Candidate, InfeasibleError, MultiMessage
 from shufflebounds.protocols.ratios import Ratios
 
 # Relative rounding of a closed form, with room to spare.
@@ -43,6 +43,10 @@ class CheuZhilyaev(MultiMessage):
             CLOSED_FORM_ERR,
         )
 
+    def of_lower_bounds(self) -> CheuZhilyaev:
+        """The others hold a third value (of three or more), and two bits of a message are seen."""
+        return _OthersAtAThird(self.flip, blankets=self.blankets)
+
     def ratios(self) -> Ratios:
         """Of the two bits that tell the victim's values apart."""
         f = Fraction(self.flip)
@@ -57,6 +61,22 @@ class CheuZhilyaev(MultiMessage):
         noise = (self.draws(n) - 1) * self.flip * (1.0 - self.flip)
         squared = 6.6 * (math.log(4.0) - math.log(delta)) / noise * _ROUNDED
         return 2.0 * math.atanh(math.sqrt(squared)) * _ROUNDED if squared < 1.0 - 1e-9 else None
+
+
+@dataclass(frozen=True)
+class _OthersAtAThird(CheuZhilyaev):
+    """What is seen of two bits, which follow one law in blankets and in messages of a third value.
+
+    Dropping the other bits is post-processing, and what is left is a lower bound.
+    """
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The victim's message, among those of n − 1 others and all blankets."""
+        return (Candidate(self.decomposition(), others="third"),)
+
+    def draws(self, n: int) -> int:
+        """The victim's message, the others', and all blankets."""
+        return super().draws(n) + n - 1
 
 
 def designed(target: float, n: int, delta: float, blankets: int = 1) -> CheuZhilyaev:

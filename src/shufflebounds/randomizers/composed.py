@@ -36,8 +36,8 @@ from shufflebounds.randomizers.joint_size import check_joint
 from shufflebounds.randomizers.patterns import Pattern, dataset_choices, patterns
 
 _MOST_PAIRS = 1000
-# Parts of a parallel composition whose subsets are looked at.
-_MOST_ALTERNATIVES = 4
+# Parts of a joint, and of a parallel composition, any of which two inputs may differ in.
+_MOST_COORDINATES, _MOST_ALTERNATIVES = 8, 4
 # Entries of a matrix times its rows, and how closely components must agree.
 _LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
 
@@ -131,7 +131,7 @@ class Joint(Randomizer):
         """Of inputs that differ in any number of coordinates; none where these are too many."""
         crowds = _single_crowds(self.parts)
         # Where inputs are not alike, which of a part's two goes with which of another's matters.
-        if crowds is None or not self.is_alike:
+        if crowds is None or not self.is_alike or len(self.parts) > _MOST_COORDINATES:
             return ()
         return _whole(
             len(self.parts),

@@ -11,16 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.masses import SMALLEST_MASS
-
-# Logarithms of ratios in units that let rounding drown in `_COARSE`, which is 6e-11. What stands
-# for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits in an int64.
-_UNIT, _COARSE = 2.0**-44, 1 << 10
-_ABSENT = -2e3
-_HASH = np.int64(0x1F3B0A5C7D96E84F)
+from shufflebounds.products import distinct_products, log_ratios
 
 
 def check_joint(factors: Sequence[Decomposition]) -> None:
@@ -64,14 +58,5 @@ def _pairs(factors: Sequence[Decomposition]) -> int:
         if pairs > LARGEST_JOINT:
             return pairs
         most = max(most, pairs)
-        sums = (ratios[:, :, np.newaxis] + _log_ratios(factor)[:, np.newaxis, :]).reshape(2, -1)
-        keys = (sums[0] // _COARSE) * _HASH + sums[1] // _COARSE
-        ratios = sums[:, np.unique(keys, return_index=True)[1]]
+        ratios = distinct_products(ratios, log_ratios(factor.a, factor.b, factor.c))
     return most
-
-
-def _log_ratios(factor: Decomposition) -> NDArray[np.int64]:
-    """Logarithms of a/c and b/c, shape (2, J), in units."""
-    with np.errstate(divide="ignore"):
-        a, b, c = (np.maximum(np.log(x), _ABSENT) for x in (factor.a, factor.b, factor.c))
-    return np.rint(np.stack([a - c, b - c]) / _UNIT).astype(np.int64)

@@ -12,7 +12,19 @@ from shufflebounds.experiments.configuration.errors import ConfigError
 from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry, is_name
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
-RULES = ("all", "claims", "curve", "figure", "page", "table", "table_figure")
+RULES = (
+    "all",
+    "claims",
+    "curve",
+    "everything",
+    "figure",
+    "interactive",
+    "page",
+    "table",
+    "table_figure",
+    "table_interactive",
+    "vega",
+)
 _TAKEN = (*RootEntry.model_fields, *RULES)
 
 

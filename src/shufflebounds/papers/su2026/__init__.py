@@ -70,16 +70,26 @@ def _variable_page(table: pd.DataFrame) -> Page:
 
 def _variable_figure(table: pd.DataFrame, title: str) -> Figure:
     from shufflebounds.plotting import step_function
+
+    return step_function.figure(table, title, **_variable_texts(table))
+
+
+def _variable_interactive(table: pd.DataFrame, title: str, program: str) -> str:
+    from shufflebounds.plotting import interactive
+
+    texts = _variable_texts(table)
+    return interactive.step_page(table, title, **texts, symbol="t", program=program)
+
+
+def _variable_texts(table: pd.DataFrame) -> dict[str, str]:
     from shufflebounds.plotting.mathtext import number
 
     first = table.iloc[0]
-    return step_function.figure(
-        table,
-        title,
-        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
-        x="value $t$ of the privacy amplification random variable $L$",
-        y=r"$\Pr\,[L \leq t]$",
-    )
+    return {
+        "x": "value $t$ of the privacy amplification random variable $L$",
+        "y": r"$\Pr\,[L \leq t]$",
+        "setting": f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+    }
 
 
 def _claims() -> tuple[Claim, ...]:
@@ -145,7 +155,15 @@ RESEARCH = Research(
             page=_variable_page,
             mechanisms=lambda given: (given.mechanism,),
             draw=_variable_figure,
-            draw_modules=("shufflebounds.plotting.step_function",),
+            draw_modules=(
+                "shufflebounds.plotting.step_function",
+                "shufflebounds.plotting.mathtext",
+            ),
+            interact=_variable_interactive,
+            interact_modules=(
+                "shufflebounds.plotting.interactive",
+                "shufflebounds.plotting.mathtext",
+            ),
         ),
     },
     claims=(

@@ -40,7 +40,8 @@ INDISTINGUISHABLE = at_most(0.01)
 BLANKET_GAP = (
     "The gap is the theory's and not a rounding: enclosures are far narrower. The upper bound lets "
     "all other users be the worst at once, the lower bound knows one pair of datasets, in which "
-    "they all hold the same input; which of the two is nearer to the truth is open."
+    "they all hold the same input; docs/closing-the-gap.md proves that the latter is near the "
+    "truth."
 )
 
 INTRODUCTION = """\

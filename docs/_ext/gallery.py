@@ -1,0 +1,122 @@
+"""A page for each paper of the configuration: its figures, and the entry behind each."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pages
+import yaml
+from sphinx.application import Sphinx
+
+import papers_files
+from shufflebounds.experiments import plan
+from shufflebounds.experiments.configuration import loading
+
+ROOT = Path(__file__).parents[2]
+# What a run may leave beside the picture.
+_VERSIONS = {"pdf": "print (PDF)", "svg": "web (SVG)", "html": "interactive page"}
+
+
+def of_paper(paper: plan.Paper) -> str:
+    """The page of one paper."""
+    config = ROOT / "config" / f"{paper.name}.yaml"
+    entries = entries_of_figures(config.read_text(encoding="utf-8"))
+    lines = [
+        f"# {pages.plain(paper.title)}",
+        "",
+        f"`snakemake {paper.name}` makes all of it, from "
+        f"[`config/{paper.name}.yaml`](../../config/{paper.name}.yaml).",
+        "",
+    ]
+    for figure, title in paper.titles.items():
+        lines += [f"## {pages.plain(title)}", ""]
+        lines += _shown(paper, figure, title)
+        lines += [
+            f"<details><summary>Its entry under <code>figures</code>: {figure}</summary>",
+            "",
+            "```yaml",
+            entries[figure],
+            "```",
+            "",
+            "</details>",
+            "",
+        ]
+    return "\n".join([*lines, *_pages_of(paper)])
+
+
+def _pages_of(paper: plan.Paper) -> list[str]:
+    """Links to the tables and claims that a run has left."""
+    results = f"results/{paper.name}"
+    stems = {f"tables/{name}": table.kind.title for name, table in paper.tables.items()}
+    if paper.claims:
+        stems["claims"] = "Its claims, measured"
+    links = [
+        f"- [{pages.plain(title)}](../../{results}/{stem}.html)"
+        for stem, title in stems.items()
+        if (ROOT / results / f"{stem}.html").exists()
+    ]
+    return ["## Tables and claims", "", *links, ""] if links else []
+
+
+def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
+    stem = f"figures/{paper.name}/{figure}"
+    command = f"`snakemake {stem}.pdf`"
+    caption = " ".join(pages.plain(paper.captions[figure]).split())
+    if not (ROOT / f"{stem}.png").exists():
+        return [caption, "", f"*Not drawn where this page was made.* Draw it with {command}.", ""]
+    others = [
+        f"[{version}](../../{stem}.{kind})"
+        for kind, version in _VERSIONS.items()
+        if (ROOT / f"{stem}.{kind}").exists()
+    ]
+    return [
+        f"```{{figure}} ../../{stem}.png",
+        f":alt: {title}",
+        ":loading: lazy",
+        "",
+        caption,
+        "```",
+        "",
+        ", ".join([*others, command]),
+        "",
+    ]
+
+
+def entries_of_figures(text: str) -> dict[str, str]:
+    """The lines of each entry under ``figures`` in a paper's file, as they stand there."""
+    root = yaml.compose(text)
+    entries = [
+        key for section, value in root.value if section.value == "figures" for key, _ in value.value
+    ]
+    lines = text.splitlines()
+    found = {}
+    for key in entries:
+        start, depth = key.start_mark.line, key.start_mark.column
+        # To the next line that is not further in.
+        inside = takewhile(
+            lambda line, depth=depth: not line.strip() or len(line) - len(line.lstrip()) > depth,
+            lines[start + 1 :],
+        )
+        entry = [lines[start], *inside]
+        found[key.value] = "\n".join(line[depth:] for line in entry).rstrip()
+    return found
+
+
+def planned() -> plan.Plan:
+    """What config.yaml and config/ of the checkout ask for."""
+    content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    papers_files.join(content, ROOT / "config", override=True)
+    return loading.checked(content)
+
+
+def _write(app: Sphinx) -> None:
+    made = {name: of_paper(paper) for name, paper in planned().papers.items()}
+    pages.replace(Path(app.srcdir) / "gallery", made)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Make the pages before Sphinx looks for them."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

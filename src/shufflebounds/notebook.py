@@ -1,0 +1,109 @@
+"""How notebooks show decompositions, enclosures and curves: small tables of escaped HTML.
+
+Ends of enclosures are rounded outward, so that what is shown of a bound is a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from shufflebounds.digits import outward
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shufflebounds.decomposition import Decomposition
+    from shufflebounds.enclosure import Enclosure, Enclosures
+    from shufflebounds.experiments.curve import Curve
+
+# Of a table.
+_MOST_ROWS = 12
+_COLOR = "#0072b2"
+
+
+def enclosure(shown: Enclosure) -> str:
+    """An enclosure as an interval."""
+    lower, upper = _ends(shown)
+    return f"<code>[{lower}, {upper}]</code>"
+
+
+def enclosures(shown: Enclosures) -> str:
+    """Several enclosures, a row each."""
+    rows = [(str(i), *_ends(one)) for i, one in enumerate(shown[:_MOST_ROWS])]
+    return _table(f"{len(shown)} enclosures", ("", "lower", "upper"), rows, len(shown))
+
+
+def decomposition(shown: Decomposition) -> str:
+    """The masses of the components, to six digits, and what else there is to it."""
+    parts = [f"{len(shown)} components", f"1 − Σc = {shown.residual:.6g}"]
+    if shown.rel_err:
+        parts.append(f"entries within a relative {shown.rel_err:.2g}")
+    if not shown.is_finite():
+        parts.append("continuous: with ends of its own")
+    masses = zip(shown.a, shown.b, shown.c, strict=True)
+    first = [masses for masses, _ in zip(masses, range(_MOST_ROWS), strict=False)]
+    rows = [(str(j), *(f"{mass:.6g}" for mass in row)) for j, row in enumerate(first)]
+    return _table("Decomposition: " + ", ".join(parts), ("", "a", "b", "c"), rows, len(shown))
+
+
+def curve(shown: Curve) -> str:
+    """The enclosure at each point of a curve; where one is too wide, what there is to say of it."""
+    wanted = shown.specification
+    rows = []
+    for point in shown.points[:_MOST_ROWS]:
+        place = f"{getattr(point.setting, wanted.axis.name):.15g}"
+        answer = point.answer
+        ends = (answer.shortfall, "") if answer.shortfall else _ends(answer.enclosure)
+        rows.append((place, *ends))
+    caption = f"{title(shown)}: {wanted.bound.label} ({wanted.bound.kind.value}), {_setting(shown)}"
+    head = (wanted.axis.name, f"{wanted.quantity} lower", f"{wanted.quantity} upper")
+    return _table(caption, head, rows, len(shown.points))
+
+
+def title(shown: Curve) -> str:
+    """How a figure calls what a user sends."""
+    reports = shown.specification.reports
+    label = reports.label(shown.points[0].setting)
+    return f"{reports.k_joint}-joint of {label}" if reports.k_joint > 1 else label
+
+
+def figure(shown: Curve) -> Figure:
+    """The figure of one curve; ImportError where the packages of the extra ``plot`` are absent."""
+    from shufflebounds.experiments.curve import frame
+    from shufflebounds.plotting import curves
+    from shufflebounds.plotting.layout import Layout, Line, Panel
+    from shufflebounds.plotting.mathtext import setting_text
+
+    wanted = shown.specification
+    line = Line(shown.name, wanted.bound.label, _COLOR)
+    panel = Panel("", setting_text(wanted.setting), (line,))
+    layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
+    return curves.figure(frame(shown), layout)
+
+
+def _setting(shown: Curve) -> str:
+    from shufflebounds.plotting.mathtext import setting_text
+    from shufflebounds.plotting.plain_text import plain
+
+    return plain(setting_text(shown.specification.setting))
+
+
+def _ends(shown: Enclosure) -> tuple[str, str]:
+    return outward(shown.lower, up=False), outward(shown.upper, up=True)
+
+
+def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> str:
+    """A table of texts, and how many more rows there would be."""
+    lines = [_row("td", cells) for cells in rows]
+    if count > _MOST_ROWS:
+        lines.append(f'<tr><td colspan="{len(head)}">… and {count - _MOST_ROWS} more</td></tr>')
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead>{_row('th', head)}</thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

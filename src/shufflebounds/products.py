@@ -1,0 +1,86 @@
+"""Products of decompositions, united block by block, so that few pairs are in memory at once.
+
+Which components of a product have one ratio a : b : c is told from integers, roughly: logarithms of
+ratios in units that let rounding drown in what counts as equal. How far united components really
+differed is measured and charged, so that a label that is wrong costs nothing but width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.merging import FloatArray, merge_labelled
+
+# What stands for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits
+# in an int64; what counts as equal is 6e-11 wide.
+_UNIT, _COARSE = 2.0**-44, 1 << 10
+_ABSENT = -2e3
+_HASH = np.int64(0x1F3B0A5C7D96E84F)
+# Errors that no rounding makes.
+_WRONG = 1e-9
+# Pairs in memory at once.
+_BLOCK = 2**20
+
+
+def log_ratios(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
+    """Logarithms of a/c and b/c, shape (2, J), in units."""
+    with np.errstate(divide="ignore"):
+        a, b, c = (np.maximum(np.log(x), _ABSENT) for x in (a, b, c))
+    return np.rint(np.stack([a - c, b - c]) / _UNIT).astype(np.int64)
+
+
+def ratio_keys(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers that are equal where both ratios of shape (2, J) are, up to rounding."""
+    return (ratios[0] // _COARSE) * _HASH + ratios[1] // _COARSE
+
+
+def distinct_products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The distinct ratios of all pairs, from those of both sides as `log_ratios` gives them."""
+    kept = [_distinct(_pairs(one[:, rows], two, np.add)) for rows in _rows(one, two)]
+    return kept[0] if len(kept) == 1 else _distinct(np.concatenate(kept, axis=1))
+
+
+def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, float, float]:
+    """Products of all pairs of components, shape (3, J), those of one ratio united.
+
+    `one` and `two` are a, b and c in rows. Returned besides are the relative errors of uniting, one
+    on top of the other, but not the rounding of the products.
+    """
+    logs = log_ratios(*one), log_ratios(*two)
+    parts = [
+        _united(_pairs(one[:, rows], two, np.multiply), _pairs(logs[0][:, rows], logs[1], np.add))
+        for rows in _rows(one, two)
+    ]
+    product = np.concatenate([x for x, _ in parts], axis=1)
+    first = max(err for _, err in parts)
+    if len(parts) == 1:
+        return product, first, 0.0
+    product, second = _united(product, log_ratios(*product))
+    return product, first, second
+
+
+def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """Components of equal keys united, and the relative error of it."""
+    used = (product[0] > 0.0) | (product[1] > 0.0)
+    labels = np.unique(ratio_keys(ratios)[used], return_inverse=True)[1]
+    a, b, c = product[:, used]
+    a, b, c, err = merge_labelled(a, b, c, labels)
+    if err > _WRONG:  # two ratios have one key by chance
+        return product[:, used], 0.0
+    return np.stack([a, b, c]), err
+
+
+def _distinct(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
+    return ratios[:, np.unique(ratio_keys(ratios), return_index=True)[1]]
+
+
+def _pairs(one: NDArray, two: NDArray, combine: np.ufunc) -> NDArray:
+    """All pairs of columns, combined row by row."""
+    return combine(one[:, :, None], two[:, None, :]).reshape(one.shape[0], -1)
+
+
+def _rows(one: NDArray, two: NDArray) -> list[slice]:
+    """Stretches of the columns of `one` that make a block of pairs each."""
+    step = max(1, _BLOCK // two.shape[1])
+    return [slice(start, start + step) for start in range(0, one.shape[1], step)]

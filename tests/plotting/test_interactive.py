@@ -1,0 +1,349 @@
+"""Interactive figures: that they show what the printed ones do, and what one can do with them."""
+
+import csv
+import itertools
+import json
+import math
+import re
+from decimal import Decimal
+from functools import cache
+from typing import get_args
+
+import browsers
+import numpy as np
+import pytest
+from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
+
+from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.experiments.configuration import models
+from shufflebounds.plotting import curves, drawn, interactive, looks, vega
+from shufflebounds.plotting.layout import Ratio
+from shufflebounds.plotting.plain_text import plain
+
+WINDOW = {"width": 1200, "height": 900}
+PROGRAM = "window.vega = null;"
+
+
+@cache
+def program():
+    return vega.program()
+
+
+def figure(text):
+    """What a page hands to its scripts."""
+    return json.loads(re.search(r'id="figure">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def points(text):
+    """Rows of each panel's data."""
+    panels = {
+        one["name"]: one["values"]
+        for one in figure(text)["specification"]["data"]
+        if one["name"].startswith("panel_")
+    }
+    return [list(csv.DictReader(panels[f"panel_{i}"].splitlines())) for i in range(len(panels))]
+
+
+def several():
+    """Two panels, a row of ratios, and a bound that is not proven."""
+    panels = [
+        panel(
+            line("upper", regime=regime),
+            line("clone", regime=regime),
+            line("hoeffding", regime=regime, style="solid", marker="s"),
+            line("lower", regime=regime),
+            subject="10-RR",
+            setting=f"ε₀ = {EPS0[regime]:g}, δ = $10^{{-6}}$",
+        )
+        for regime in ("low", "large")
+    ]
+    names = tuple(line("upper", regime=regime).curve for regime in ("low", "large"))
+    layout = row(*panels, transform="expm1", ratio=Ratio(names, "the upper bound"))
+    frame = data(layout)
+    frame.loc[frame["curve"] == "hoeffding", "kind"] = "unproven"
+    return frame, layout
+
+
+# What a page holds.
+
+
+@pytest.mark.parametrize("transform", ["none", "expm1", "log2_ratio"])
+def test_points_are_those_of_the_printed_figure(transform):
+    layout = grid(["krr10", "laplace"], ["low", "large"], transform=transform)
+    frame = data(layout)
+    found = points(interactive.page(frame.sample(frac=1.0, random_state=1), layout, PROGRAM))
+    printed = curves.figure(frame, layout).axes
+    for rows, ax, shown in zip(found, printed, itertools.chain(*layout.panels), strict=True):
+        lines = {one.get_label(): one for one in ax.get_lines()}
+        for number, one in enumerate(shown.lines):
+            own = [cells for cells in rows if int(cells["line"]) == number]
+            x, y = ([float(cells[axis]) for cells in own] for axis in "xy")
+            np.testing.assert_array_equal(x, lines[one.label].get_xdata())
+            np.testing.assert_allclose(y, lines[one.label].get_ydata(), rtol=1e-5)
+
+
+def test_enclosures_hold_those_of_the_table_and_are_no_wider_than_their_digits():
+    layout = grid()
+    frame = data(layout, x=np.arange(1000, 1040))
+    (rows,) = points(interactive.page(frame, layout, PROGRAM))
+    for number, one in enumerate(layout.lines):
+        table = rows_of(frame, one.curve)
+        own = [cells for cells in rows if int(cells["line"]) == number]
+        assert len(own) == len(table)
+        for cells, low, high in zip(
+            own, table["epsilon_lower"], table["epsilon_upper"], strict=True
+        ):
+            shown = Decimal(cells["lower"]), Decimal(cells["upper"])
+            assert shown[0] <= Decimal(low) <= Decimal(high) <= shown[1]
+            assert shown[0] > Decimal(low) * Decimal("0.99999")
+            assert shown[1] < Decimal(high) * Decimal("1.00001")
+
+
+def test_an_absent_end_stays_absent_and_what_cannot_be_drawn_is_left_out():
+    layout = grid(curves=["clone", "lower"])
+    frame = data(layout)
+    clone = frame["curve"] == "clone"
+    frame.loc[clone, "epsilon_lower"] = math.nan
+    frame.loc[clone & (frame["n"] == 3162), ["epsilon_lower", "epsilon_upper"]] = math.nan
+    frame.loc[clone & (frame["n"] == 10_000), "epsilon_upper"] = 0.0
+    (rows,) = points(interactive.page(frame, layout, PROGRAM))
+    own = [cells for cells in rows if cells["line"] == "0"]
+    assert [cells["x"] for cells in own] == ["1000", "10000", "31623", "100000"]
+    assert {cells["lower"] for cells in own} == {""}
+    # No point of a logarithmic axis, but a value all the same.
+    assert (own[1]["y"], own[1]["upper"]) == ("", "0")
+
+
+def test_panels_and_legend_say_what_those_of_the_printed_figure_do():
+    frame, layout = several()
+    shown = figure(interactive.page(frame, layout, PROGRAM))
+    assert shown["lines"] == [
+        "upper bound",
+        "clone",
+        "blanket, Hoeffding (not proven)",
+        "lower bound",
+    ]
+    assert [one["title"] for one in shown["panels"]] == [
+        "(a) 10-RR, ε₀ = 0.1, δ = 10⁻⁶",
+        "(b) 10-RR, ε₀ = 4, δ = 10⁻⁶",
+        "(c) 10-RR, ε₀ = 0.1, δ = 10⁻⁶",
+        "(d) 10-RR, ε₀ = 4, δ = 10⁻⁶",
+    ]
+    assert [one["y"] for one in shown["panels"]] == ["eᵋ − 1"] * 2 + [
+        "ratio to the upper bound"
+    ] * 2
+    assert [one["is_ratio"] for one in shown["panels"]] == [False, False, True, True]
+
+
+def test_what_is_not_proven_is_dotted():
+    frame, layout = several()
+    text = interactive.page(frame, layout, PROGRAM)
+    one = line("hoeffding", style="solid")
+    look = looks.look(one, drawn.drawn(frame, layout, one.curve))
+    assert look.dashes == (look.width, round(1.65 * look.width, 2))
+    dashes = " ".join(f"{part:g}" for part in look.dashes)
+    assert re.search(f'stroke-dasharray="{dashes}".*not proven', text)
+
+
+def test_equal_data_give_equal_pages():
+    frame, layout = several()
+    assert interactive.page(frame, layout, PROGRAM) == interactive.page(
+        frame.sample(frac=1.0, random_state=2), layout, PROGRAM
+    )
+
+
+def test_texts_are_text_wherever_they_stand():
+    evil = "</script><script>alert(1)</script><!-- \" ' & {x}"
+    layout = row(panel(line(label=evil), subject=evil, setting=evil), title=evil)
+    text = interactive.page(data(layout), layout, PROGRAM)
+    assert text.count("<script") == text.count("</script>") == 3
+    assert "<!--" not in text
+    assert figure(text)["lines"] == [evil]
+
+
+def test_a_page_asks_for_nothing_from_elsewhere():
+    frame, layout = several()
+    text = interactive.page(frame, layout, PROGRAM)
+    assert not re.search(r"<(?:link|img|iframe|script[^>]* src)", text)
+    assert re.findall(r"https?://[^\"\s]*", text) == ["https://vega.github.io/schema/vega/v6.json"]
+
+
+def test_a_curve_that_is_missing_is_named():
+    layout = grid(curves=["upper", "lower"])
+    frame = data(grid(curves=["upper"]))
+    with pytest.raises(ValueError, match="curve krr10/low/lower must be among the data"):
+        interactive.page(frame, layout, PROGRAM)
+
+
+def test_every_marker_and_style_of_a_configuration_has_its_look():
+    fields = models.Look.model_fields
+    markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
+    assert markers == looks.OUTLINES.keys()
+    frame, layout = several()
+    curve = drawn.drawn(frame, layout, line().curve)
+    for style in get_args(fields["line"].annotation):
+        assert (looks.look(line(style=style), curve).dashes == ()) == (style == "solid")
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_every_quantity_has_its_symbol(quantity):
+    layout = grid(curves=["upper"], quantity=quantity)
+    shown = figure(interactive.page(data(layout), layout, PROGRAM))
+    assert shown["quantity"] == shown["panels"][0]["y"]
+
+
+def test_steps_are_those_of_the_table():
+    frame = laplace(20)
+    text = interactive.step_page(
+        frame, "A law", "value $t$", r"$\Pr\,[L \leq t]$", "", "t", PROGRAM
+    )
+    (rows,) = points(text)
+    x, y = ([float(cells[axis]) for cells in rows] for axis in "xy")
+    np.testing.assert_array_equal(x[1:-1], frame["value"])
+    np.testing.assert_allclose(y, [0.0, *frame["cdf"], 1.0], rtol=1e-5)
+    assert figure(text)["panels"][0]["y"] == "Pr[L ≤ t]"
+    with pytest.raises(ValueError, match="cdf must be 1 at the largest value"):
+        interactive.step_page(frame.iloc[:-1], "A law", "t", "F", "", "t", PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"number of users $n$", "number of users n"),
+        (r"$\delta$ = $10^{-6}$", "δ = 10⁻⁶"),
+        (r"$2 \cdot 10^{5}$", "2 · 10⁵"),
+        (r"$\log_2(\varepsilon_0/\varepsilon)$", "log₂(ε₀/ε)"),
+        (r"$\varepsilon'$", "ε′"),
+        (r"$e^{\varepsilon} - 1$", "eᵋ − 1"),
+        (r"$\lambda$, $\Gamma$, $\omega/\gamma$", "λ, Γ, ω/γ"),
+        (r"$x_1^0$, $a_{jk}$, $2^x$", "x₁⁰, a_(jk), 2^x"),
+        (r"5 \$ and 6 \$", "5 $ and 6 $"),
+        ("10-RR, D → ∞", "10-RR, D → ∞"),
+    ],
+)
+def test_formulas_become_plain_text(text, expected):
+    assert plain(text) == expected
+
+
+# In a browser.
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    frame, layout = several()
+    (folder / "curves.html").write_text(
+        interactive.page(frame, layout, program()), encoding="utf-8"
+    )
+    steps = interactive.step_page(laplace(20), "A law", "$t$", "$F$", "", "t", program())
+    (folder / "steps.html").write_text(steps, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(request, chromium, pages):
+    url = (pages / getattr(request, "param", "curves.html")).as_uri()
+    with browsers.opened(chromium, url, WINDOW) as page:
+        page.locator("body[data-drawn]").wait_for()
+        yield page
+
+
+def strokes(page, number):
+    """How each line of a panel is drawn: colour, width and dashes."""
+    paths = page.locator("#chart .mark-line.role-mark path").all()
+    per_panel = len(paths) // 4
+    found = [
+        [one.get_attribute(f"stroke{name}") for name in ("", "-width", "-dasharray")]
+        for one in paths[number * per_panel : (number + 1) * per_panel]
+    ]
+    return sorted(map(tuple, found), key=str)
+
+
+@pytest.mark.browser
+def test_lines_look_as_the_legend_shows_them(page):
+    samples = [
+        [one.get_attribute(f"stroke{name}") for name in ("", "-width", "-dasharray")]
+        for one in page.locator("#legend svg path:first-child").all()
+    ]
+    # No dashes are a dash without a gap.
+    legend = sorted(
+        ((color, width, dashes.replace(" ", ",") or "1,0") for color, width, dashes in samples),
+        key=str,
+    )
+    for number in range(4):
+        assert strokes(page, number) == legend
+
+
+@pytest.mark.browser
+def test_hovering_tells_bound_place_and_enclosure(page):
+    frame, _ = several()
+    point = rows_of(frame, line("clone").curve).iloc[2]
+    chart = page.locator("#chart svg").bounding_box()
+    seen = set()
+    for x in np.linspace(60, 420, 25):
+        page.mouse.move(chart["x"] + x, chart["y"] + 60 + 0.3 * x)
+        if page.locator("#tip").is_visible():
+            seen.add(page.inner_text("#tip"))
+    ours = [text for text in seen if "clone" in text and f"n = {point['n']}" in text]
+    assert ours
+    low, high = re.search(r"ε in \[(.*), (.*)\]", ours[0]).groups()
+    assert Decimal(low) <= Decimal(point["epsilon_lower"])
+    assert Decimal(high) >= Decimal(point["epsilon_upper"])
+    assert "(a) 10-RR, ε₀ = 0.1, δ = 10⁻⁶" in ours[0]
+    page.mouse.move(2, 2)
+    assert not page.locator("#tip").is_visible()
+
+
+@pytest.mark.browser
+def test_a_click_on_the_legend_hides_a_curve_everywhere_and_shows_it_again(page):
+    before = [strokes(page, number) for number in range(4)]
+    rows = page.locator("#values tbody tr")
+    assert rows.count() == 4
+    page.get_by_text("clone", exact=True).first.click()
+    page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 3")
+    assert all(len(strokes(page, number)) == 3 for number in range(4))
+    assert all("#cc7a00" not in {one[0] for one in strokes(page, i)} for i in range(4))
+    page.get_by_text("clone", exact=True).first.click()
+    page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 4")
+    assert [strokes(page, number) for number in range(4)] == before
+
+
+@pytest.mark.browser
+def test_everything_can_be_done_with_the_keyboard(page):
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.type"))
+    assert reached[:8] == [*["checkbox"] * 4, "all", "none", "position", "reading"]
+    page.locator("#legend input").nth(1).focus()
+    page.keyboard.press("Space")
+    page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 3")
+    page.locator("#all").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 4")
+    page.locator("#position").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.getElementById('place').textContent === 'n = 31623'")
+    frame, _ = several()
+    for shown, one in zip(page.locator("#values tbody tr").all(), ("upper", "clone"), strict=False):
+        for cell, regime in zip(shown.locator("td").all(), ("low", "large"), strict=True):
+            table = rows_of(frame, line(one, regime=regime).curve)
+            point = table[table["n"] == 31623].iloc[0]
+            low, high = re.fullmatch(r"\[(.*), (.*)\]", cell.inner_text()).groups()
+            assert Decimal(low) <= Decimal(point["epsilon_lower"])
+            assert Decimal(high) >= Decimal(point["epsilon_upper"])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["steps.html"], indirect=True)
+def test_steps_are_drawn_and_read(page):
+    assert page.locator("#chart .mark-line.role-mark path").count() == 1
+    place = page.inner_text("#place")
+    assert re.match("t [=≈] ", place)
+    assert 0.0 < float(page.locator("#values td").inner_text()) < 1.0

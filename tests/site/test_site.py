@@ -1,0 +1,183 @@
+"""The documentation site, as `make docs` makes it: no warnings, and nothing from a network."""
+
+import os
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown_pages import ROOT
+
+import shufflebounds
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import main
+
+pytest.importorskip("sphinx", reason="requirements-docs.txt is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
+# What a browser loads by itself, by the attribute that says from where.
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+
+
+class Page(HTMLParser):
+    """What a page loads, where it leads, and the names that may be led to."""
+
+    def __init__(self, file: Path):
+        super().__init__()
+        self.loads, self.leads, self.names = [], [], set()
+        self.text = file.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.names |= {found[key] for key in ("id", "name") if found.get(key)}
+        if LOADED.get(tag) in found:
+            self.loads.append(found[LOADED[tag]])
+        if tag == "a" and "href" in found:
+            self.leads.append(found["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Built from a copy of what it is made from, without figures."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    for part in ("docs", "config", "src", "workflow"):
+        skipped = shutil.ignore_patterns("__pycache__", "*.egg-info", "api", "gallery")
+        shutil.copytree(ROOT / part, checkout / part, ignore=skipped)
+    for part in ("config.yaml", "CHANGELOG.md"):
+        shutil.copy(ROOT / part, checkout)
+    drawn = checkout / "figures" / "su2026" / "fig2.png"
+    drawn.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "fig2.png", drawn)
+    claims = checkout / "results" / "su2026" / "claims.html"
+    claims.parent.mkdir(parents=True)
+    claims.write_text("<p>Claims", encoding="utf-8")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*command, "docs", "site"], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return checkout / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {file: Page(file) for file in site.rglob("*.html")}
+
+
+def test_there_is_a_page_for_each_in_the_repository(site, pages):
+    for page in (ROOT / "docs").glob("*.md"):
+        assert site / f"{page.stem}.html" in pages
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    for file, page in pages.items():
+        for link in page.loads:
+            assert not urlsplit(link).netloc, f"{file.name} loads {link}"
+    for sheet in (site / "_static").rglob("*.css"):
+        assert "url(http" not in sheet.read_text(encoding="utf-8")
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it(site, pages):
+    for file, page in pages.items():
+        for link in {*page.leads, *page.loads}:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            assert target.exists(), f"{file.name} leads to {link}"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target].names, (
+                    f"{file.name} leads to {link}"
+                )
+
+
+def test_formulas_are_mathml(site, pages):
+    for name in ("engine", "composition", "variation-ratio"):
+        text = pages[site / f"{name}.html"].text
+        assert text.count('<math xmlns="http://www.w3.org/1998/Math/MathML"') > 5
+        assert "$$" not in text
+        assert "\\frac" not in text
+
+
+def test_every_public_name_is_in_the_reference(site):
+    text = "".join(file.read_text(encoding="utf-8") for file in (site / "api").glob("*.html"))
+    for name in shufflebounds.__all__:
+        assert name.startswith("_") or f'id="shufflebounds.{name}"' in text
+
+
+def test_every_command_and_bound_is_in_the_reference(pages, site):
+    assert pages[site / "api" / "commands.html"].names >= set(main.commands)
+    text = pages[site / "api" / "bounds.html"].text
+    assert all(f">{name}<" in text for name in BOUNDS)
+
+
+def test_the_gallery_has_each_figure_with_its_entry(site, pages):
+    page = pages[site / "gallery" / "su2026.html"]
+    assert "_images/fig2.png" in page.text
+    assert "Amplification bounds of 10-RR, BLH and RAPPOR at δ = 10⁻⁶" in page.text
+    assert page.text.count("<details>") == page.text.count("<h2>") - 1 > 5
+    assert ">figures/su2026/fig3.pdf<" in page.text
+    assert any(link.endswith("/claims.html") for link in page.leads)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser that is installed."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="requirements-dev.txt is not installed"
+    )
+    # In a sandbox Chromium will not run as root.
+    options = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("window", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chromium, window):
+    complaints = []
+    page = chromium.new_page(viewport=window)
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "request", lambda wanted: complaints.append(wanted.url) if "//" in wanted.url[7:] else None
+    )
+    for name in ("index", "engine", "composition", "glossary", "gallery/su2026", "api/questions"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+    page.close()
+    assert not complaints
+
+
+@pytest.mark.browser
+def test_a_search_finds_what_is_asked_for(site, chromium):
+    complaints = []
+    page = chromium.new_page(viewport=DESKTOP)
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.goto((site / "search.html").as_uri() + "?q=blanket")
+    page.locator("#search-results li").get_by_text("shufflebounds.KRR.blanket").wait_for()
+    page.close()
+    assert not complaints
+
+
+@pytest.mark.browser
+def test_a_browser_sets_formulas(site, chromium):
+    page = chromium.new_page(viewport=DESKTOP)
+    page.goto((site / "engine.html").as_uri())
+    height, width = page.evaluate(
+        "(() => { const box = document.querySelector('.formula math').getBoundingClientRect();"
+        " return [box.height, box.width]; })()"
+    )
+    page.close()
+    # Taller than a line: the sum has its index below.
+    assert height > 35
+    assert width > 200

@@ -1,0 +1,103 @@
+"""Estimates that steer the search for ε: close where they say so, and never claimed as bounds."""
+
+import math
+
+import mpmath as mp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+import shufflebounds as sb
+from shufflebounds.accounting.crossing import Trial, bracketed
+from shufflebounds.divergence import edgeworth
+from shufflebounds.divergence.estimates import log_estimate, refined_estimate
+from shufflebounds.divergence.saddle import saddle
+
+
+def log_mean(theta, density, reach):
+    """Log ∫ x e^{−θx} p(x) dx over x > 0, in 30 digits."""
+    with mp.workdps(30):
+        ends = [0, *sorted({1 / mp.mpf(theta), mp.mpf(reach) / 4}), reach]
+        return float(mp.log(mp.quad(lambda x: x * mp.exp(-theta * x) * density(x), ends)))
+
+
+@pytest.mark.parametrize("theta", [0.01, 0.3, 1.0, 9.0, 11.0, 200.0])
+@pytest.mark.parametrize("mean", [0.0, 0.1, 1.0, 5.0])
+def test_a_normal_law_is_met_exactly(theta, mean):
+    truth = log_mean(theta, lambda x: mp.npdf(x, mean, 1), mean + 12.0)
+    found, _ = edgeworth.log_mean(theta, mean, 1.0, 0.0, 0.0)
+    assert found == pytest.approx(truth, abs=1e-5)
+
+
+@pytest.mark.parametrize("theta", [0.3, 2.0, 9.9, 10.1, 40.0])
+@pytest.mark.parametrize("shape", [100.0, 1e4])
+def test_skewness_and_kurtosis_are_corrected_for(theta, shape):
+    """A gamma law, moved to the mean of a tilted sum."""
+    scale = 1.0 / math.sqrt(shape)
+    mean = 2.0 / theta if theta > 1.0 else 1.0
+    start = mean - shape * scale
+
+    def density(x):
+        y = (x - start) / scale
+        return mp.exp((shape - 1) * mp.log(y) - y - mp.loggamma(shape)) / scale if y > 0 else 0
+
+    truth = log_mean(theta, density, mean + 15.0)
+    cumulants = (2.0 * shape * scale**3, 6.0 * shape * scale**4)
+    found, doubt = edgeworth.log_mean(theta, mean, 1.0, *cumulants)
+    plain, _ = edgeworth.log_mean(theta, mean, 1.0, 0.0, 0.0)
+    assert abs(found - truth) <= max(0.05 * abs(plain - truth), 1e-5)
+    assert abs(found - truth) <= doubt
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "eps", "n"),
+    [
+        (sb.KRR(10, 4.0).blanket(), 0.3, 10**5),
+        (sb.KRR(10, 4.0).dataset_pair(), 0.01, 10**7),
+        (sb.RAPPOR(1.0).blanket(), 0.02, 10**4),
+        (sb.standard_clone(2.0), 0.2, 10**4),
+    ],
+)
+def test_refined_estimates_are_close_to_the_enclosure(decomposition, eps, n):
+    truth = saddle(decomposition, eps, n, 1e-7)
+    found = refined_estimate(decomposition, eps, n)
+    missed = abs(found.log - math.log(truth.upper))
+    assert missed <= max(found.doubt, 1e-4)
+    assert missed < abs(log_estimate(decomposition, eps, n)[0] - math.log(truth.upper))
+
+
+def test_what_vanishes_is_no_estimate():
+    assert refined_estimate(sb.KRR(3, 1.0).blanket(), 2.0, 100).log == -math.inf
+
+
+@given(
+    st.floats(-6.0, 3.0).map(lambda x: 10.0**x),
+    st.floats(0.1, 0.9),
+    st.floats(1.1, 50.0),
+    st.sampled_from([lambda x: -math.log(x), lambda x: 1.0 - x, lambda x: 1.0 - x**3]),
+)
+@examples(100)
+def test_bracketed_stays_inside_and_closes_in(root, left, right, shape):
+    """For decreasing functions with a root at 1, scaled; a few steps come close to it."""
+    trials = [Trial(x * root, shape(x), 0.0) for x in (left, right)]
+    for _ in range(25):
+        found = bracketed(trials)
+        if found is None:
+            break
+        low = max(x.eps for x in trials if x.excess > 0.0)
+        high = min(x.eps for x in trials if x.excess < 0.0)
+        assert low < found.eps < high
+        trials.append(Trial(found.eps, shape(found.eps / root), 0.0))
+        if abs(trials[-1].excess) < 1e-6:
+            break
+    assert abs(trials[-1].excess) < 0.1
+
+
+def test_trials_that_tell_no_side_do_not_hide_finer_ones():
+    coarse, above, below = Trial(1.1, 0.01, 0.5), Trial(0.9, 0.1, 1e-9), Trial(1.2, -0.2, 1e-9)
+    found = bracketed([coarse, above, below])
+    assert found is not None
+    assert 0.9 < found.eps < 1.1
+    assert bracketed([above]) is None
+    assert bracketed([below, Trial(1.3, 0.1, 1e-9)]) is None

@@ -1,0 +1,126 @@
+"""What notebooks show: whole, small, escaped, and never more than is proven."""
+
+import re
+import xml.etree.ElementTree as ET
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shufflebounds import KRR, Decomposition, Enclosure, Enclosures, Laplace
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.digits import outward
+from shufflebounds.experiments import curve as curves
+from shufflebounds.experiments import sent
+from shufflebounds.experiments.axis import Axis, Grid
+from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Specification
+from shufflebounds.setting import Setting
+
+
+def cells(html: str) -> list[list[str]]:
+    """The rows of a table, which must be well-formed."""
+    table = ET.fromstring(html)
+    return [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+
+
+def caption(html: str) -> str:
+    return ET.fromstring(html).findtext("caption")
+
+
+def compute(bound="upper", points=3, **setting) -> curves.Curve:
+    wanted = Specification(
+        BOUNDS[bound],
+        sent.parse({"type": "krr", "k": 4}, 1),
+        Setting(**{"eps0": 1.0, "delta": 1e-6, **setting}),
+        Axis("n", Grid(100, 1000, points, "geometric")),
+    )
+    return curves.compute(Name("one", "two", "three"), wanted)
+
+
+@given(st.floats(allow_nan=False), st.booleans())
+def test_digits_are_rounded_outward(value, up):
+    shown = Decimal(outward(value, up=up))
+    assert shown >= Decimal(value) if up else shown <= Decimal(value)
+    if 1e-300 < abs(value) < 1e300:
+        assert abs(Fraction(shown) / Fraction(value) - 1) < Fraction(1, 99_999)
+
+
+def test_an_enclosure_is_shown_as_an_interval():
+    html = Enclosure(1 / 3, 2 / 3)._repr_html_()
+    assert html == "<code>[0.333333, 0.666667]</code>"
+    assert Enclosure(-1 / 3, float("inf"))._repr_html_() == "<code>[-0.333334, inf]</code>"
+
+
+def test_enclosures_are_rows_and_only_the_first_are_shown():
+    lower = np.linspace(0.1, 0.2, 40)
+    html = Enclosures(lower, lower + 1e-9)._repr_html_()
+    head, *rows, more = cells(html)
+    assert head == ["", "lower", "upper"]
+    assert more == ["… and 28 more"]
+    for i, (number, low, high) in enumerate(rows):
+        assert int(number) == i
+        assert Decimal(low) <= Decimal(lower[i]) <= Decimal(lower[i] + 1e-9) <= Decimal(high)
+    assert len(html) < 2000
+
+
+def test_a_decomposition_shows_its_masses_and_what_is_left_over():
+    blanket = KRR(3, np.log(2.0)).blanket()
+    html = blanket._repr_html_()
+    head, *rows = cells(html)
+    assert head == ["", "a", "b", "c"]
+    # Exactly: 1/2 for the true value, 1/4 for the others, and the blanket has a quarter of each.
+    masses = sorted(tuple(map(float, row[1:])) for row in rows)
+    assert masses == [(0.25, 0.25, 0.25), (0.25, 0.5, 0.25), (0.5, 0.25, 0.25)]
+    assert "3 components" in caption(html)
+    assert "1 − Σc = 0.25" in caption(html)
+
+
+def test_a_continuous_decomposition_says_so_and_is_shown_in_part():
+    html = Laplace(1.0).blanket()._repr_html_()
+    assert "continuous" in caption(html)
+    assert len(cells(html)) <= 14
+    assert len(html) < 3000
+
+
+def test_uncertain_entries_are_told():
+    uncertain = Decomposition([0.5, 0.5], [0.5, 0.5], [0.5, 0.5], rel_err=1e-9)
+    assert "entries within a relative 1e-09" in caption(uncertain._repr_html_())
+
+
+def test_a_curve_shows_its_enclosures():
+    found = compute()
+    html = found._repr_html_()
+    head, *rows = cells(html)
+    assert head == ["n", "epsilon lower", "epsilon upper"]
+    assert [row[0] for row in rows] == ["100", "316", "1000"]
+    for (_, low, high), point in zip(rows, found.points, strict=True):
+        assert Decimal(low) <= Decimal(point.answer.enclosure.lower)
+        assert Decimal(high) >= Decimal(point.answer.enclosure.upper)
+    assert caption(html) == "4-RR: upper bound (upper), ε₀ = 1, δ = 10⁻⁶"
+
+
+def test_texts_are_escaped(monkeypatch):
+    monkeypatch.setattr(KRR, "label", "<b>&\"'")
+    html = compute("clone")._repr_html_()
+    assert "<b>" not in html
+    assert caption(html).startswith("<b>&\"'")
+
+
+@pytest.mark.parametrize("bound", ["upper", "lower"])
+def test_the_figure_of_a_curve_shows_the_end_that_counts(bound):
+    found = compute(bound)
+    (ax,) = found.plot().axes
+    (drawn,) = (one for one in ax.get_lines() if one.get_label() != "_markers")
+    ends = [getattr(point.answer.enclosure, bound) for point in found.points]
+    np.testing.assert_array_equal(drawn.get_xdata(), [100, 316, 1000])
+    np.testing.assert_array_equal(drawn.get_ydata(), ends)
+
+
+def test_only_what_a_notebook_shows_is_small():
+    html = compute("clone", points=30)._repr_html_()
+    assert cells(html)[-1] == ["… and 18 more"]
+    assert not re.search(r"<(?!/?(?:table|caption|thead|tbody|tr|th|td)\b)", html)

@@ -1,0 +1,18 @@
+"""Make the interactive page of one figure from a table."""
+
+import job
+
+with job.running(snakemake) as given:
+    from pathlib import Path
+
+    import stale
+    from shufflebounds.experiments.configuration import loading
+    from shufflebounds.experiments.files import write_text
+    from shufflebounds.papers import table_files, table_stamp
+
+    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    table = paper.tables[paper.drawn_tables[given.wildcards.figure]]
+    stale.require(lambda path: table_stamp.verify(path, table.digest), given.input.csv)
+    frame, title = table_files.read(given.input.csv), paper.titles[given.wildcards.figure]
+    program = Path(given.input.program).read_text(encoding="utf-8")
+    write_text(table.kind.interact(frame, title, program), given.output.page)
