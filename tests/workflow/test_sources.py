@@ -32,6 +32,7 @@ PROTOCOLS = [
     {"type": "balls_into_bins", "bins": 40},
     {"type": "hierarchical_histogram", "domain_size": 8},
 ]
+SMALL = Setting(eps0=1.0, delta=1e-3, order=4.0)
 LARGER = Setting(n=100, eps0=1.0, delta=1e-3)
 # These list others by name; what they picked is a parameter of the job.
 REGISTRIES = {"bounds/registry.py", "protocols/registry.py", "randomizers/registry.py"}
@@ -44,7 +45,7 @@ def wanted(
     given = {
         "bound": BOUNDS[bound],
         "reports": Reports(description.parse(mechanism), changes.pop("k_joint", 1)),
-        "setting": Setting(eps0=1.0, delta=1e-3),
+        "setting": SMALL,
         "axis": changes.pop("x", axis.parse({"n": list(n)})),
         "numerics": Numerics(engine, 1e-2),
     }
@@ -88,7 +89,8 @@ OWN = {
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism["type"])
 @pytest.mark.parametrize("bound", [bound for bound in BOUNDS if bound != "enumerated"])
 def test_whatever_a_curve_runs_is_listed(bound, mechanism, tmp_path):
-    one = wanted(bound, reports=sent.parse(OWN.get(bound, mechanism)))
+    reports, quantity = sent.parse(OWN.get(bound, mechanism)), BOUNDS[bound].quantities[0]
+    one = wanted(bound, reports=reports, quantity=quantity, setting=SMALL)
     run = run_by_job(one, tmp_path / "curve.csv")
     assert "experiments/curve.py" in run
     assert run <= listed(one) | REGISTRIES
