@@ -7,12 +7,16 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: env reproduce test lint docs bench fuzz rulegraph claims clean
+.PHONY: kick-the-tires env reproduce test lint docs bench fuzz rulegraph claims clean
 
 env: $(VENV)/.installed
 
 reproduce: $(VENV)/.installed
 	$(BIN)/snakemake
+
+# One panel, from its curves to the picture.
+kick-the-tires: $(VENV)/.installed
+	$(BIN)/snakemake --cores 2 figures/gap/few.png
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest

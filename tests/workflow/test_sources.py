@@ -285,8 +285,9 @@ def test_a_formula_depends_on_no_other_and_on_no_engine():
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_what_picks_by_name_is_listed(bound):
     choosers = {"divergence/engines.py", "experiments/specification.py"}
-    assert choosers | DESCRIPTIONS <= listed(wanted(bound))
-    assert not REGISTRIES & listed(wanted(bound))
+    one = wanted(bound, quantity=BOUNDS[bound].quantities[0])
+    assert choosers | DESCRIPTIONS <= listed(one)
+    assert not REGISTRIES & listed(one)
 
 
 def test_what_a_registry_picked_is_told_in_its_place():
@@ -313,4 +314,5 @@ def test_claims_depend_on_the_modules_that_judge_them():
         "papers/su2026/measures.py",
         "experiments/curve.py",
     } <= claims
-    assert not any(path.startswith("divergence") for path in claims)
+    # But for the list of the engines' names.
+    assert not any(path.startswith("divergence") for path in claims - {"divergence/engines.py"})
