@@ -233,3 +233,18 @@ def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     )
     assert sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n) == delta
     assert asked
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "eps"),
+    [
+        (sb.OUE(300.0), 150.0),
+        (sb.MatrixRandomizer([[0.6, 0.4, 0.0], [0.5, 0.0, 0.5], [0.1, 0.5, 0.4]]), 400.0),
+        (sb.MatrixRandomizer([[1.0 - 1e-200, 1e-200], [0.5, 0.5]]), 0.5),
+    ],
+)
+def test_values_too_far_apart_leave_the_blanket(randomizer, eps):
+    found = sb.mechanism_delta(randomizer, eps, 1000)
+    assert found.upper_bound == "blanket"
+    blankets = [sb.delta(one, eps, 1000).upper for one in randomizer.blankets().values()]
+    assert 0.0 <= found.enclosure.lower <= found.enclosure.upper == max(blankets)
