@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
+from shufflebounds.accounting import mechanism as bounding
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
@@ -212,3 +213,38 @@ def test_arrays_are_answered_one_by_one():
 def test_bad_questions(ask, message):
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+@pytest.mark.parametrize("n", [30, 2000])
+def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
+    """Of many pairs of inputs few are looked at; the answers are those of all of them."""
+    random = np.random.default_rng(5)
+    rows = 0.1 + 0.4 * random.dirichlet(np.ones(6), size=5)
+    R = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+    assert len(R.crowds()) > bounding._FEW
+    eps = sb.mechanism_epsilon(R, n, 1e-5)
+    delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)
+    asked = []
+    monkeypatch.setattr(
+        bounding, "_worth_asking", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
+    )
+    assert sb.mechanism_epsilon(R, n, 1e-5).enclosure.upper == pytest.approx(
+        eps.enclosure.upper, rel=2e-4
+    )
+    assert sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n) == delta
+    assert asked
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "eps"),
+    [
+        (sb.OUE(300.0), 150.0),
+        (sb.MatrixRandomizer([[0.6, 0.4, 0.0], [0.5, 0.0, 0.5], [0.1, 0.5, 0.4]]), 400.0),
+        (sb.MatrixRandomizer([[1.0 - 1e-200, 1e-200], [0.5, 0.5]]), 0.5),
+    ],
+)
+def test_values_too_far_apart_leave_the_blanket(randomizer, eps):
+    found = sb.mechanism_delta(randomizer, eps, 1000)
+    assert found.upper_bound == "blanket"
+    blankets = [sb.delta(one, eps, 1000).upper for one in randomizer.blankets().values()]
+    assert 0.0 <= found.enclosure.lower <= found.enclosure.upper == max(blankets)

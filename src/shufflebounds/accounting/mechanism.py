@@ -23,6 +23,8 @@ from shufflebounds.randomizers.matrix import MatrixRandomizer
 # The search ends where the bound cannot be lowered by more than about this share.
 _WITHIN = 1e-4
 _PROBES = 40
+# So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
+_FEW, _COARSE = 4, 0.05
 _SMALLEST = 1e-304
 
 
@@ -69,7 +71,8 @@ def mechanism_epsilon(
     others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
     blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
     lower = min(low.lower, blanket)
-    upper = all_datasets_epsilon(randomizer.crowds(), n, delta, lower, blanket)
+    crowds = _worth_asking(randomizer.crowds(), lower, delta, n)
+    upper = all_datasets_epsilon(crowds, n, delta, lower, blanket)
     name = "all datasets" if upper < blanket else "blanket"
     return MechanismBounds(Enclosure(lower, upper), name, others)
 
@@ -96,7 +99,8 @@ def mechanism_delta(
     others, low = largest(_datasets(randomizer))
     blanket = largest(randomizer.blankets())[1].upper
     lower = min(low.lower, blanket)
-    upper = max(lower, all_datasets_delta(randomizer.crowds(), eps, n, blanket))
+    crowds = _worth_asking(randomizer.crowds(), eps, lower, n)
+    upper = max(lower, all_datasets_delta(crowds, eps, n, blanket))
     return MechanismBounds(
         Enclosure(lower, upper), "all datasets" if upper < blanket else "blanket", others
     )
@@ -165,6 +169,23 @@ def _blanket_epsilon(
             for one in blankets.values()
         )
         return max(end.upper for end in ends)
+
+
+def _worth_asking(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
+    """Those of many whose blankets leave it open whether D(ε) is above δ, in both directions.
+
+    The others' datasets have at most δ at `eps` and beyond, whatever a finer bound would say. Of
+    extremes the blanket is not that of all their pairs. One is kept, so that there is an answer.
+    """
+    if len(crowds) <= _FEW:
+        return list(crowds)
+    open_ = [one for one in crowds if one.extremes or not _settled(one.blanket(), eps, delta, n)]
+    return open_ or [crowds[0]]
+
+
+def _settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
+    found = _attempt(lambda: amplification.delta(blanket, eps, n, rtol=_COARSE))
+    return bool(found.upper <= delta)
 
 
 def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:

@@ -59,7 +59,8 @@ def eps0(
     """The largest eps0 that meets a target (epsilon, delta), to a relative width of 1e-3.
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target; the width
-    that is promised is then 1e-2.
+    that is promised is then 1e-2. The upper bound is the blanket's: the tight one, which `epsilon`
+    and `check` know, may allow more.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
@@ -107,6 +108,8 @@ def users(
     """The fewest users that meet a target (epsilon, delta).
 
     With --rounds it is how many report in each round, and all rounds together meet the target.
+    The upper bound is the blanket's: the tight one, which `epsilon` and `check` know, may do with
+    fewer.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """

@@ -61,12 +61,20 @@ def supremum(crowd: Crowd, eps: float, n: int) -> float:
         return _at_most_one(divergence(crowd.blanket(), eps, 1).upper)
     # Values too far apart for floats raise; nothing is claimed of them.
     with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
-        aims = [_Aim.of(crowd, eps, n, heads) for heads in _HEADS.tolist()]
+        aims = [_aim(crowd, eps, n, heads) for heads in _HEADS.tolist()]
         best = min((aim for aim in aims if aim is not None), key=_Aim.goal, default=None)
         if best is not None:
             main = max(_all_others(one, eps, n, best) for one in (crowd, *crowd.extremes))
             return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
     return 1.0
+
+
+def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> _Aim | None:
+    """None where values are too far apart for floats: it is a choice, and any will do."""
+    try:
+        return _Aim.of(crowd, eps, n, heads)
+    except ValueError:  # of a logarithm
+        return None
 
 
 def _at_most_one(bound: float) -> float:
@@ -147,7 +155,7 @@ def _log_integral(g: Law, n: int, aim: _Aim, heads: float) -> float:
     if not (n * k_err < 1.0 and tilted.left_out < 1.0):
         return math.inf
     # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
-    share = heads * math.exp(k_err - k) * (1.0 + 8.0 * U)
+    share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails = max(0.0, math.nextafter(1.0 - share, -math.inf))
     total, t = 0.0, np.arange(aim.modes + 1.0) * step
     block = max(1, _BLOCK // max(1, g.values.size))
@@ -270,7 +278,9 @@ def _tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, float,
 
     Both arrays have shape (inputs, J). The sums are about those of a normal density.
     """
-    spread = math.sqrt(n * float(np.max(np.sum(masses * np.minimum(values, 1e100) ** 2, axis=1))))
+    spread = math.sqrt(
+        n * float(np.max(np.sum(masses * np.clip(values, -1e100, 1e100) ** 2, axis=1)))
+    )
     low, high = math.log(0.1 / spread), math.log(60.0 / float(values.max()))
     grid = np.linspace(min(low, high - 1.0), high, _TILTS)
     for count in (*_CLOSER, 1):
