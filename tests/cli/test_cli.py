@@ -1016,6 +1016,13 @@ def test_the_version_and_the_help():
         assert "Usage:" in succeed(command, "-h").stdout
 
 
+def test_the_list_of_commands_cuts_no_summary():
+    text = " ".join(succeed("-h").stdout.split())
+    for name, command in cli.main.commands.items():
+        summary = re.split(r"\.\s|\.$", " ".join(command.help.split()))[0]
+        assert f"{name} {summary}." in text
+
+
 # As a program.
 
 

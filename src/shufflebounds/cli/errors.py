@@ -21,6 +21,8 @@ _COMPUTED = {
     "eps0": ("--eps0", "--eps and --delta"),
     "users": ("--n", "--eps and --delta"),
 }
+# Longer than any summary.
+_WHOLE = 1_000
 
 
 class UsageError(click.ClickException):
@@ -36,7 +38,12 @@ class PrecisionNotReached(click.ClickException):
 
 
 class Group(click.Group):
-    """Commands whose errors end in one sentence."""
+    """Commands whose errors end in one sentence, and whose summaries are not cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _in_one_sentence():
