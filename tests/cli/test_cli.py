@@ -931,6 +931,27 @@ MISTAKES = {
         "0 < eps0 <= 300, got 301.0",
     ),
     "tiny delta": (["epsilon", *options(delta="1e-301")], "1e-300 <= delta < 1, got 1e-301"),
+    "a delta that is 0 as a float": (
+        ["epsilon", *options(delta="1e-400")],
+        "'--delta': '1e-400' is closer to 0 than any floating-point number",
+    ),
+    "an endlessly small delta": (
+        ["epsilon", *options(delta="1e-99999999999999999999")],
+        "closer to 0 than any floating-point number",
+    ),
+    "a delta of 0": (["epsilon", *options(delta="0e-5")], "1e-300 <= delta < 1, got 0.0"),
+    "an eps that is infinite as a float": (
+        ["delta", *options(delta=None, eps="1e400")],
+        "'1e400' is larger than any floating-point number",
+    ),
+    "a parameter that is 0 as a float": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="1e-400")],
+        "'--others': '1e-400' is closer to 0",
+    ),
+    "a start that is 0 as a float": (
+        ["curve", *options(n="9", delta=None, x="delta", start="1e-400", stop="0.1")],
+        "'--start': '1e-400' is closer to 0",
+    ),
     "delta of 1": (["epsilon", *options(delta="1")], "1e-300 <= delta < 1, got 1.0"),
     "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
     "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),

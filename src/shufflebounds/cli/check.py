@@ -30,6 +30,7 @@ from shufflebounds.cli.options import (
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
 from shufflebounds.cli.trivial import within_eps0
+from shufflebounds.cli.values import REAL
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.setting import Setting
 
@@ -80,7 +81,7 @@ class Opinion:
 @delta_option
 @click.option(
     "--eps",
-    type=float,
+    type=REAL,
     required=True,
     help="The epsilon that is claimed: natural logarithm, at least 0.",
 )

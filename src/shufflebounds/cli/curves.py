@@ -19,7 +19,7 @@ from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.styles import DEFAULT, STYLES
 from shufflebounds.cli.trivial import within_eps0
-from shufflebounds.cli.values import NUMBER, WHOLE, Name, Target
+from shufflebounds.cli.values import NUMBER, REAL, WHOLE, Name, Target
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.axis import Axis, Grid
@@ -32,9 +32,9 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 
 @click.command()
 @of_a_report
-@click.option("--eps0", type=float, help="Local privacy parameter of all that a user sends.")
-@click.option("--delta", type=float, help="A probability, 1e-300 to below 1.")
-@click.option("--eps", type=float, help="Privacy loss of curves of delta: natural logarithm.")
+@click.option("--eps0", type=REAL, help="Local privacy parameter of all that a user sends.")
+@click.option("--delta", type=REAL, help="A probability, 1e-300 to below 1.")
+@click.option("--eps", type=REAL, help="Privacy loss of curves of delta: natural logarithm.")
 @click.option("--n", type=WHOLE, help="Number of users, where another axis is chosen.")
 @click.option(
     "--rounds",
@@ -70,9 +70,7 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
     show_default=True,
     help="May be repeated; `shufflebounds bounds` lists them.",
 )
-@click.option(
-    "--rtol", type=float, default=1e-4, show_default=True, help="Relative width, at most."
-)
+@click.option("--rtol", type=REAL, default=1e-4, show_default=True, help="Relative width, at most.")
 @click.option(
     "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
 )

@@ -18,6 +18,7 @@ from shufflebounds.cli.options import (
     rtol_option,
 )
 from shufflebounds.cli.report import Report
+from shufflebounds.cli.values import REAL
 from shufflebounds.setting import Setting
 
 # What is answered, by the key of the JSON: the bound, the end that counts, and what it says.
@@ -34,7 +35,7 @@ _ANSWERED = {
 @eps0_option
 @of_users
 @click.option(
-    "--order", type=float, required=True, help="Order of the divergence, above 1 and up to 1e6."
+    "--order", type=REAL, required=True, help="Order of the divergence, above 1 and up to 1e6."
 )
 @rounds_option
 @rtol_option

@@ -36,7 +36,7 @@ from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
 from shufflebounds.cli.styles import STYLES
-from shufflebounds.cli.values import Target
+from shufflebounds.cli.values import REAL, Target
 from shufflebounds.enclosure import Enclosure
 
 _RATES = (0.001, 0.01, 0.1)
@@ -88,7 +88,7 @@ class _Risk:
 @click.option(
     "--false-positives",
     "rates",
-    type=float,
+    type=REAL,
     multiple=True,
     default=_RATES,
     show_default=True,
