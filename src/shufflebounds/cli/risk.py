@@ -39,6 +39,10 @@ from shufflebounds.cli.styles import STYLES
 from shufflebounds.cli.values import REAL, Target
 from shufflebounds.enclosure import Enclosure
 
+_CAPTION = (
+    "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
+    "those rows the upper bound on what an attack can do is the smaller number."
+)
 _RATES = (0.001, 0.01, 0.1)
 _MEANINGS = {
     "upper_bound": "no attack does better; this may be claimed.",
@@ -135,7 +139,7 @@ def risk(
         known = {**facts(report), "eps0": told, **users.facts(), "rounds": rounds}
         click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
     else:
-        click.echo(f"{title}\n")
+        click.echo(f"{title}\n\n{click.wrap_text(_CAPTION, width=80)}\n")
         _print_table(risks, rates)
         click.echo()
         for key in risks:
