@@ -337,6 +337,8 @@ def test_colluding_users_hide_nobody():
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert "n = 10000 users (3000 of them colluding)" in text
     assert "3000 users work with the observer" in text
+    text = succeed("epsilon", *AT_4, "--colluding", "1", "--delta", "1e-6").stdout
+    assert "1 user works with the observer, drops out" in text.replace("\n", " ")
 
 
 @pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
@@ -429,7 +431,24 @@ def test_rounds_are_as_many_as_a_closed_form_allows():
 def test_rounds_without_end():
     options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
     assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
-    assert "not even 1000000 rounds" in succeed("rounds", *KRR10, *options).stdout
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Lower bound: not even 1000000 rounds are ruled out." in text
+
+
+def test_not_even_one_round():
+    options = ("--eps0", "1", "--n", "10", "--eps", "0.1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 0, "upper": 0}
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Upper bound: not even one round is known to meet the target." in text
+    assert "Lower bound: not even one round meets the target" in text
+    assert "they may be run" not in text
+
+
+def test_no_eps0_at_all_is_ruled_out():
+    """An eps0 of 300 is (300, 0)-DP without any shuffling."""
+    text = succeed("eps0", *BINARY, "--n", "1e3", "--eps", "300", "--delta", "0.1").stdout
+    assert value(text, "lower bound") == Decimal("inf")
+    assert "Lower bound: not even 300, the largest eps0 that is looked at, is ruled out." in text
 
 
 def test_eps0_of_many_rounds_inverts_a_closed_form():
@@ -469,7 +488,8 @@ def test_infinity_is_null_in_json_and_explained_to_people():
     options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
     assert answer("users", *options)["upper_bound"] == {"lower": 10**15 + 1, "upper": None}
     text = succeed("users", *options).stdout
-    assert "not even 10^15 users are known to be enough" in text
+    assert "Upper bound: not even 10^15 users are known to be enough." in text
+    assert "so many users are enough" not in text
 
 
 @pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users"])

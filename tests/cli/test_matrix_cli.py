@@ -110,6 +110,8 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     assert found["eps0"] == pytest.approx(2.0 * EPS0, rel=1e-14)
     assert found["upper_bound"]["inputs"].count(" against ") == 2
     assert "of all coordinates together" in found["notes"][0]
+    text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
+    assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert "each of them has the eps0 of the matrix" in found["notes"][1]
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
@@ -174,6 +176,10 @@ def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
     assert found["eps0"] is None
     assert "clone" not in found
     assert found["upper_bound"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
+    text = succeed("epsilon", *arguments, "--delta", "0.4").stdout
+    assert "Upper bound: no epsilon is known to hold at this delta." in text
+    assert "Lower bound: two datasets rule out every epsilon at this delta." in text
+    assert "may be claimed" not in text
     text = succeed("delta", *arguments, "--eps", "1").stdout
     assert text.startswith("m.csv (eps0 = inf), n = 100 users")
     assert "Clone" not in text

@@ -23,20 +23,30 @@ FEW = 4
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
 # The same of one round, where more is known.
 OF_ONE_ROUND = {"tight_bound": "tight", **ANSWERED}
+_OTHER = {"lower": "upper", "upper": "lower"}
 
 
 def rows(
-    answers: Mapping[str, Answer], *, better: str = "smaller", **meanings: str
+    answers: Mapping[str, Answer],
+    *,
+    better: str = "smaller",
+    instead: Mapping[tuple[str, float], str] | None = None,
+    **meanings: str,
 ) -> dict[str, Row]:
-    """Of an upper bound the end counts that is the safe one, of a lower bound the other."""
-    safe, other = ("upper", "lower") if better == "smaller" else ("lower", "upper")
-    return {
-        key: Row(
-            BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
-        )
-        for key, name in OF_ONE_ROUND.items()
-        if key in answers
-    }
+    """Of an upper bound the end counts that is the safe one, of a lower bound the other.
+
+    `meanings` are by the bound's name; `instead` has those of numbers that say something else, by
+    the kind of bound, ``upper`` or ``lower``, and the number.
+    """
+    found = {}
+    for key, name in OF_ONE_ROUND.items():
+        if key in answers:
+            kind = "lower" if name == "lower" else "upper"
+            end = kind if better == "smaller" else _OTHER[kind]
+            number = getattr(answers[key].enclosure, end)
+            meaning = (instead or {}).get((kind, number), meanings[name])
+            found[key] = Row(BOUNDS[name].label, end, answers[key], meaning)
+    return found
 
 
 def answered(report: Report, eps0: float | None) -> dict[str, Bound]:

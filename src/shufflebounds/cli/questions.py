@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -80,6 +81,10 @@ def epsilon(
         column="epsilon (natural log)",
         rows=rows(
             answers,
+            instead={
+                ("upper", math.inf): "no epsilon is known to hold at this delta.",
+                ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
+            },
             tight=_tight(answers),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",

@@ -80,6 +80,10 @@ def eps0(
         rows=rows(
             answers,
             better="larger",
+            instead={
+                ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
+                "looked at, is ruled out."
+            },
             upper="with this eps0 the target is met; it may be deployed.",
             lower="with this eps0 two datasets miss the target; no analysis can allow it.",
             clone="what would be allowed knowing nothing but eps0.",
@@ -125,8 +129,6 @@ def users(
         for key, (bound, some) in asked.items()
     }
     answers = {key: with_colluding(answer, colluding) for key, answer in answers.items()}
-    is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
-    unknown = ["inf: not even 10^15 users are known to be enough."]
     show(
         as_json,
         facts={
@@ -141,14 +143,12 @@ def users(
         column="users",
         rows=rows(
             answers,
+            instead={("upper", math.inf): "not even 10^15 users are known to be enough."},
             upper="so many users are enough.",
             lower="with fewer users two datasets miss the target; no analysis can do with fewer.",
             clone="how many would be enough knowing nothing but eps0.",
         ),
-        notes=report.notes()
-        + crowd_notes(colluding)
-        + round_notes(rounds)
-        + (unknown if is_unknown else []),
+        notes=report.notes() + crowd_notes(colluding) + round_notes(rounds),
     )
 
 
@@ -176,8 +176,6 @@ def rounds(
         )
         for key, bound in answered(report, eps0).items()
     }
-    is_unknown = any(math.isinf(answer.enclosure.upper) for answer in answers.values())
-    unknown = [f"inf: not even {validation.MAX_ROUNDS} rounds are known to be too many."]
     show(
         as_json,
         facts={
@@ -192,14 +190,16 @@ def rounds(
         rows=rows(
             answers,
             better="larger",
+            instead={
+                ("upper", 0): "not even one round is known to meet the target.",
+                ("lower", 0): "not even one round meets the target; no analysis can allow it.",
+                ("lower", math.inf): f"not even {validation.MAX_ROUNDS} rounds are ruled out.",
+            },
             upper="so many rounds meet the target together; they may be run.",
             lower="in more rounds two datasets miss the target; no analysis can allow more.",
             clone="how many would be allowed knowing nothing but eps0.",
         ),
-        notes=report.notes()
-        + crowd_notes(users.colluding)
-        + round_notes(None)
-        + (unknown if is_unknown else []),
+        notes=report.notes() + crowd_notes(users.colluding) + round_notes(None),
     )
 
 
