@@ -16,6 +16,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting.grid import grid, typical_loss
+from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.lattice import MAX_POINTS
@@ -229,11 +230,7 @@ class Composed:
     def _largest_loss(self) -> float:
         """An ε at which δ is certainly 0: that of the rounds add up."""
         losses = [
-            one.times
-            * max(
-                amplification._Problem.of(each, one.n, "saddle").largest_loss()
-                for each in one.decompositions
-            )
+            one.times * max(Problem.of(each, one.n).largest_loss() for each in one.decompositions)
             for one in self.rounds
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
@@ -246,10 +243,7 @@ class Composed:
         """From outputs that the other input never gives, of the first or the last direction."""
         spared = 0.0
         for one in self.rounds:
-            told = max(
-                amplification._never_below(each.directions[order][0], one.n)
-                for each in one.decompositions
-            )
+            told = max(never_below(each.directions[order][0], one.n) for each in one.decompositions)
             spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
         return -math.expm1(spared) * (1.0 - 1e-12)
 
