@@ -632,7 +632,7 @@ CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "-
 def test_a_curve_is_the_table_of_the_library():
     result = succeed(*CURVE, "--points", "11", "--bound", "lower", "--bound", "blanket_bennett")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert tuple(rows[0]) == curves.columns("epsilon")
+    assert tuple(rows[0]) == (*curves.columns("epsilon"), "checksum")
     assert [row["bound"] for row in rows] == ["lower"] * 11 + ["blanket_bennett"] * 11
     for bound in ("lower", "blanket_bennett"):
         specification = Specification(
@@ -677,6 +677,31 @@ def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
     assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
     assert rows["lower"]["others"] == found["lower_bound"]["others"]
     assert result.stderr.splitlines() == found["notes"]
+
+
+def test_a_curve_on_standard_output_is_the_file(tmp_path):
+    table, redirected = tmp_path / "curve.csv", tmp_path / "redirected.csv"
+    succeed(*CURVE, "--points", "2", "-o", str(table))
+    redirected.write_text(succeed(*CURVE, "--points", "2").stdout, encoding="utf-8")
+    assert redirected.read_bytes() == table.read_bytes()
+    assert len(curves.read(redirected)) == 6
+
+
+def test_a_curve_may_be_one_of_renyi_divergences(tmp_path):
+    plot = tmp_path / "renyi.png"
+    options = ("--eps0", "4", "--n", "1e4", "--quantity", "renyi", "--bound", "upper")
+    axis = ("--x", "order", "--start", "2", "--stop", "32", "--points", "3")
+    result = succeed("curve", *KRR10, *options, *axis, "--plot", str(plot))
+    assert plot.stat().st_size > 1000
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["order"]) for row in rows] == [2.0, 8.0, 32.0]
+    for row in rows:
+        found = sb.renyi(sb.KRR(10, 4.0).blanket(), 10_000, float(row["order"]), rtol=1e-4)
+        assert float(row["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
+    along_n = (*KRR10, "--eps0", "4", "--quantity", "renyi", "--order", "8", "--points", "2")
+    (first, _) = csv.DictReader(io.StringIO(succeed("curve", *along_n, "--bound", "upper").stdout))
+    found = sb.renyi(sb.KRR(10, 4.0).blanket(), 1000, 8.0, rtol=1e-4)
+    assert float(first["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
 
 
 def test_a_curve_is_written_and_drawn(tmp_path):
@@ -1022,6 +1047,22 @@ MISTAKES = {
     "no delta of a closed form": (
         ["curve", *options(n=None, delta=None, eps="1", quantity="delta", bound="erlingsson")],
         "quantity must be one of epsilon for the bound erlingsson, got 'delta'",
+    ),
+    "a value of the axis": (
+        ["curve", *options()],
+        "--n must be left out: the curve runs along n, from --start to --stop",
+    ),
+    "a curve of epsilon at an epsilon": (
+        ["curve", *options(n=None, eps="1")],
+        "--eps must be left out: a curve of epsilon does not depend on it",
+    ),
+    "an order of no divergence": (
+        ["curve", *options(n=None, order="8")],
+        "--order must be left out: a curve of epsilon does not depend on it",
+    ),
+    "a divergence of no order": (
+        ["curve", *options(n=None, delta=None, quantity="renyi")],
+        "order is missing; a curve of renyi along n needs eps0, order",
     ),
     "another format": (
         ["curve", *options(n=None, plot="x.gif")],
