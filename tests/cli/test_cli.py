@@ -402,6 +402,15 @@ def test_rounds_are_composed():
     assert once < twice < 2 * once
 
 
+def test_no_eps_at_all_is_a_target_of_eps0_as_of_users():
+    """One user of binary randomized response has the total variation tanh(ε₀/2)."""
+    target = ("--eps", "0", "--delta", "0.25")
+    found = answer("eps0", *BINARY, "--n", "1", *target)["upper_bound"]
+    assert found["lower"] <= 2.0 * math.atanh(0.25) <= found["upper"]
+    alone = ("--eps0", repr(found["lower"]))
+    assert answer("users", *BINARY, *alone, *target)["upper_bound"]["upper"] == 1
+
+
 def composed_binary(eps0: float, rounds: int, eps: float) -> float:
     """δ(ε) of that many reports of binary randomized response, in closed form."""
     p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
@@ -999,7 +1008,14 @@ MISTAKES = {
     ),
     "delta of 1": (["epsilon", *options(delta="1")], "1e-300 <= delta < 1, got 1.0"),
     "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
-    "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),
+    "too large an eps for eps0": (
+        ["eps0", *options(eps0=None, eps="301")],
+        "0 <= eps <= 300, got 301.0",
+    ),
+    "a delta too small for no eps at all": (
+        ["eps0", *options(eps0=None, eps="0", delta="1e-20")],
+        "delta must be larger for eps = 0.0",
+    ),
     "bad delta for users": (["users", *options(n=None, eps="1", delta="0")], "got 0.0"),
     "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
     "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
