@@ -471,6 +471,46 @@ def test_eps0_of_many_rounds_inverts_a_closed_form():
     assert "3 rounds" in succeed("eps0", *BINARY, *target).stdout.splitlines()[0]
 
 
+BLH4 = sb.BLH(4.0)
+
+
+def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
+    """A third of what the blanket asks for is enough; the point itself is what was proven."""
+    options = ("--mechanism", "blh", "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("users", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert lower["lower"] == tight["lower"] <= tight["upper"] < 0.6 * blanket["upper"]
+    assert sb.mechanism_delta(BLH4, 0.3, tight["upper"]).enclosure.upper <= 1e-6
+    assert tight["upper"] <= 1.002 * lower["lower"]
+    missed = max(
+        sb.delta(pair, 0.3, lower["lower"] - 1).lower for pair in BLH4.dataset_pairs().values()
+    )
+    assert missed > 1e-6
+    more = answer("users", *options, "--colluding", "10")["tight_bound"]
+    assert more["upper"] == tight["upper"] + 10
+    text = succeed("users", *options).stdout
+    assert value(text, "tight upper bound") == tight["upper"]
+    assert "to be enough, here by the bound for all datasets." in text
+
+
+def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
+    options = ("--mechanism", "blh", "--n", "1e4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert 1.1 * blanket["lower"] < tight["lower"] <= tight["upper"] == lower["upper"]
+    assert sb.mechanism_delta(sb.BLH(tight["lower"]), 0.3, 10_000).enclosure.upper <= 1e-6
+    assert tight["lower"] >= 0.998 * lower["lower"]
+    text = succeed("eps0", *options).stdout
+    assert value(text, "tight upper bound") <= Decimal(tight["lower"])
+    assert "here by the bound for all datasets; it may be deployed." in text
+
+
+def test_many_rounds_have_no_tight_bound():
+    target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "2")
+    assert "tight_bound" not in answer("users", *KRR10, "--eps0", "2", *target)
+    assert "tight_bound" not in answer("eps0", *KRR10, "--n", "1e4", *target)
+
+
 def test_users_of_many_rounds_meet_their_target():
     target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "5")
     found = answer("users", *KRR10, "--eps0", "2", *target)

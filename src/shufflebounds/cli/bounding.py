@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
-from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row
@@ -101,25 +99,10 @@ def all_pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candida
     )
 
 
-def facts(report: Report) -> dict[str, Any]:
-    """What answers in JSON begin with."""
-    return {"version": __version__, **report.facts()}
-
-
-def often(rounds: int) -> str:
-    """How a title tells the number of rounds."""
-    return "" if rounds == 1 else f", {rounds} rounds"
-
-
-def round_notes(rounds: int | None) -> list[str]:
-    """What bounds of several rounds rest on; None stands for any number of them."""
-    if rounds == 1:
-        return []
-    which = "Rounds" if rounds is None else f"The {rounds} rounds"
-    return [
-        f"{which} are shuffled separately, with fresh randomness. The upper bound "
-        "holds for all that is published together, whatever the others report, and however the "
-        "values are chosen from round to round; in each round a user spends eps0. The lower bound "
-        "is that of the same two datasets in every round. Reports that are sent together, linked "
-        "to each other, are not rounds: for them there is --k-joint."
-    ]
+def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
+    """Which bound the tight one is, by the end that counts; of one round only."""
+    tight, blanket = (
+        getattr(answers[key].enclosure, end) if key in answers else None
+        for key in ("tight_bound", "upper_bound")
+    )
+    return "the blanket" if tight == blanket else "the bound for all datasets"

@@ -16,8 +16,8 @@ import click
 
 from shufflebounds import validation
 from shufflebounds.bounds.base import Kind, Numerics
-from shufflebounds.cli.bounding import facts, often, round_notes
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.opinions import Opinion, Verdict, interval, opinions_on, verdict_of
 from shufflebounds.cli.options import (
     delta_option,
@@ -84,19 +84,13 @@ def check(
     opinions, trivial = opinions_on(eps, report, setting, Numerics(rtol=rtol))
     verdict = verdict_of(opinions.values(), eps)
     blurred = [one for one in opinions.values() if one.is_blurred(eps)]
-    notes = report.notes() + crowd_notes(users.colluding) + round_notes(rounds) + trivial
+    asked = Deployment(report, eps0, users, rounds)
+    notes = asked.notes() + trivial
     if as_json:
-        known = {
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "delta": delta,
-            "rounds": rounds,
-        }
         found = {name: _plain(one, one.verdict(eps)) for name, one in opinions.items()}
         because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
         result = {
-            **known,
+            **asked.facts(delta=delta),
             "eps": eps,
             "verdict": verdict,
             "open_because": because,
@@ -106,7 +100,7 @@ def check(
         click.echo(json.dumps(result, indent=2, allow_nan=False))
     else:
         claim = f"epsilon = {eps!r}, delta = {delta!r}"
-        click.echo(f"{report.name(eps0)}, {users}{often(rounds)}: is it ({claim})-DP?\n")
+        click.echo(f"{asked.title()}: is it ({claim})-DP?\n")
         reason = f"{verdict.upper()}. {_reason(eps, verdict, opinions, blurred)}"
         click.echo(f"{click.wrap_text(reason, width=80)}\n")
         _print_table(opinions, eps)

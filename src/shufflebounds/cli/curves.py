@@ -12,7 +12,7 @@ import click
 
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import round_notes
+from shufflebounds.cli.deployment import round_notes
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.plots import require_plotting

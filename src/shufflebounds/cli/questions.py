@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import click
@@ -17,12 +17,11 @@ from shufflebounds.cli.bounding import (
     all_pairs,
     answered,
     answered_once,
-    facts,
-    often,
-    round_notes,
+    proof,
     rows,
 )
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
     delta_option,
     eps0_option,
@@ -68,16 +67,11 @@ def epsilon(
 
     found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "delta": delta,
-            "rounds": rounds,
-        },
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, delta = {delta!r}",
+        facts=asked.facts(delta=delta),
+        title=asked.title(f"delta = {delta!r}"),
         column="epsilon (natural log)",
         rows=rows(
             answers,
@@ -85,12 +79,12 @@ def epsilon(
                 ("upper", math.inf): "no epsilon is known to hold at this delta.",
                 ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
             },
-            tight=_tight(answers),
+            tight=f"the least that is proven, here by {proof(answers)}; this may be claimed.",
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds) + trivial,
+        notes=asked.notes() + trivial,
     )
 
 
@@ -124,25 +118,20 @@ def delta(
         answers = dict.fromkeys(answered(report, eps0), Answer(Enclosure(0.0, 0.0)))
     else:
         answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "eps": eps,
-            "rounds": rounds,
-        },
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, epsilon = {eps!r} (natural log)",
+        facts=asked.facts(eps=eps),
+        title=asked.title(f"epsilon = {eps!r} (natural log)"),
         column="delta (probability)",
         rows=rows(
             answers,
-            tight=_tight(answers),
+            tight=f"the least that is proven, here by {proof(answers)}; this may be claimed.",
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+        notes=asked.notes(),
     )
 
 
@@ -168,15 +157,6 @@ def _answers(
                 attempt(partial(composed, [pair.decomposition])).of(pair) for pair in some[:FEW]
             )
     return answers
-
-
-def _tight(answers: Mapping[str, Answer]) -> str:
-    """What the tight bound lets one claim, and which bound that is; of one round only."""
-    if "tight_bound" not in answers:
-        return ""
-    tight, blanket = (answers[key].enclosure.upper for key in ("tight_bound", "upper_bound"))
-    proof = "the bound for all datasets" if tight < blanket else "the blanket"
-    return f"the least that is proven, here by {proof}; this may be claimed."
 
 
 def _evaluated(

@@ -7,8 +7,8 @@ import click
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
-from shufflebounds.cli.bounding import facts, often, round_notes
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
     eps0_option,
     json_option,
@@ -59,11 +59,12 @@ def renyi(
     for key, (name, end, meaning) in _ANSWERED.items():
         [answer] = BOUNDS[name].prepare(protocol, "renyi", numerics)([setting])
         rows[key] = Row(BOUNDS[name].label, end, answer, meaning)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, **users.facts(), "order": order, "rounds": rounds},
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, order = {order!r}",
+        facts=asked.facts(order=order),
+        title=asked.title(f"order = {order!r}"),
         column="Renyi divergence (natural log)",
         rows=rows,
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+        notes=asked.notes(),
     )

@@ -18,12 +18,10 @@ from shufflebounds.cli.bounding import (
     ANSWERED,
     FEW,
     answered,
-    facts,
-    often,
     pairs,
-    round_notes,
 )
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import or_usage_error
 from shufflebounds.cli.options import (
     eps0_option,
@@ -132,12 +130,12 @@ def risk(
         for key, some in compared.items()
     }
     notes = [_TEST] if alike else [_TEST, _UNLIKE]
-    notes += report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
-    title = f"{report.name(eps0)}, {users}{often(rounds)}"
+    asked = Deployment(report, eps0, users, rounds)
+    notes += asked.notes()
+    title = asked.title()
     if as_json:
-        told = report.told_eps0(eps0)
-        known = {**facts(report), "eps0": told, **users.facts(), "rounds": rounds}
-        click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
+        found = {**asked.facts(), **_plain(risks, rates), "notes": notes}
+        click.echo(json.dumps(found, indent=2))
     else:
         click.echo(f"{title}\n\n{click.wrap_text(_CAPTION, width=80)}\n")
         _print_table(risks, rates)
