@@ -68,4 +68,3 @@ def test_without_crowds_the_blanket_is_all_that_is_known():
 
     found = all_datasets_eps0(only_small, EPS, DELTA, 10, 0.4, 3.0)
     assert found <= 0.5
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, overload
@@ -149,3 +149,12 @@ class PrecisionError(ArithmeticError):
     def __reduce__(self) -> tuple[object, ...]:
         """By default an exception is rebuilt from its message alone, and a process pool hangs."""
         return type(self), (*self.args, self.enclosure), self.__dict__
+
+
+def reached(evaluate: Callable[[], Enclosure]) -> Enclosure:
+    """What `evaluate` returns, or what it had found where its precision was out of reach."""
+    try:
+        return evaluate()
+    except PrecisionError as error:
+        found: Enclosure = error.enclosure
+        return found

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 from shufflebounds.accounting import amplification
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.enclosure import PrecisionError
+from shufflebounds.enclosure import reached
 
 # The search ends where the bound cannot be lowered by more than about this share.
 _WITHIN = 1e-4
@@ -40,10 +40,7 @@ def unsettled(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list
 
 
 def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
-    try:
-        found = amplification.delta(blanket, eps, n, rtol=_COARSE)
-    except PrecisionError as error:
-        found = error.enclosure
+    found = reached(partial(amplification.delta, blanket, eps, n, rtol=_COARSE))
     return bool(found.upper <= delta)
 
 

@@ -1,28 +1,30 @@
 """The inverse questions of a deployment: how large an ε₀, and how few users, meet a target (ε, δ)?
 
-Either way D(ε) is evaluated along an axis, of ε₀ or of n, until the point where it falls to δ lies
-between two neighbours. Estimates steer the search; the ends it returns were evaluated.
+Either way D(ε), or the ε of several rounds at δ, is evaluated along an axis, of ε₀ or of n, until
+the point where it meets the target lies between two neighbours. Estimates steer the search; the
+ends it returns were evaluated.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
-from shufflebounds.accounting import rounds as composed_rounds
+from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.search import LocalPrivacy, Probe, Users, log, narrow
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, PrecisionError, reached
 
-# Relative widths of D to try in turn until it can be told from δ; of many rounds, each costs
-# another profile.
+# Relative widths of D to try in turn until it can be told from δ; of many rounds, widths of ε, each
+# of which costs another profile.
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
 _EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
-_USERS_LADDER_OF_MANY = (0.1, 0.01)
+_USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
 
 
 def largest_eps0(
@@ -166,23 +168,39 @@ def _probe(
     rounds: int,
     ladder: Sequence[float],
 ) -> Probe:
+    if rounds == 1:
+        return _by_delta(decomposition, eps, delta, n, ladder)
+    return _by_epsilon(compose([(decomposition, n, rounds)]), eps, delta, ladder)
+
+
+def _by_delta(
+    decomposition: Decomposition, eps: float, delta: float, n: int, ladder: Sequence[float]
+) -> Probe:
     for rtol in ladder:
         try:
-            found = _delta(decomposition, eps, n, rounds, rtol)
-            reached = True
+            found = amplification.delta(decomposition, eps, n, rtol=rtol)
+            fell_short = False
         except PrecisionError as error:
-            found, reached = error.enclosure, False
+            found, fell_short = error.enclosure, True
         side = 1 if found.upper <= delta else -1 if found.lower > delta else 0
-        # Rounds that miss one width come close to it, and so closer to the next.
-        if side != 0 or not (reached or rounds > 1):
+        if side != 0 or fell_short:
             break
-    low, high = (log(log(end) / math.log(delta)) for end in (found.upper, found.lower))
+    return _probed(side, *(log(log(end) / math.log(delta)) for end in (found.upper, found.lower)))
+
+
+def _by_epsilon(composed: Composed, eps: float, delta: float, ladder: Sequence[float]) -> Probe:
+    """Of many rounds: their ε at δ never lies as far out as their δ at ε may."""
+    for rtol in ladder:
+        found = reached(partial(composed.epsilon, delta, rtol=rtol))
+        side = 1 if found.upper <= eps else -1 if found.lower > eps else 0
+        # Those that miss one width come close to it, and so closer to the next.
+        if side != 0:
+            break
+    # log(1/δ) goes about like ε².
+    return _probed(side, *(2.0 * (log(eps) - log(end)) for end in (found.upper, found.lower)))
+
+
+def _probed(side: int, low: float, high: float) -> Probe:
     if math.isinf(low) or math.isinf(high):
         return Probe(side, side * math.inf if side else 0.0, math.inf)
     return Probe(side, 0.5 * (low + high), 0.5 * (high - low))
-
-
-def _delta(decomposition: Decomposition, eps: float, n: int, rounds: int, rtol: float) -> Enclosure:
-    if rounds == 1:
-        return amplification.delta(decomposition, eps, n, rtol=rtol)
-    return composed_rounds.delta(decomposition, eps, n, rounds=rounds, rtol=rtol)

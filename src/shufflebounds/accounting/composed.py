@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
 from shufflebounds.divergence.optimistic import optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, PrecisionError, reached
 
 DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
@@ -34,7 +35,7 @@ DEFAULT_DELTA_RTOL = 0.05
 _WIDTH = 0.6
 # Relative width of D at the points, in these units.
 _NODE_WIDTH = 0.06
-_REFINEMENTS = 3
+_REFINEMENTS, _GAIN = 3, 0.9
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0
 
@@ -161,7 +162,11 @@ class Composed:
             density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
             found = enclose(density)
             upper = min(best.upper, found.upper)
-            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
+            narrower = Enclosure(min(max(best.lower, found.lower), upper), upper)
+            gained = narrower.relative_width < _GAIN * best.relative_width
+            best = narrower
+            if not gained:  # the lattice is not what keeps the ends apart
+                break
         if best.relative_width > goal and (rtol is not None or self._promises()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
@@ -285,14 +290,10 @@ def compose(
 
 def _once(one: Round, delta: float) -> float:
     """A lower bound of ε of a single round."""
-    return max(_lower_end(each, one.n, delta) for each in one.decompositions)
-
-
-def _lower_end(decomposition: Decomposition, n: int, delta: float) -> float:
-    try:
-        return amplification.epsilon(decomposition, n, delta).lower
-    except PrecisionError as shortfall:
-        return shortfall.enclosure.lower
+    return max(
+        reached(partial(amplification.epsilon, each, one.n, delta)).lower
+        for each in one.decompositions
+    )
 
 
 def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:

@@ -102,7 +102,7 @@ class Grid:
         few = self.few.get(id(decomposition))
         if few is not None:
             return few.divergence(eps)
-        return self.problem._divergence(decomposition, eps, self.rtol)
+        return self.problem.enclose(decomposition, eps, self.rtol)
 
 
 def typical_loss(decomposition: Decomposition, n: int) -> float:

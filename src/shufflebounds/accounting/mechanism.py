@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from shufflebounds.accounting.all_datasets import (
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError, reached
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.matrix import MatrixRandomizer
 
@@ -83,9 +84,7 @@ def mechanism_delta(
 
     def largest(candidates: Mapping[str, Decomposition]) -> tuple[str, Enclosure]:
         found = {
-            name: _attempt(
-                lambda one=one: amplification.delta(one, eps, n, rtol=rtol)  # type: ignore[misc]
-            )
+            name: reached(partial(amplification.delta, one, eps, n, rtol=rtol))
             for name, one in candidates.items()
         }
         worst = max(found, key=lambda name: found[name].lower)
@@ -160,7 +159,7 @@ def _blanket_epsilon(
         return worst_epsilon(blankets, n, delta, rtol=rtol)[1].upper
     except PrecisionError:  # which is of one of them only
         ends = (
-            _attempt(lambda one=one: amplification.epsilon(one, n, delta, rtol=rtol))  # type: ignore[misc]
+            reached(partial(amplification.epsilon, one, n, delta, rtol=rtol))
             for one in blankets.values()
         )
         return max(end.upper for end in ends)
@@ -172,11 +171,3 @@ def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
         return ask()
     except PrecisionError as error:
         return "", error.enclosure
-
-
-def _attempt(ask: Callable[[], Enclosure]) -> Enclosure:
-    try:
-        return ask()
-    except PrecisionError as error:
-        found: Enclosure = error.enclosure
-        return found

@@ -56,11 +56,12 @@ class Problem:
     def _direction(
         self, inner: Decomposition, outer: Decomposition, eps: float, rtol: float
     ) -> Enclosure:
-        below = self._divergence(inner, eps, rtol)
-        above = below if outer is inner else self._divergence(outer, eps, rtol)
+        below = self.enclose(inner, eps, rtol)
+        above = below if outer is inner else self.enclose(outer, eps, rtol)
         return Enclosure(min(below.lower, above.upper), above.upper)
 
-    def _divergence(self, decomposition: Decomposition, eps: float, rtol: float) -> Enclosure:
+    def enclose(self, decomposition: Decomposition, eps: float, rtol: float) -> Enclosure:
+        """D(ε) of one decomposition in the order it has, at this problem's n."""
         if self.engine != DEFAULT:
             return ENGINES[self.engine](decomposition, eps, self.n)
         if (
