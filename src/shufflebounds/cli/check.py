@@ -28,6 +28,7 @@ from shufflebounds.cli.options import (
     rounds_option,
     rtol_option,
 )
+from shufflebounds.cli.progress import progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
 from shufflebounds.cli.values import REAL
@@ -81,7 +82,8 @@ def check(
     eps = validation.eps(eps)
     eps0 = report.require_eps0(eps0)
     setting = Setting(n=users.honest, eps0=eps0, delta=delta, rounds=rounds)
-    opinions, trivial = opinions_on(eps, report, setting, Numerics(rtol=rtol))
+    with progress(hidden=as_json):
+        opinions, trivial = opinions_on(eps, report, setting, Numerics(rtol=rtol))
     verdict = verdict_of(opinions.values(), eps)
     blurred = [one for one in opinions.values() if one.is_blurred(eps)]
     asked = Deployment(report, eps0, users, rounds)

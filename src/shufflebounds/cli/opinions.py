@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.progress import one_by_one
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.trivial import within_eps0
 from shufflebounds.protocols.base import Protocol
@@ -103,8 +104,7 @@ def _asked(
 ) -> dict[str, Opinion]:
     reports = report.reports
     found = {}
-    for name in names:
-        bound = BOUNDS[name]
+    for name, bound in one_by_one({name: BOUNDS[name] for name in names}):
         protocol: Protocol
         protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
         try:

@@ -32,6 +32,7 @@ from shufflebounds.cli.options import (
     rounds_option,
     rtol_option,
 )
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.trivial import is_zero, within_eps0
 from shufflebounds.decomposition import Decomposition
@@ -65,7 +66,8 @@ def epsilon(
     def composed(some: Sequence[Decomposition]) -> Enclosure:
         return compose([(some, users.honest, rounds)]).epsilon(delta, rtol=rtol)
 
-    found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    with progress(hidden=as_json):
+        found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
     asked = Deployment(report, eps0, users, rounds)
     show(
@@ -115,9 +117,11 @@ def delta(
         return compose([(some, users.honest, rounds)]).delta(eps, rtol=rtol)
 
     if is_zero(eps, report.protocol(eps0).eps0, validation.rounds(rounds)):
-        answers = dict.fromkeys(answered(report, eps0), Answer(Enclosure(0.0, 0.0)))
+        known = answered_once if rounds == 1 else answered
+        answers = dict.fromkeys(known(report, eps0), Answer(Enclosure(0.0, 0.0)))
     else:
-        answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+        with progress(hidden=as_json):
+            answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
     asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
@@ -147,7 +151,7 @@ def _answers(
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
     answers = {}
-    for key, bound in answered(report, setting.eps0).items():
+    for key, bound in one_by_one(answered(report, setting.eps0)):
         some = all_pairs(bound, report, setting.eps0)
         if bound.kind is not Kind.LOWER and len(some) > 1:
             # The worst may be another in each round, which no maximum over pairs covers.
@@ -165,5 +169,5 @@ def _evaluated(
     protocol = report.protocol(setting.eps0)
     return {
         key: bound.prepare(protocol, quantity, numerics)([setting])[0]
-        for key, bound in answered_once(report, setting.eps0).items()
+        for key, bound in one_by_one(answered_once(report, setting.eps0))
     }

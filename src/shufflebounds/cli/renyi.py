@@ -17,6 +17,7 @@ from shufflebounds.cli.options import (
     rounds_option,
     rtol_option,
 )
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.values import REAL
 from shufflebounds.setting import Setting
@@ -55,10 +56,12 @@ def renyi(
     """
     setting = Setting(n=users.honest, eps0=eps0, order=order, rounds=rounds)
     protocol, numerics = report.protocol(eps0), Numerics(rtol=rtol)
-    rows = {}
-    for key, (name, end, meaning) in _ANSWERED.items():
-        [answer] = BOUNDS[name].prepare(protocol, "renyi", numerics)([setting])
-        rows[key] = Row(BOUNDS[name].label, end, answer, meaning)
+    bounds, rows = {key: BOUNDS[name] for key, (name, _, _) in _ANSWERED.items()}, {}
+    with progress(hidden=as_json):
+        for key, bound in one_by_one(bounds):
+            _, end, meaning = _ANSWERED[key]
+            [answer] = bound.prepare(protocol, "renyi", numerics)([setting])
+            rows[key] = Row(bound.label, end, answer, meaning)
     asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,

@@ -31,6 +31,7 @@ from shufflebounds.cli.options import (
     rounds_option,
 )
 from shufflebounds.cli.plots import require_plotting
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
 from shufflebounds.cli.styles import STYLES
@@ -119,16 +120,16 @@ def risk(
         require_plotting()
     rates = tuple(validation.probability("false_positives", rate) for rate in rates)
     eps0 = report.require_eps0(eps0)
-    compared = {
-        key: pairs(bound, report, eps0, rounds) for key, bound in answered(report, eps0).items()
-    }
+    bounds = answered(report, eps0)
+    compared = {key: pairs(bound, report, eps0, rounds) for key, bound in bounds.items()}
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
     # Any of them is a lower bound; those that tell the inputs apart best come first.
     compared["lower_bound"] = (tuple(alike) or compared["lower_bound"])[:FEW]
-    risks = {
-        key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
-        for key, some in compared.items()
-    }
+    with progress(hidden=as_json):
+        risks = {
+            key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
+            for key, some in ((key, compared[key]) for key, _ in one_by_one(bounds))
+        }
     notes = [_TEST] if alike else [_TEST, _UNLIKE]
     asked = Deployment(report, eps0, users, rounds)
     notes += asked.notes()

@@ -20,6 +20,7 @@ from shufflebounds.bounds.base import Answer, Bound, attempt, smallest
 from shufflebounds.bounds.many_pairs import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.bounding import ANSWERED, answered, of_candidates, pairs
+from shufflebounds.cli.progress import one_by_one
 from shufflebounds.cli.report import Report
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
@@ -34,7 +35,8 @@ def largest_eps0(report: Report, **target: Any) -> dict[str, Answer]:
 
     The tight bound is one of a single round. Its answer was itself found to meet the target.
     """
-    answers = {key: _largest_eps0(BOUNDS[name], report, target) for key, name in ANSWERED.items()}
+    bounds = {key: BOUNDS[name] for key, name in ANSWERED.items()}
+    answers = {key: _largest_eps0(one, report, target) for key, one in one_by_one(bounds)}
     if target["rounds"] > 1:
         return answers
 
@@ -55,13 +57,11 @@ def fewest_users(
     """By the key of the JSON; all else as for `largest_eps0`."""
     promised = _USERS_RTOL if rounds == 1 else _ROUNDS_RTOL
     question = FewestUsers(validation.eps(eps), validation.delta(delta), validation.rounds(rounds))
-    asked = {
-        key: (bound, pairs(bound, report, eps0, rounds))
-        for key, bound in answered(report, eps0).items()
-    }
+    bounds = answered(report, eps0)
+    asked = {key: pairs(bound, report, eps0, rounds) for key, bound in bounds.items()}
     answers = {
-        key: _held_to(promised, largest_answer(bound.kind, some, question), rounds, bound.name)
-        for key, (bound, some) in asked.items()
+        key: _held_to(promised, largest_answer(one.kind, asked[key], question), rounds, one.name)
+        for key, one in one_by_one(bounds)
     }
     if rounds > 1:
         return answers
@@ -85,7 +85,7 @@ def most_rounds(
         key: _held_to(
             _ROUNDS_RTOL, smallest(of_candidates(bound, report, eps0, None, most)), 2, bound.name
         )
-        for key, bound in answered(report, eps0).items()
+        for key, bound in one_by_one(answered(report, eps0))
     }
 
 

@@ -24,6 +24,7 @@ from shufflebounds.cli.options import (
     of_users,
     rounds_option,
 )
+from shufflebounds.cli.progress import progress
 from shufflebounds.cli.report import Report
 
 
@@ -46,7 +47,8 @@ def eps0(
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
     report.refuse_own_eps0()
-    answers = searches.largest_eps0(report, eps=eps, delta=delta, n=users.honest, rounds=rounds)
+    with progress(hidden=as_json):
+        answers = searches.largest_eps0(report, eps=eps, delta=delta, n=users.honest, rounds=rounds)
     asked = Deployment(report, users=users, rounds=rounds)
     show(
         as_json,
@@ -95,7 +97,8 @@ def users(
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
     eps0 = report.require_eps0(eps0)
-    found = searches.fewest_users(report, eps0, eps=eps, delta=delta, rounds=rounds)
+    with progress(hidden=as_json):
+        found = searches.fewest_users(report, eps0, eps=eps, delta=delta, rounds=rounds)
     answers = {key: with_colluding(answer, colluding) for key, answer in found.items()}
     asked = Deployment(report, eps0, rounds=rounds, colluding=colluding)
     show(
@@ -132,7 +135,8 @@ def rounds(
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
     eps0 = report.require_eps0(eps0)
-    answers = searches.most_rounds(report, eps0, eps=eps, delta=delta, n=users.honest)
+    with progress(hidden=as_json):
+        answers = searches.most_rounds(report, eps0, eps=eps, delta=delta, n=users.honest)
     asked = Deployment(report, eps0, users, rounds=None)
     show(
         as_json,
