@@ -185,6 +185,24 @@ def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
     assert "Clone" not in text
 
 
+def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
+    path = written(tmp_path / "m.csv", [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    arguments = ("--mechanism", "matrix", "--file", path, "--n", "10")
+    refuted = run("check", *arguments, "--delta", "1e-6", "--eps", "1")
+    assert refuted.exit_code == 1
+    assert "rule out every epsilon at this delta" in refuted.stdout.replace("\n", " ")
+    assert "clone" not in refuted.stdout
+    # A report tells its input with probability 1/2, else nothing.
+    assert run("check", *arguments, "--delta", "0.6", "--eps", "0").exit_code == 0
+    found = answer("renyi", *arguments, "--order", "2")
+    assert found["upper_bound"] == {"lower": None, "upper": None}
+    assert "clone" not in found
+    assert "closed_form" not in found
+    text = succeed("renyi", *arguments, "--order", "2").stdout
+    assert "Upper bound: no divergence is known to hold at this order." in text
+    assert "Lower bound: two datasets differ beyond all bounds at this order." in text
+
+
 def test_reports_that_say_nothing_lose_nothing(tmp_path):
     path = written(tmp_path / "m.csv", [[0.5, 0.5], [0.5, 0.5]])
     found = answer(
@@ -210,6 +228,22 @@ MISTAKES = {
     "an eps0 to choose": (
         ("eps0", "--n", "9", "--delta", "0.1", "--eps", "1"),
         "eps0 cannot be chosen: matrix m.csv fixes it, 1.79176",
+    ),
+    "its eps0 in a Renyi divergence": (
+        ("renyi", "--n", "9", "--order", "2", "--eps0", "1"),
+        "--eps0 must be left out: matrix m.csv fixes it, 1.79176",
+    ),
+    "the most rounds of several pairs": (
+        ("rounds", "--n", "9", "--delta", "0.1", "--eps", "1"),
+        "m.csv (eps0 = 1.79176) has several pairs of inputs, and in each round another may be",
+    ),
+    "what attacks do in rounds of several pairs": (
+        ("risk", "--n", "9", "--rounds", "2"),
+        "of several rounds only epsilon, delta, renyi, check and curve look at all of them",
+    ),
+    "the users of many rounds of several pairs": (
+        ("users", "--delta", "0.1", "--eps", "1", "--rounds", "2"),
+        "of several rounds only epsilon, delta, renyi, check and curve look at all of them",
     ),
     "a parameter": (
         ("epsilon", "--n", "9", "--delta", "0.1", "--k", "3"),

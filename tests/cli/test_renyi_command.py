@@ -38,6 +38,12 @@ def test_printed_bounds_are_rounded_outward():
     assert "Girgis et al., Theorem 3.1" in result.stdout
 
 
+def test_without_eps0_the_option_is_named():
+    result = run(*AT[:5], *AT[7:], "--order", "2")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: missing option '--eps0'\n"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

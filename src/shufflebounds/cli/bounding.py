@@ -49,9 +49,14 @@ def rows(
 
 def answered(report: Report, eps0: float | None) -> dict[str, Bound]:
     """The bounds that answer: no clone where ε₀ is infinite, or reports say nothing at all."""
-    whole = report.protocol(eps0).eps0
-    has_clone = whole is not None and 0.0 < whole < math.inf
+    has_clone = is_generic(report, eps0)
     return {key: BOUNDS[name] for key, name in ANSWERED.items() if key != "clone" or has_clone}
+
+
+def is_generic(report: Report, eps0: float | None) -> bool:
+    """Whether there is an ε₀ that says something, for bounds that know nothing else."""
+    whole = report.protocol(eps0).eps0
+    return whole is not None and 0.0 < whole < math.inf
 
 
 def answered_once(report: Report, eps0: float | None) -> dict[str, Bound]:
@@ -85,8 +90,9 @@ def pairs(
     found = all_pairs(bound, report, eps0)
     if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
         raise ValueError(
-            "rounds must be 1 here where any of several pairs of inputs may be the worst: "
-            "sb.compose takes them all"
+            f"{report.name(eps0)} has several pairs of inputs, and in each round another may be "
+            "the worst; of several rounds only epsilon, delta, renyi, check and curve look at all "
+            "of them"
         )
     return found[:FEW] if rounds != 1 and bound.kind is Kind.LOWER else found
 

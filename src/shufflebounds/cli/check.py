@@ -123,10 +123,10 @@ def _reason(
         )
     if verdict is Verdict.REFUTED:
         best = max(of, key=lambda one: one.end)
-        return (
-            f"No analysis can claim it: two datasets{_held(best.answer.others)} differ by an "
-            f"epsilon of {outward(best.end, up=False)}."
-        )
+        by = f"differ by an epsilon of {outward(best.end, up=False)}"
+        if math.isinf(best.end):
+            by = "rule out every epsilon at this delta"
+        return f"No analysis can claim it: two datasets{_held(best.answer.others)} {by}."
     if blurred:
         return _imprecise(blurred[0])
     least, most = interval(opinions)

@@ -105,12 +105,12 @@ def _asked(
     reports = report.reports
     found = {}
     for name, bound in one_by_one({name: BOUNDS[name] for name in names}):
-        protocol: Protocol
-        protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
         try:
+            protocol: Protocol
+            protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
             [answer] = bound.prepare(protocol, "epsilon", numerics)([setting])
         except ValueError:
-            # Not a bound of such reports, or not of several rounds.
+            # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
             if name in ("upper", "lower"):
                 raise
             continue

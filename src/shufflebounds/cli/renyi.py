@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
+from shufflebounds.cli.bounding import is_generic
 from shufflebounds.cli.crowd import Users
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
@@ -29,6 +32,10 @@ _ANSWERED = {
     "clone": ("clone", "upper", "what would be known of any mechanism with this eps0."),
     "closed_form": ("girgis_upper", "upper", "what was published of any mechanism."),
 }
+_INFINITE = {
+    "upper": "no divergence is known to hold at this order.",
+    "lower": "two datasets differ beyond all bounds at this order.",
+}
 
 
 @click.command()
@@ -43,7 +50,7 @@ _ANSWERED = {
 @json_option
 def renyi(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     order: float,
     rounds: int,
@@ -54,13 +61,18 @@ def renyi(
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """
+    eps0 = report.require_eps0(eps0)
     setting = Setting(n=users.honest, eps0=eps0, order=order, rounds=rounds)
     protocol, numerics = report.protocol(eps0), Numerics(rtol=rtol)
     bounds, rows = {key: BOUNDS[name] for key, (name, _, _) in _ANSWERED.items()}, {}
+    if not is_generic(report, eps0):
+        bounds = {key: one for key, one in bounds.items() if one.knows_mechanism}
     with progress(hidden=as_json):
         for key, bound in one_by_one(bounds):
             _, end, meaning = _ANSWERED[key]
             [answer] = bound.prepare(protocol, "renyi", numerics)([setting])
+            if math.isinf(answer.enclosure.upper):
+                meaning = _INFINITE[end]
             rows[key] = Row(bound.label, end, answer, meaning)
     asked = Deployment(report, eps0, users, rounds)
     show(
