@@ -46,7 +46,7 @@ def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> boo
 
 def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
     """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
-    found = (supremum(crowd, eps, n) for crowd in _directions(crowds))
+    found = (supremum(crowd, eps, n) for crowd in directions(crowds))
     return min(high, max(found, default=math.inf))
 
 
@@ -59,8 +59,8 @@ def all_datasets_epsilon(
     """
     if not crowds or not low < high < math.inf:
         return high
-    directions = _directions(crowds)
-    return _least(lambda eps: _excess(directions, eps, n, delta), low, high)
+    both = directions(crowds)
+    return _least(lambda eps: _excess(both, eps, n, delta), low, high)
 
 
 def all_datasets_users(
@@ -72,11 +72,11 @@ def all_datasets_users(
     """
     if not crowds or not low < high < math.inf:
         return high
-    directions = _directions(crowds)
+    both = directions(crowds)
 
     @cache
     def at(n: int) -> tuple[bool, float]:
-        return _excess(directions, eps, n, delta)
+        return _excess(both, eps, n, delta)
 
     return math.ceil(_least(lambda n: at(math.ceil(n)), low, high))
 
@@ -98,29 +98,30 @@ def all_datasets_eps0(
 
     def at(inverse: float) -> tuple[bool, float]:
         some = unsettled(crowds(1.0 / inverse), eps, delta, n)
-        return _excess(_directions(some), eps, n, delta)
+        return _excess(directions(some), eps, n, delta)
 
     found = _least(at, 1.0 / high, 1.0 / low)
     return max(low, 1.0 / found)
 
 
-def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+def directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+    """Each, and the same with the victim's inputs exchanged."""
     return [one for crowd in crowds for one in (crowd, crowd.swap())]
 
 
-def _excess(directions: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
+def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
     """See `_Excess`; of the first that is above δ, which is put where it is looked at first.
 
     Of no crowds nothing is known.
     """
-    if not directions:
+    if not both:
         return False, 1.0
     largest = 0.0
-    for place, crowd in enumerate(directions):
+    for place, crowd in enumerate(both):
         found = supremum(crowd, eps, n)
         largest = max(largest, found)
         if not found <= delta:
-            directions.insert(0, directions.pop(place))
+            both.insert(0, both.pop(place))
             break
     return largest <= delta, math.log(max(largest, _SMALLEST)) - math.log(delta)
 
