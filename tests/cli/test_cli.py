@@ -411,6 +411,22 @@ def test_no_eps_at_all_is_a_target_of_eps0_as_of_users():
     assert answer("users", *BINARY, *alone, *target)["upper_bound"]["upper"] == 1
 
 
+def test_rounds_have_the_tight_bound_of_the_library():
+    options = ("--mechanism", "blh", "--eps0", "4", "--n", "1e4", "--rounds", "30")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    together = sb.epsilon(sb.BLH(4.0), 10_000, 1e-6, rounds=30)
+    assert found["tight_bound"] == {"lower": together.lower, "upper": together.upper}
+    assert found["lower_bound"]["lower"] <= found["tight_bound"]["upper"]
+    assert found["tight_bound"]["upper"] < 0.8 * found["upper_bound"]["upper"]
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert value(text, "tight upper bound") >= Decimal(together.upper)
+    assert "Tight upper bound: the least that is proven; this may be claimed." in text
+
+
+def test_no_epsilon_is_minus_zero():
+    assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
+
+
 def composed_binary(eps0: float, rounds: int, eps: float) -> float:
     """δ(ε) of that many reports of binary randomized response, in closed form."""
     p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))

@@ -19,8 +19,8 @@ FEW = 4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
-# The same of one round, where more is known.
-OF_ONE_ROUND = {"tight_bound": "tight", **ANSWERED}
+# The same, and what no decomposition proves.
+_WITH_TIGHT = {"tight_bound": "tight", **ANSWERED}
 _OTHER = {"lower": "upper", "upper": "lower"}
 
 
@@ -37,7 +37,7 @@ def rows(
     the kind of bound, ``upper`` or ``lower``, and the number.
     """
     found = {}
-    for key, name in OF_ONE_ROUND.items():
+    for key, name in _WITH_TIGHT.items():
         if key in answers:
             kind = "lower" if name == "lower" else "upper"
             end = kind if better == "smaller" else _OTHER[kind]
@@ -59,8 +59,8 @@ def is_generic(report: Report, eps0: float | None) -> bool:
     return whole is not None and 0.0 < whole < math.inf
 
 
-def answered_once(report: Report, eps0: float | None) -> dict[str, Bound]:
-    """The same of one round, where more is known."""
+def with_tight(report: Report, eps0: float | None) -> dict[str, Bound]:
+    """The same and the tight bound, which is no decomposition's."""
     return {"tight_bound": BOUNDS["tight"], **answered(report, eps0)}
 
 
@@ -106,7 +106,7 @@ def all_pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candida
 
 
 def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
-    """Which bound the tight one is, by the end that counts; of one round only."""
+    """Which bound the tight one is, by the end that counts."""
     tight, blanket = (
         getattr(answers[key].enclosure, end) if key in answers else None
         for key in ("tight_bound", "upper_bound")

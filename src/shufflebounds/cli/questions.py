@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -15,10 +16,9 @@ from shufflebounds.cli.answers import show
 from shufflebounds.cli.bounding import (
     FEW,
     all_pairs,
-    answered,
-    answered_once,
     proof,
     rows,
+    with_tight,
 )
 from shufflebounds.cli.crowd import Users
 from shufflebounds.cli.deployment import Deployment
@@ -81,7 +81,7 @@ def epsilon(
                 ("upper", math.inf): "no epsilon is known to hold at this delta.",
                 ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
             },
-            tight=f"the least that is proven, here by {proof(answers)}; this may be claimed.",
+            tight=_least(answers, rounds),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
@@ -117,8 +117,7 @@ def delta(
         return compose([(some, users.honest, rounds)]).delta(eps, rtol=rtol)
 
     if is_zero(eps, report.protocol(eps0).eps0, validation.rounds(rounds)):
-        known = answered_once if rounds == 1 else answered
-        answers = dict.fromkeys(known(report, eps0), Answer(Enclosure(0.0, 0.0)))
+        answers = dict.fromkeys(with_tight(report, eps0), Answer(Enclosure(0.0, 0.0)))
     else:
         with progress(hidden=as_json):
             answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
@@ -130,13 +129,19 @@ def delta(
         column="delta (probability)",
         rows=rows(
             answers,
-            tight=f"the least that is proven, here by {proof(answers)}; this may be claimed.",
+            tight=_least(answers, rounds),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
         notes=asked.notes(),
     )
+
+
+def _least(answers: Mapping[str, Answer], rounds: int) -> str:
+    """What the tight bound is; of many rounds it may be another at every point of their curves."""
+    by = f", here by {proof(answers)}" if rounds == 1 else ""
+    return f"the least that is proven{by}; this may be claimed."
 
 
 def _answers(
@@ -151,7 +156,12 @@ def _answers(
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
     answers = {}
-    for key, bound in one_by_one(answered(report, setting.eps0)):
+    for key, bound in one_by_one(with_tight(report, setting.eps0)):
+        if bound.candidates is None:
+            protocol = report.protocol(setting.eps0)
+            composes = bound.prepare(protocol, quantity, numerics)
+            answers[key] = composes([replace(setting, rounds=rounds)])[0]
+            continue
         some = all_pairs(bound, report, setting.eps0)
         if bound.kind is not Kind.LOWER and len(some) > 1:
             # The worst may be another in each round, which no maximum over pairs covers.
@@ -169,5 +179,5 @@ def _evaluated(
     protocol = report.protocol(setting.eps0)
     return {
         key: bound.prepare(protocol, quantity, numerics)([setting])[0]
-        for key, bound in one_by_one(answered_once(report, setting.eps0))
+        for key, bound in one_by_one(with_tight(report, setting.eps0))
     }

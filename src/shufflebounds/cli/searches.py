@@ -33,7 +33,7 @@ _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 def largest_eps0(report: Report, **target: Any) -> dict[str, Answer]:
     """By the key of the JSON; the target is ``eps``, ``delta``, ``n`` and ``rounds``.
 
-    The tight bound is one of a single round. Its answer was itself found to meet the target.
+    The tight bound is searched of a single round. Its answer was itself found to meet the target.
     """
     bounds = {key: BOUNDS[name] for key, name in ANSWERED.items()}
     answers = {key: _largest_eps0(one, report, target) for key, one in one_by_one(bounds)}

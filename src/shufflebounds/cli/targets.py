@@ -40,9 +40,9 @@ def eps0(
 ) -> None:
     """The largest eps0 that meets a target (epsilon, delta).
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target. The upper
-    bound, the lower bound and the clone are enclosed to a relative width of 1e-3, or 1e-2 of
-    several rounds. The tight bound is one of a single round.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target; the tight
+    bound, which `epsilon` and `check` know of them, is not searched then. The upper bound, the
+    lower bound and the clone are enclosed to a relative width of 1e-3, or 1e-2 of several rounds.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
@@ -91,8 +91,8 @@ def users(
 ) -> None:
     """The fewest users that meet a target (epsilon, delta).
 
-    With --rounds it is how many report in each round, and all rounds together meet the target. The
-    tight bound is one of a single round.
+    With --rounds it is how many report in each round, and all rounds together meet the target; the
+    tight bound, which `epsilon` and `check` know of them, is not searched then.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """

@@ -85,7 +85,7 @@ class Real(click.types.FloatParamType):
                 self.fail(f"{value!r} is closer to 0 than any floating-point number.", param, ctx)
             if math.isinf(number):
                 self.fail(f"{value!r} is larger than any floating-point number.", param, ctx)
-        return number
+        return number + 0.0  # no −0
 
 
 class Number(click.ParamType):
