@@ -6,9 +6,10 @@ and in config/wang2024.yaml.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from shufflebounds.papers.base import Context, Research, TableKind
+from shufflebounds.papers.base import Context, Parameters, Research, TableKind
 from shufflebounds.papers.wang2024 import parameters
 
 if TYPE_CHECKING:
@@ -80,6 +81,20 @@ def _introduction() -> str:
 
 _HERE = __name__
 
+
+def _parameter_table(
+    title: str, given: type[Parameters], compute: Callable[[Any, Context], pd.DataFrame]
+) -> TableKind:
+    """Printed parameters of mechanisms or protocols, beside measured ones."""
+    return TableKind(
+        title=title,
+        parameters=given,
+        modules=(f"{_HERE}.parameter_tables",),
+        compute=compute,
+        page=_parameter_page,
+    )
+
+
 RESEARCH = Research(
     tables={
         "asymptotics": TableKind(
@@ -89,26 +104,18 @@ RESEARCH = Research(
             compute=_asymptotics,
             page=_asymptotics_page,
         ),
-        "mechanisms": TableKind(
-            title="Table 2: variations of mechanisms, measured on their matrices",
-            parameters=parameters.Mechanisms,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_mechanisms,
-            page=_parameter_page,
+        "mechanisms": _parameter_table(
+            "Table 2: variations of mechanisms, measured on their matrices",
+            parameters.Mechanisms,
+            _mechanisms,
         ),
-        "metric": TableKind(
-            title="Table 3: variations under metric privacy, measured",
-            parameters=parameters.Mechanisms,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_metric,
-            page=_parameter_page,
+        "metric": _parameter_table(
+            "Table 3: variations under metric privacy, measured", parameters.Mechanisms, _metric
         ),
-        "protocols": TableKind(
-            title="Table 4: parameters of protocols, measured on their messages",
-            parameters=parameters.Protocols,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_protocols,
-            page=_parameter_page,
+        "protocols": _parameter_table(
+            "Table 4: parameters of protocols, measured on their messages",
+            parameters.Protocols,
+            _protocols,
         ),
         "timed": TableKind(
             title="Table 5: the general pair, certified and timed",
