@@ -122,12 +122,6 @@ def test_a_page_says_what_its_markdown_says(whole):
 # In a browser.
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browsers.chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def page(request, chromium, reports, unpacked):
     """A report in the browser."""
