@@ -129,7 +129,7 @@ def of_drawn_table(table: Table) -> list[Path]:
 
 def of_pages() -> list[Path]:
     """Library files behind the HTML of a page."""
-    return closure([_FILES])
+    return closure([f"{PACKAGE}.plotting.html_document", _FILES])
 
 
 def of_interactive_table(table: Table) -> list[Path]:
