@@ -179,7 +179,7 @@ def test_a_hostile_target_is_made_by_no_rule(checkout, target):
     (checkout.path / CONFIG).write_text(PAPER, encoding="utf-8")
     run = checkout.snakemake("--cores", "1", "--dry-run", target)
     assert run.returncode != 0
-    assert "No rule to produce" in run.stdout + run.stderr
+    assert "No rule makes" in run.stdout + run.stderr
     assert not (checkout.path / MARK).exists()
 
 
