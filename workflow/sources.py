@@ -55,6 +55,10 @@ REGISTRIES = frozenset(
 )
 # What only shows results to people, in notebooks: no job runs it.
 NOTEBOOK = f"{PACKAGE}.notebook"
+# What a description of mechanisms goes through.
+_DESCRIPTION = tuple(
+    f"randomizers.{name}" for name in ("description", "description_parts", "parameter_names")
+)
 # What every curve goes through.
 _CURVE = (
     "_version",
@@ -65,8 +69,8 @@ _CURVE = (
     "experiments.specification",
     "experiments.storage",
     "protocols.base",
-    "randomizers.description",
     "setting",
+    *_DESCRIPTION,
 )
 # What every divergence goes through, and what several rounds do besides.
 _DIVERGENCE = ("accounting.amplification", "accounting.shortfalls", "bounds.divergences")
@@ -181,7 +185,7 @@ def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
     classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
     modules = [found.__module__ for found in classes]
     own = [module for module in modules if module.partition(".")[0] == PACKAGE]
-    return [f"{PACKAGE}.randomizers.description", *own]
+    return [*(f"{PACKAGE}.{name}" for name in (*_DESCRIPTION, "randomizers.privacy")), *own]
 
 
 def _classes(descriptions: Iterable[Description]) -> list[str]:
