@@ -57,3 +57,13 @@ def unknown_target(message: str, made: Mapping[str, Collection[str]]) -> str:
         known = f"it must be all, a paper ({', '.join(made)}) or a file of one"
     guess = f" (did you mean {near[0]}?)" if near else ""
     return f"No rule makes {target}{guess}; {known}."
+
+
+def mistake(sentence: str, papers: object) -> str:
+    """What is wrong with the configuration and, if it is in one paper's file, what runs others."""
+    names = papers if isinstance(papers, list) else []
+    others = [name for name in names if not sentence.startswith(f"config/{name}.yaml")]
+    if not others or len(others) == len(names):
+        return sentence
+    listed = ",".join(map(str, others))
+    return f"{sentence}\nOther papers run meanwhile with --config 'papers=[{listed}]'"

@@ -61,3 +61,21 @@ def test_of_an_unknown_target_it_is_told_what_there_is(target, expected):
 
 def test_another_sentence_of_a_missing_rule_is_left_as_it_is():
     assert messages.unknown_target("There is no rule", MADE) == "There is no rule"
+
+
+@pytest.mark.parametrize(
+    ("source", "papers", "others"),
+    [
+        ("config/gap.yaml", ["gap", "blh", "krr"], "blh,krr"),
+        ("config/krr.yaml with more.yaml", ["gap", "blh", "krr"], "gap,blh"),
+        ("config/gap.yaml", ["gap"], ""),
+        ("config.yaml", ["gap", "blh"], ""),
+        ("config.yaml", "gap", ""),
+        ("config.yaml", None, ""),
+    ],
+)
+def test_a_mistake_in_one_paper_says_how_to_run_the_others(source, papers, others):
+    sentence = f"{source}: title is missing"
+    told, _, more = messages.mistake(sentence, papers).partition("\n")
+    assert told == sentence
+    assert more == (f"Other papers run meanwhile with --config 'papers=[{others}]'" * bool(others))
