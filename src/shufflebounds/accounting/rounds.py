@@ -63,6 +63,7 @@ def epsilon(
     if isinstance(decomposition, Randomizer):
         _require_one_round(rounds, engine)
         return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
+    _require_decomposition(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
@@ -112,11 +113,20 @@ def delta(
     if isinstance(decomposition, Randomizer):
         _require_one_round(rounds, engine)
         return mechanism.deltas(decomposition, eps, n, rtol=rtol)
+    _require_decomposition(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+
+
+def _require_decomposition(given: object) -> None:
+    if not isinstance(given, Decomposition):
+        raise ValueError(
+            "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
+            f"got {given!r}"
+        )
 
 
 def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) -> Composed:
