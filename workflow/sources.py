@@ -105,9 +105,9 @@ def of_table(table: Table) -> list[Path]:
     return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
 
 
-def of_claims(modules: Iterable[str]) -> list[Path]:
-    """Library files behind the verdicts on a paper's claims, given its own modules."""
-    return closure([*modules, f"{PACKAGE}.papers.claims_page", f"{PACKAGE}.experiments.curve"])
+def of_claims(module: str) -> list[Path]:
+    """Library files behind the verdicts on a paper's claims, given its own module of them."""
+    return closure([module, f"{PACKAGE}.papers.claims_page", f"{PACKAGE}.experiments.curve"])
 
 
 def of_figures() -> list[Path]:

@@ -307,7 +307,7 @@ def test_a_figure_depends_on_the_drawing_and_not_on_the_arithmetic():
 
 
 def test_claims_depend_on_the_modules_that_judge_them():
-    claims = relative(sources.of_claims(research("su2026").claim_modules))
+    claims = relative(sources.of_claims(research("su2026").claims_module))
     assert {
         "papers/claims.py",
         "papers/claims_page.py",

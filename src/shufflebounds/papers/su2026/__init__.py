@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from shufflebounds.papers.claims import Claim
     from shufflebounds.papers.page import Page
 
 
@@ -91,18 +90,6 @@ def _variable_texts(table: pd.DataFrame) -> dict[str, str]:
         "y": r"$\Pr\,[L \leq t]$",
         "setting": f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
     }
-
-
-def _claims() -> tuple[Claim, ...]:
-    from shufflebounds.papers.su2026 import claims
-
-    return claims.CLAIMS
-
-
-def _introduction() -> str:
-    from shufflebounds.papers.su2026 import claims
-
-    return claims.INTRODUCTION
 
 
 _HERE = __name__
@@ -187,7 +174,5 @@ RESEARCH = Research(
         "hamming",
         "subsampling",
     ),
-    load_claims=_claims,
-    claim_modules=(f"{_HERE}.claims",),
-    introduction=_introduction,
+    claims_module=f"{_HERE}.claims",
 )

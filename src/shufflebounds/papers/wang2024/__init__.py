@@ -15,7 +15,6 @@ from shufflebounds.papers.wang2024 import parameters
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shufflebounds.papers.claims import Claim
     from shufflebounds.papers.page import Page
 
 
@@ -65,18 +64,6 @@ def _timed_page(table: pd.DataFrame) -> Page:
     from shufflebounds.papers.wang2024 import general_pair
 
     return general_pair.timed_page(table)
-
-
-def _claims() -> tuple[Claim, ...]:
-    from shufflebounds.papers.wang2024 import claims
-
-    return claims.CLAIMS
-
-
-def _introduction() -> str:
-    from shufflebounds.papers.wang2024 import claims
-
-    return claims.INTRODUCTION
 
 
 _HERE = __name__
@@ -138,7 +125,5 @@ RESEARCH = Research(
         "tight",
         "symmetry",
     ),
-    load_claims=_claims,
-    claim_modules=(f"{_HERE}.claims",),
-    introduction=_introduction,
+    claims_module=f"{_HERE}.claims",
 )
