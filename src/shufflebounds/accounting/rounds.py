@@ -63,6 +63,8 @@ def epsilon(
     """
     if isinstance(decomposition, Randomizer):
         _require_default(engine, "a randomizer")
+    else:
+        _require_decomposition(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
@@ -113,6 +115,8 @@ def delta(
     """
     if isinstance(decomposition, Randomizer):
         _require_default(engine, "a randomizer")
+    else:
+        _require_decomposition(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.deltas(decomposition, eps, n, rtol=rtol)
@@ -120,6 +124,14 @@ def delta(
     _require_default(engine)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+
+
+def _require_decomposition(given: object) -> None:
+    if not isinstance(given, Decomposition):
+        raise ValueError(
+            "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
+            f"got {given!r}"
+        )
 
 
 def _composed(
