@@ -61,10 +61,7 @@ def epsilon(
     attains, and what is proven for all datasets. Of one round, `mechanism_epsilon` tells which they
     are; for more, `compose` says what is composed.
     """
-    if isinstance(decomposition, Randomizer):
-        _require_default(engine, "a randomizer")
-    else:
-        _require_decomposition(decomposition)
+    _require_askable(decomposition, engine)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
@@ -113,10 +110,7 @@ def delta(
     One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
     `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
-    if isinstance(decomposition, Randomizer):
-        _require_default(engine, "a randomizer")
-    else:
-        _require_decomposition(decomposition)
+    _require_askable(decomposition, engine)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.deltas(decomposition, eps, n, rtol=rtol)
@@ -126,8 +120,10 @@ def delta(
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
 
 
-def _require_decomposition(given: object) -> None:
-    if not isinstance(given, Decomposition):
+def _require_askable(given: object, engine: str) -> None:
+    if isinstance(given, Randomizer):
+        _require_default(engine, "a randomizer")
+    elif not isinstance(given, Decomposition):
         raise ValueError(
             "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
             f"got {given!r}"
