@@ -240,12 +240,6 @@ def pages(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browsers.chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def page(request, chromium, pages):
     url = (pages / getattr(request, "param", "curves.html")).as_uri()

@@ -318,7 +318,10 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
     before = {path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")}
     run = checkout.snakemake("--cores", "2")
     assert run.returncode != 0
-    assert run.stderr.splitlines()[-1] == sentence
+    assert run.stderr.splitlines()[-2:] == [
+        sentence,
+        "Other papers run meanwhile with --config 'papers=[other]'",
+    ]
     assert "Traceback" not in run.stdout + run.stderr
     assert "Job" not in run.stdout + run.stderr
     assert before == {
