@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -954,6 +955,13 @@ def test_ways_to_write_a_mechanism(name, found):
     k = "10" if found == "krr" else None
     asked = answer("epsilon", *options(mechanism=name, k=k), *blocks)
     assert asked["mechanism"] == found
+
+
+@pytest.mark.parametrize(("begun", "found"), [("KR", ["krr"]), ("Hadamard-B", ["hadamard_blocks"])])
+def test_the_shell_completes_a_mechanism_however_it_is_written(begun, found):
+    complete = ShellComplete(cli.main, {}, "shufflebounds", "_SHUFFLEBOUNDS_COMPLETE")
+    items = complete.get_completions(["epsilon", "--mechanism"], begun)
+    assert [item.value for item in items] == found
 
 
 MISTAKES = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class Name(click.Choice):
@@ -19,6 +20,11 @@ class Name(click.Choice):
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         return str(choice).casefold().replace("-", "_")
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return super().shell_complete(ctx, param, self.normalize_choice(incomplete, ctx))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "NAME"
