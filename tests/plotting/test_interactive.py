@@ -249,8 +249,11 @@ def pages(tmp_path_factory):
     )
     steps = interactive.step_page(laplace(20), "A law", "$t$", "$F$", "", "t", program())
     (folder / "steps.html").write_text(steps, encoding="utf-8")
-    for name, deltas in DELTAS.items():
-        text = interactive.page(*profile(deltas), program())
+    layout = row(panel(line("upper")))
+    others = {name: profile(deltas) for name, deltas in DELTAS.items()}
+    others["many_users"] = data(layout, x=(10_000, 10**6, 2 * 10**9)), layout
+    for name, arguments in others.items():
+        text = interactive.page(*arguments, program())
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder
 
@@ -376,10 +379,12 @@ def labels(page):
     [
         ("decades.html", {"10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶"}),
         ("one_decade.html", {"2·10⁻⁷", "5·10⁻⁷", "8·10⁻⁷"}),
+        ("many_users.html", {"10,000", "100,000", "10⁶", "10⁸"}),
     ],
     indirect=["page"],
 )
-def test_labels_of_small_delta_are_powers_of_ten(page, expected):
+def test_small_and_large_numbers_on_axes_are_powers_of_ten(page, expected):
     found = labels(page)
     assert expected <= set(found)
-    assert all(re.fullmatch(r"0\.\d+|([2-9]·)?10⁻[⁰¹²³⁴⁵⁶⁷⁸⁹]+", text) for text in found)
+    power = r"([2-9]·)?10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
+    assert all(re.fullmatch(rf"0\.\d+|[1-9]\d?0?,000|{power}", text) for text in found)
