@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds.accounting import amplification
+from shufflebounds.accounting import problem
 from shufflebounds.accounting.inversion import smallest_eps
 from shufflebounds.enclosure import Enclosure
 
@@ -57,9 +57,9 @@ def test_next_to_the_value_at_zero(distance, rate, noise, lean, slip):
 
 
 def counted(monkeypatch):
-    calls, evaluate = [], amplification._Problem.delta
+    calls, evaluate = [], problem.Problem.delta
     monkeypatch.setattr(
-        amplification._Problem,
+        problem.Problem,
         "delta",
         lambda self, eps, rtol: calls.append(eps) or evaluate(self, eps, rtol),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
@@ -36,6 +37,12 @@ class Enclosure:
             return math.inf
         return (self.upper - self.lower) / self.upper
 
+    def times(self, count: int) -> Enclosure:
+        """`count` ≥ 1 times the number; the ends are rounded outwards, unless they are exact."""
+        return Enclosure(
+            _product(self.lower, count, -math.inf), _product(self.upper, count, math.inf)
+        )
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from shufflebounds import notebook
@@ -44,6 +51,16 @@ class Enclosure:
 
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
+
+
+def _product(factor: float, count: int, towards: float) -> float:
+    product = factor * count
+    if math.isinf(factor):
+        return product
+    exact = Fraction(factor) * count
+    # Python compares fractions with floats, infinite ones included, exactly.
+    is_beyond = exact <= product if towards > 0.0 else exact >= product
+    return product if is_beyond else math.nextafter(product, towards)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,3 +149,12 @@ class PrecisionError(ArithmeticError):
     def __reduce__(self) -> tuple[object, ...]:
         """By default an exception is rebuilt from its message alone, and a process pool hangs."""
         return type(self), (*self.args, self.enclosure), self.__dict__
+
+
+def reached(evaluate: Callable[[], Enclosure]) -> Enclosure:
+    """What `evaluate` returns, or what it had found where its precision was out of reach."""
+    try:
+        return evaluate()
+    except PrecisionError as error:
+        found: Enclosure = error.enclosure
+        return found

@@ -16,6 +16,7 @@ from shufflebounds.protocols.single_message import SingleMessage
 from shufflebounds.setting import Setting
 
 THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
+SINGLE_ROUNDS = (*THEOREMS, "clone_advanced")
 
 
 def ask(name, protocol, **setting):
@@ -71,6 +72,33 @@ def test_advanced_and_basic_are_their_formulas():
     assert found.lower <= min(expected, 4.2) <= found.upper
     many = advanced([(0.01, 10_000)], 1e-13, 1e-6)
     assert many.upper < 0.1 * basic([(0.01, 10_000)], 1e-13, 1e-6).lower
+
+
+def test_advanced_knows_the_better_logarithm():
+    """Where ε is tiny next to δ̃, log(e + √(Σε²)/δ̃) is the smaller one."""
+    eps, times, slack = 1e-6, 10**6, 1e-3
+    with mpmath.workdps(40):
+        x = mpmath.mpf(eps)
+        drift = times * x * mpmath.tanh(x / 2)
+        log = mpmath.log(mpmath.e + mpmath.sqrt(times) * x / mpmath.mpf(slack))
+        expected = drift + x * mpmath.sqrt(2 * times * log)
+    found = advanced([(eps, times)], 0.0, slack)
+    assert found.lower <= expected <= found.upper
+    assert found.relative_width < 1e-10
+    assert log < -math.log(slack)
+
+
+@pytest.mark.parametrize("name", SINGLE_ROUNDS)
+def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
+    """None may be raised to the least δ: together the rounds would exceed theirs."""
+    protocol, rounds = SingleMessage(sb.KRR(2, 1.0)), 1000
+    (found,) = BOUNDS[name].prepare(protocol, "epsilon", Numerics())(
+        [Setting(n=100, delta=1e-299, rounds=rounds)]
+    )
+    assert found.enclosure.upper == math.inf
+    assert "1e-299 leaves each of 1000 rounds less than 1e-300" in found.shortfall
+    few = ask("clone_advanced", protocol, n=100, delta=1e-299, rounds=2)
+    assert few.upper <= 2.0 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", THEOREMS)

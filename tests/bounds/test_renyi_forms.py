@@ -1,13 +1,14 @@
 """Closed forms of Girgis et al. against 40 digits, enumeration, and one another."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.bounds import advanced, renyi_forms
+from shufflebounds.bounds import renyi_forms
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.same_input import same_input_clone
@@ -128,16 +129,16 @@ def test_bounds_are_in_order(eps0, n):
         assert clone[i].lower <= renyi_forms.theorem_3_3(eps0, n, order)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 300])
-def test_advanced_composition(rounds):
-    """Above the composed profile, and as printed."""
-    eps, slack = 0.1, 1e-7
-    drift = (math.exp(eps) - 1) / (math.exp(eps) + 1) * eps * rounds
-    spread = eps * math.sqrt(2 * rounds)
-    other = drift + spread * math.sqrt(math.log(math.e + math.sqrt(rounds) * eps / slack))
-    printed = min(rounds * eps, other, drift + spread * math.sqrt(-math.log(slack)))
-    found = advanced.advanced_composition(eps, slack, rounds)
-    assert printed <= found <= printed * (1 + 1e-9)
+@pytest.mark.parametrize("eps0", [0.1, 0.7, 1 / 3])
+@pytest.mark.parametrize("rounds", [3, 10, 49])
+@pytest.mark.parametrize("name", ["girgis_upper", "girgis_simple"])
+def test_what_all_reports_reveal_is_rounded_up(name, rounds, eps0):
+    """With two users the formulas say nothing, and T times ε₀ is what holds: no less."""
+    for quantity, given in (("epsilon", {"delta": 1e-9}), ("renyi", {"order": 900.0})):
+        bound = BOUNDS[name].prepare(GenericReports(eps0), quantity, Numerics())
+        [answer] = bound([Setting(n=2, rounds=rounds, **given)])
+        trivial = Fraction(eps0) * rounds
+        assert trivial <= Fraction(answer.enclosure.upper) <= trivial * (1 + Fraction(2) ** -51)
 
 
 def test_accounting_above_the_profile():

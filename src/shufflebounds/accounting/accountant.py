@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Self
 
 from shufflebounds import validation
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.grid import content
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import reached
 
 
 class ShuffleAccountant:
@@ -66,7 +67,8 @@ class ShuffleAccountant:
                 f"target_delta must be above {told:.6g}, the probability of outputs that give a "
                 f"value away, got {target_delta!r}"
             )
-        return _found(lambda: composed.epsilon(target_delta)).upper
+        # An upper end holds however far the lower one is from it.
+        return reached(partial(composed.epsilon, target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """The least δ that may be claimed at ε = `target_epsilon` ≥ 0 (natural log).
@@ -76,13 +78,4 @@ class ShuffleAccountant:
         target_epsilon = validation.eps(target_epsilon)
         if not self._rounds:
             return 0.0
-        return _found(lambda: self.composed.delta(target_epsilon)).upper
-
-
-def _found(evaluate: Callable[[], Enclosure]) -> Enclosure:
-    """An upper end holds however far the lower one is from it."""
-    try:
-        return evaluate()
-    except PrecisionError as shortfall:
-        found: Enclosure = shortfall.enclosure
-        return found
+        return reached(partial(self.composed.delta, target_epsilon)).upper

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from shufflebounds import validation
 from shufflebounds.accounting.amplification import epsilon
 from shufflebounds.accounting.composed import compose
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, reached
 
 
 def most_rounds(
@@ -42,12 +43,9 @@ def most_rounds(
 def _epsilon(
     decomposition: Decomposition, n: int, delta: float, times: int, rtol: float
 ) -> Enclosure:
-    try:
-        if times == 1:
-            return epsilon(decomposition, n, delta, rtol=rtol)
-        return compose([(decomposition, n, times)]).epsilon(delta, rtol=rtol)
-    except PrecisionError as shortfall:
-        return shortfall.enclosure
+    if times == 1:
+        return reached(partial(epsilon, decomposition, n, delta, rtol=rtol))
+    return reached(partial(compose([(decomposition, n, times)]).epsilon, delta, rtol=rtol))
 
 
 def _last(holds: Callable[[int], bool]) -> int:

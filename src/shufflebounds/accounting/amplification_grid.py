@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.accounting.inversion import COARSEST, FINEST, FLAT, LARGEST_EPS
+from shufflebounds.accounting.problem import Problem
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.estimates import roots
 from shufflebounds.divergence.saddle import saddle
@@ -73,21 +74,6 @@ def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
         )
     # NumPy's own scalars would slow down all that is done with them one by one.
     return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
-
-
-class Problem(Protocol):
-    """What is to be evaluated at one n."""
-
-    @property
-    def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
-        """What bounds it from below and from above, in each direction."""
-
-    @property
-    def n(self) -> int:
-        """The number of users."""
-
-    def delta(self, eps: float, rtol: float) -> Enclosure:
-        """D(ε) of this point by itself."""
 
 
 def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting.grid import grid, typical_loss
+from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.lattice import MAX_POINTS
@@ -23,7 +25,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
 from shufflebounds.divergence.optimistic import optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, PrecisionError, reached
 
 DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
@@ -33,7 +35,7 @@ DEFAULT_DELTA_RTOL = 0.05
 _WIDTH = 0.6
 # Relative width of D at the points, in these units.
 _NODE_WIDTH = 0.06
-_REFINEMENTS = 3
+_REFINEMENTS, _GAIN = 3, 0.9
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0
 
@@ -160,7 +162,11 @@ class Composed:
             density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
             found = enclose(density)
             upper = min(best.upper, found.upper)
-            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
+            narrower = Enclosure(min(max(best.lower, found.lower), upper), upper)
+            gained = narrower.relative_width < _GAIN * best.relative_width
+            best = narrower
+            if not gained:  # the lattice is not what keeps the ends apart
+                break
         if best.relative_width > goal and (rtol is not None or self._promises()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
@@ -229,11 +235,7 @@ class Composed:
     def _largest_loss(self) -> float:
         """An ε at which δ is certainly 0: that of the rounds add up."""
         losses = [
-            one.times
-            * max(
-                amplification._Problem.of(each, one.n, "saddle").largest_loss()
-                for each in one.decompositions
-            )
+            one.times * max(Problem.of(each, one.n).largest_loss() for each in one.decompositions)
             for one in self.rounds
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
@@ -246,10 +248,7 @@ class Composed:
         """From outputs that the other input never gives, of the first or the last direction."""
         spared = 0.0
         for one in self.rounds:
-            told = max(
-                amplification._never_below(each.directions[order][0], one.n)
-                for each in one.decompositions
-            )
+            told = max(never_below(each.directions[order][0], one.n) for each in one.decompositions)
             spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
         return -math.expm1(spared) * (1.0 - 1e-12)
 
@@ -291,14 +290,10 @@ def compose(
 
 def _once(one: Round, delta: float) -> float:
     """A lower bound of ε of a single round."""
-    return max(_lower_end(each, one.n, delta) for each in one.decompositions)
-
-
-def _lower_end(decomposition: Decomposition, n: int, delta: float) -> float:
-    try:
-        return amplification.epsilon(decomposition, n, delta).lower
-    except PrecisionError as shortfall:
-        return shortfall.enclosure.lower
+    return max(
+        reached(partial(amplification.epsilon, each, one.n, delta)).lower
+        for each in one.decompositions
+    )
 
 
 def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:

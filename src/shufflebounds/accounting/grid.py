@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shufflebounds.accounting import amplification
 from shufflebounds.accounting.inversion import LARGEST_EPS
+from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.histograms import Atoms, atoms
 from shufflebounds.divergence.optimistic import Side
@@ -32,7 +32,7 @@ class Grid:
     that have few, by identity.
     """
 
-    problem: amplification._Problem
+    problem: Problem
     step: float
     rtol: float
     inner: list[list[Enclosure]] = field(init=False)
@@ -82,7 +82,7 @@ class Grid:
             Side(
                 np.array([end.lower for end in nodes[:size]]),
                 np.array([end.upper for end in nodes[:size]]),
-                amplification._never_below(inner, self.problem.n),
+                never_below(inner, self.problem.n),
             )
             for nodes, (inner, _) in zip(self.inner, self.problem.directions, strict=True)
         ]
@@ -102,12 +102,12 @@ class Grid:
         few = self.few.get(id(decomposition))
         if few is not None:
             return few.divergence(eps)
-        return self.problem._divergence(decomposition, eps, self.rtol)
+        return self.problem.enclose(decomposition, eps, self.rtol)
 
 
 def typical_loss(decomposition: Decomposition, n: int) -> float:
     """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
-    found = amplification._Problem.of(decomposition, n, "saddle").delta(0.0, 1e-3).upper
+    found = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
     return math.sqrt(2.0 * math.pi) * found
 
 
@@ -120,7 +120,7 @@ def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid
     if key in _grids:
         _grids.move_to_end(key)
     else:
-        _grids[key] = Grid(amplification._Problem.of(decomposition, n, "saddle"), step, rtol)
+        _grids[key] = Grid(Problem.of(decomposition, n), step, rtol)
         if len(_grids) > _REMEMBERED:
             _grids.popitem(last=False)
     return _grids[key]

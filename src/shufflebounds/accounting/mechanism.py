@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilo
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError, reached
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.matrix import MatrixRandomizer
 
@@ -88,9 +89,7 @@ def mechanism_delta(
 
     def largest(candidates: Mapping[str, Decomposition]) -> tuple[str, Enclosure]:
         found = {
-            name: _attempt(
-                lambda one=one: amplification.delta(one, eps, n, rtol=rtol)  # type: ignore[misc]
-            )
+            name: reached(partial(amplification.delta, one, eps, n, rtol=rtol))
             for name, one in candidates.items()
         }
         worst = max(found, key=lambda name: found[name].lower)
@@ -165,7 +164,7 @@ def _blanket_epsilon(
         return worst_epsilon(blankets, n, delta, rtol=rtol)[1].upper
     except PrecisionError:  # which is of one of them only
         ends = (
-            _attempt(lambda one=one: amplification.epsilon(one, n, delta, rtol=rtol))  # type: ignore[misc]
+            reached(partial(amplification.epsilon, one, n, delta, rtol=rtol))
             for one in blankets.values()
         )
         return max(end.upper for end in ends)
@@ -184,7 +183,7 @@ def _worth_asking(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> 
 
 
 def _settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
-    found = _attempt(lambda: amplification.delta(blanket, eps, n, rtol=_COARSE))
+    found = reached(partial(amplification.delta, blanket, eps, n, rtol=_COARSE))
     return bool(found.upper <= delta)
 
 
@@ -198,14 +197,6 @@ def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
         return ask()
     except PrecisionError as error:
         return "", error.enclosure
-
-
-def _attempt(ask: Callable[[], Enclosure]) -> Enclosure:
-    try:
-        return ask()
-    except PrecisionError as error:
-        found: Enclosure = error.enclosure
-        return found
 
 
 def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:

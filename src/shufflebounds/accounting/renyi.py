@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds import validation
-from shufflebounds.accounting import amplification
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.amplification_grid import checked, is_several
+from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.decomposition import Decomposition, FloatArray, require
 from shufflebounds.divergence.knots import Knots
 from shufflebounds.divergence.law import U
@@ -143,7 +143,7 @@ def _larger(
     """Bounds of the larger divergence of both orders of a pair; one where it is symmetric."""
     if any(infinite(one) for one in directions):
         return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
-    loss, slack = (max(x) for x in zip(*map(amplification._largest_loss, directions), strict=True))
+    loss, slack = (max(x) for x in zip(*map(largest_loss, directions), strict=True))
     end = (loss + slack) * (1.0 + 8.0 * U)
     most = np.minimum(end, 0.5 * orders * end * end * (1.0 + 8.0 * U))
     if end <= _NOTHING:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from shufflebounds import validation
+from shufflebounds.accounting.problem import Problem
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 
 DEFAULT_RTOL = 1e-4
-
-
-class Problem(Protocol):
-    """What was evaluated, at one n."""
-
-    @property
-    def n(self) -> int:
-        """The number of users."""
-
-    def is_finite(self) -> bool:
-        """Whether the decomposition is the whole truth."""
-
-    def promises(self, rtol: float | None) -> bool:
-        """Whether a relative width above `rtol` is a failure."""
-
-    def vanishes(self, eps: float) -> bool:
-        """Whether D(ε) may be 0 for all that rounding lets us know."""
 
 
 def or_raise(found: Enclosure, shortfall: str | None) -> Enclosure:

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from shufflebounds.accounting.amplification import epsilon as epsilon_at
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.estimates import log_estimate
-from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.enclosure import Enclosure, reached
 
 # Coarse, for what is far below δ at the ε in question; the rest is looked into anyway.
 _COARSE = 0.05
@@ -196,7 +197,4 @@ def _names(candidates: Mapping[str, Decomposition]) -> list[str]:
 
 
 def _upper_delta(decomposition: Decomposition, eps: float, n: int) -> float:
-    try:
-        return delta_at(decomposition, eps, n, rtol=_COARSE).upper
-    except PrecisionError as error:
-        return error.enclosure.upper
+    return reached(partial(delta_at, decomposition, eps, n, rtol=_COARSE)).upper

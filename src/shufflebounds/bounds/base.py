@@ -108,7 +108,8 @@ class Bound:
     quantities
         Which of `QUANTITIES` it gives.
     composes
-        Whether it knows several rounds; others refuse them.
+        Whether it knows several rounds. Where not, `prepare` need not look at them: what it
+        returns raises ValueError for settings of more than one.
     prepare
         From a protocol to the function that answers.
     candidates
@@ -127,6 +128,25 @@ class Bound:
     composes: bool
     prepare: Prepare
     candidates: Callable[[Protocol], tuple[Candidate, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.composes:
+            object.__setattr__(self, "prepare", _of_one_round(self.name, self.prepare))
+
+
+def _of_one_round(name: str, prepare: Prepare) -> Prepare:
+    def prepare_one(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        evaluate = prepare(protocol, quantity, numerics)
+
+        def evaluate_one(settings: Sequence[Setting]) -> list[Answer]:
+            for setting in settings:
+                if setting.rounds not in (None, 1):
+                    raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
+            return evaluate(settings)
+
+        return evaluate_one
+
+    return prepare_one
 
 
 def attempt(evaluate: Callable[[], Enclosure]) -> Answer:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, smallest
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
-from shufflebounds.bounds.formulas import require_one_round
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.setting import Setting
 
@@ -17,8 +16,6 @@ def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
         each = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            for setting in settings:
-                require_one_round(name, setting)
             found = [one(settings) for one in each]
             return [smallest(answers) for answers in zip(*found, strict=True)]
 

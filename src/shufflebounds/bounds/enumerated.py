@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from shufflebounds.accounting.worst_dataset import worst_dataset
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.protocols.base import Protocol
@@ -17,16 +15,11 @@ def _prepare(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
     given = "eps" if quantity == "delta" else "delta"
 
     def answer(setting: Setting) -> Answer:
-        if setting.rounds not in (None, 1):
-            raise ValueError(f"rounds must be 1 for the bound enumerated, got {setting.rounds}")
         n, at = setting.require("n"), {given: setting.require(given)}
         found = worst_dataset(protocol.randomizer, n, **at)
         return Answer(found.enclosure, others=" ".join(map(str, found.others)))
 
-    def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-        return [answer(setting) for setting in settings]
-
-    return evaluate
+    return lambda settings: [answer(setting) for setting in settings]
 
 
 ENUMERATED = Bound(

@@ -28,8 +28,7 @@ def closed_form(
 ) -> Bound:
     """What a formula says of the blanket (the largest, where there are several) or of ε₀ alone.
 
-    Formulas of one round answer ValueError where several are asked about; those that `composes`
-    says know them look at ``setting.rounds`` themselves.
+    Formulas that `composes` says know several rounds look at ``setting.rounds`` themselves.
     """
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
@@ -43,8 +42,6 @@ def closed_form(
             pairs = [(None, formula(None, eps0))]
 
         def answer(setting: Setting) -> Answer:
-            if not composes:
-                require_one_round(name, setting)
             answers = ((pair, Answer(of_pair(setting))) for pair, of_pair in pairs)
             return largest(answer.of(pair) if pair else answer for pair, answer in answers)
 
@@ -62,12 +59,6 @@ def closed_form(
         composes=composes,
         prepare=prepare,
     )
-
-
-def require_one_round(name: str, setting: Setting) -> None:
-    """Raise ValueError where a bound that does not compose is asked about several rounds."""
-    if setting.rounds not in (None, 1):
-        raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
 
 
 def _eps0(name: str, protocol: Protocol) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
-from shufflebounds.bounds.formulas import require_one_round
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.setting import Setting
@@ -16,7 +15,6 @@ _ROUNDING = 2.0**-40
 
 def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     def answer(setting: Setting) -> Answer:
-        require_one_round("original", setting)
         eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))
         return _answer(eps)
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from shufflebounds import validation
-from shufflebounds.bounds.advanced import CLONE_ADVANCED
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
-from shufflebounds.bounds.composition_theorems import ADVANCED, BASIC, OPTIMAL
 from shufflebounds.bounds.enumerated import ENUMERATED
 from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
@@ -25,6 +23,7 @@ from shufflebounds.bounds.renyi_divergences import (
 )
 from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
 from shufflebounds.bounds.same_input import REDUCTION
+from shufflebounds.bounds.single_rounds import ADVANCED, BASIC, CLONE_ADVANCED, OPTIMAL
 from shufflebounds.bounds.tight import TIGHT
 from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
 from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, reduce
 
 import numpy as np
@@ -151,10 +152,7 @@ def _at(
 
 
 def _scaled(answer: Answer, times: int) -> Answer:
-    ends = answer.enclosure
-    slip = 2.0 * U if times > 1 else 0.0
-    scaled = Enclosure(times * ends.lower * (1.0 - slip), times * ends.upper * (1.0 + slip))
-    return Answer(scaled, answer.differing, answer.others, answer.shortfall)
+    return replace(answer, enclosure=answer.enclosure.times(times))
 
 
 def _plus(one: Answer, other: Answer) -> Answer:

@@ -137,7 +137,7 @@ def _upper(name: str, label: str, source: str, divergence: Callable[..., float])
     def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
         def at(setting: Setting) -> Enclosure:
             found = divergence(eps0, setting.require("n"), setting.require("order"))
-            return _exactly((setting.rounds or 1) * found)
+            return _exactly(found).times(setting.rounds or 1)
 
         return at
 
@@ -150,7 +150,7 @@ def _upper(name: str, label: str, source: str, divergence: Callable[..., float])
                 curves[n] = np.array([divergence(eps0, n, order) for order in _ORDERS.tolist()])
             times = setting.rounds or 1
             found = epsilon_of_orders(_ORDERS, curves[n], setting.require("delta"), rounds=times)
-            return _exactly(min(found, times * eps0))
+            return _exactly(min(found, _exactly(eps0).times(times).upper))
 
         return at
 
@@ -161,8 +161,7 @@ def _lower(name: str, label: str, source: str, divergence: Callable[..., Enclosu
     def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
         def at(setting: Setting) -> Enclosure:
             found = divergence(eps0, setting.require("n"), setting.require("order"))
-            times = setting.rounds or 1
-            return Enclosure(times * found.lower, times * found.upper)
+            return found.times(setting.rounds or 1)
 
         return at
 

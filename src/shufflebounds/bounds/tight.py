@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from shufflebounds.accounting.mechanism import mechanism_delta, mechanism_epsilon
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.optimal import UPPER
@@ -19,8 +17,6 @@ def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     randomizer, rtol = protocol.randomizer, numerics.rtol
 
     def answer(setting: Setting) -> Answer:
-        if setting.rounds not in (None, 1):
-            raise ValueError(f"rounds must be 1 for the bound tight, got {setting.rounds}")
         n = setting.require("n")
         if quantity == "delta":
             found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
@@ -30,10 +26,7 @@ def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         inputs, _, others = found.others.rpartition(" among ")
         return Answer(found.enclosure, inputs=inputs, others=others)
 
-    def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-        return [answer(setting) for setting in settings]
-
-    return evaluate
+    return lambda settings: [answer(setting) for setting in settings]
 
 
 TIGHT = Bound(

@@ -27,7 +27,6 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
-from shufflebounds.bounds.formulas import require_one_round
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.ratios import Ratios
@@ -99,7 +98,6 @@ def _bound(name: str, label: str, theorem: str, formula: Formula) -> Bound:
         ratios = protocol.ratios()
 
         def answer(setting: Setting) -> Answer:
-            require_one_round(name, setting)
             draws = protocol.draws(setting.require("n"))
             eps = formula(ratios, draws, setting.require("delta"))
             return _answer(name, eps, protocol.eps0 or math.log(ratios.p))

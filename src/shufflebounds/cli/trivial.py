@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 
 from shufflebounds.bounds.base import Answer
 from shufflebounds.enclosure import Enclosure
@@ -39,7 +38,4 @@ def is_zero(eps: float, eps0: float | None, rounds: int) -> bool:
 
 def _cap(eps0: float | None, rounds: int) -> float:
     """ε₀ times rounds, rounded up; inf where there is no ε₀."""
-    if eps0 is None or math.isinf(eps0):
-        return math.inf
-    cap = eps0 * rounds
-    return cap if Fraction(eps0) * rounds <= Fraction(cap) else math.nextafter(cap, math.inf)
+    return math.inf if eps0 is None else Enclosure(eps0, eps0).times(rounds).upper

@@ -1,0 +1,38 @@
+"""Products of enclosures are rounded outwards."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shufflebounds.enclosure import Enclosure
+
+FINITE = st.floats(min_value=0.0, max_value=1e300, allow_subnormal=True)
+
+
+@given(FINITE, FINITE, st.integers(min_value=1, max_value=10**6))
+def test_times_holds_the_product_and_hardly_more(x, y, count):
+    ends = Enclosure(min(x, y), max(x, y))
+    found = ends.times(count)
+    low, high = Fraction(ends.lower) * count, Fraction(ends.upper) * count
+    assert found.lower <= low <= high <= found.upper
+    assert math.nextafter(found.lower, math.inf) >= low
+    assert math.nextafter(found.upper, -math.inf) <= high
+
+
+def test_exact_products_are_not_rounded():
+    assert Enclosure(0.5, 0.75).times(6) == Enclosure(3.0, 4.5)
+    assert Enclosure(0.1, 0.3).times(1) == Enclosure(0.1, 0.3)
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_infinity_stays(count):
+    assert Enclosure(0.0, math.inf).times(count) == Enclosure(0.0, math.inf)
+    assert Enclosure(math.inf, math.inf).times(count) == Enclosure(math.inf, math.inf)
+
+
+def test_overflow_is_safe():
+    found = Enclosure(1e308, 1e308).times(100)
+    assert found == Enclosure(math.nextafter(math.inf, 0.0), math.inf)
