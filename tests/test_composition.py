@@ -14,7 +14,12 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds import decomposition
-from shufflebounds.bounds import blanket_bennett, blanket_hoeffding, blanket_loss
+from shufflebounds.bounds import (
+    blanket_bennett,
+    blanket_hoeffding,
+    blanket_inequalities,
+    blanket_loss,
+)
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.saddle import saddle
 from shufflebounds.randomizers import joint_size
@@ -358,7 +363,7 @@ def test_the_same_for_the_baselines(baseline, parts, n, eps):
     """Of blankets, whose c is at most a and b: other c would count among the users to hide in."""
     blankets = [sb.Decomposition(p.a, p.b, np.minimum(p.c, np.minimum(p.a, p.b))) for p in parts]
     found = [
-        blanket_loss.delta_above(baseline.divergence, blanket_loss.specific(pair), eps, n)
+        blanket_inequalities.delta_above(baseline.divergence, blanket_loss.specific(pair), eps, n)
         for pair in at_distances(blankets)
     ]
     assert all(less <= more * (1.0 + 1e-9) for less, more in itertools.pairwise(found))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds import validation
 from shufflebounds.accounting.composed import Composed
 from shufflebounds.accounting.renyi import bounds as renyi_bounds
+from shufflebounds.accounting.round_laws import compositions
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import LossLaw
@@ -44,7 +45,7 @@ def to_dp_accounting(
     interval = validation.finite("interval", interval)
     if not 1e-9 <= interval <= 1.0:
         raise ValueError(f"interval must be a number from 1e-09 to 1, got {interval!r}")
-    above, below = composed.compositions(24.0, validation.delta(smallest))
+    above, below = compositions(composed.rounds, 24.0, validation.delta(smallest))
     if not pessimistic and not below:
         raise ArithmeticError("no optimistic pair was found of these rounds")
     pmf, pld = (

@@ -12,19 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
-from shufflebounds.accounting.grid import grid, typical_loss
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
-from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.divergence.lattice import MAX_POINTS
+from shufflebounds.accounting.round_laws import Round, compositions
+from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
-from shufflebounds.divergence.optimistic import optimistic
-from shufflebounds.divergence.pessimistic import pessimistic
 from shufflebounds.enclosure import Enclosure, PrecisionError, reached
 
 DEFAULT_RTOL = 1e-3
@@ -33,33 +27,7 @@ DEFAULT_DELTA_RTOL = 0.05
 
 # ε is wide by about this over the square of the lattice points per standard deviation.
 _WIDTH = 0.6
-# Relative width of D at the points, in these units.
-_NODE_WIDTH = 0.06
 _REFINEMENTS, _GAIN = 3, 0.9
-# Standard deviations of the sum that the lattice must have room for.
-_ROOM = 40.0
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """So many rounds with n users each, of decompositions any of which may be the worst."""
-
-    decompositions: tuple[Decomposition, ...]
-    n: int
-    times: int
-
-    def __post_init__(self) -> None:
-        if not self.decompositions:
-            raise ValueError("decompositions must be one or more, got none")
-        for one in self.decompositions:
-            require("decomposition", one)
-        object.__setattr__(self, "n", validation.users(self.n))
-        validation.rounds(self.times)
-
-    @property
-    def size(self) -> float:
-        """A typical privacy loss of one of them, an estimate."""
-        return max(typical_loss(one, self.n) for one in self.decompositions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +76,7 @@ class Composed:
 
         def enclose(density: float) -> Enclosure:
             level = delta * min(0.05, 0.02 * goal * depth)
-            above, below = self.compositions(density, level)
+            above, below = compositions(self.rounds, density, level)
             upper = min(smallest_eps(above, delta), end)
             lower = max((largest_eps(law, delta) for law in below), default=0.0)
             if lower < 0.5 * upper:  # more rounds tell no less than one
@@ -132,7 +100,7 @@ class Composed:
         def enclose(density: float) -> Enclosure:
             level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
             for _ in range(8):
-                above, below = self.compositions(density, 0.05 * goal * level)
+                above, below = compositions(self.rounds, density, 0.05 * goal * level)
                 found = Enclosure(
                     min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
                     min(delta_at(above, eps).upper, 1.0),
@@ -176,58 +144,9 @@ class Composed:
             )
         return best
 
-    def compositions(self, density: float, level: float) -> tuple[Composition, list[Composition]]:
-        """The pessimistic composition, and the optimistic ones of both orders.
-
-        With so many lattice points per standard deviation, and as far out as D times the number of
-        rounds is above `level`.
-        """
-        steps = self._steps(density)
-        step = lattice_step(min(steps))
-        rtol = max(_NODE_WIDTH / density**2, 1e-9)
-        above: list[tuple[LossLaw, int]] = []
-        below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
-        for one, wanted in zip(self.rounds, steps, strict=True):
-            multiple = 2 ** math.floor(math.log2(wanted / step))
-            n, times = one.n, one.times
-            grids = [grid(each, n, multiple * step, rtol) for each in one.decompositions]
-            reach = max(nodes.reach(level / (times * len(self.rounds))) for nodes in grids)
-            for nodes in grids:
-                nodes.extend(reach)
-            highest = np.max([nodes.upper(reach) for nodes in grids], axis=0)
-            above.append((pessimistic(highest, multiple * step).on(step), times))
-            sides = [nodes.sides(reach) for nodes in grids]
-            for laws, ordered in zip(below, (sides, [pair[::-1] for pair in sides]), strict=True):
-                found = [optimistic(one, other, multiple * step) for one, other in ordered]
-                laws.append([(law.on(step), times) for law in found if law is not None])
-        if self._is_symmetric():
-            below.pop()
-        return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
-
-    def _steps(self, density: float) -> list[float]:
-        """How far apart the lattice points of each round may be.
-
-        Rounds that hardly count do with few: their variance is off by about their typical loss
-        times that distance, where the others' is off by about a `density`² of itself.
-        """
-        sizes = [one.size for one in self.rounds]
-        variances = [one.times * x**2 for one, x in zip(self.rounds, sizes, strict=True)]
-        total = math.sqrt(sum(variances))
-        spare = 0.3 * (total / density) ** 2 / len(sizes)
-        least = max(_ROOM * total / MAX_POINTS, 1e-12)
-        steps = []
-        for one, size in zip(self.rounds, sizes, strict=True):
-            share = one.times * size
-            enough = spare / share if share * total > spare else total
-            steps.append(max(least, size / density, min(enough, total / density)))
-        return steps
-
-    def _is_symmetric(self) -> bool:
-        return all(each.is_symmetric() for one in self.rounds for each in one.decompositions)
-
     def _promises(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""
-        return self._is_symmetric() and all(
+        return all(one.is_symmetric for one in self.rounds) and all(
             len(one.decompositions) == 1 and one.decompositions[0].is_finite()
             for one in self.rounds
         )
@@ -294,16 +213,3 @@ def _once(one: Round, delta: float) -> float:
         reached(partial(amplification.epsilon, each, one.n, delta)).lower
         for each in one.decompositions
     )
-
-
-def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:
-    """Compositions of one law of every round: all first ones, all second ones, …
-
-    Rounds that have none are left out, and the last one of the others stands for those beyond:
-    more rounds tell no less, and any choice is one pair of datasets.
-    """
-    known = [laws for laws in rounds if laws]
-    return [
-        Composition([laws[min(i, len(laws) - 1)] for laws in known])
-        for i in range(max(map(len, known), default=0))
-    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -113,12 +114,10 @@ def epsilons(
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
     """The enclosures of `mechanism_epsilon`; either `n` or `delta` may be an array."""
-    if not (grid.is_several(n) or grid.is_several(delta)):
-        return mechanism_epsilon(randomizer, n, delta, rtol=rtol).enclosure  # type: ignore[arg-type]
-    users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
-    return _stacked(
-        mechanism_epsilon(randomizer, one, target, rtol=rtol)
-        for one, target in zip(users, targets, strict=True)
+    return _each(
+        lambda users, target: mechanism_epsilon(randomizer, users, target, rtol=rtol),
+        ("n", n, validation.users),
+        ("delta", delta, validation.delta),
     )
 
 
@@ -130,18 +129,23 @@ def deltas(
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
     """The enclosures of `mechanism_delta`; either `eps` or `n` may be an array."""
-    if not (grid.is_several(eps) or grid.is_several(n)):
-        return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
-    losses, users = grid.paired(("eps", eps, validation.eps), ("n", n, validation.users))
-    return _stacked(
-        mechanism_delta(randomizer, loss, one, rtol=rtol)
-        for loss, one in zip(losses, users, strict=True)
+    return _each(
+        lambda loss, users: mechanism_delta(randomizer, loss, users, rtol=rtol),
+        ("eps", eps, validation.eps),
+        ("n", n, validation.users),
     )
 
 
-def _stacked(found: Iterable[MechanismBounds]) -> Enclosures:
-    ends = [one.enclosure for one in found]
-    return Enclosures(np.array([x.lower for x in ends]), np.array([x.upper for x in ends]))
+def _each(
+    ask: Callable[[Any, Any], MechanismBounds],
+    first: tuple[str, Any, Callable[[object], Any]],
+    second: tuple[str, Any, Callable[[object], Any]],
+) -> Enclosure | Enclosures:
+    """What is found at the point, or at each, of two arguments given as (name, value, check)."""
+    if not (grid.is_several(first[1]) or grid.is_several(second[1])):
+        return ask(first[1], second[1]).enclosure
+    found = [ask(*point).enclosure for point in zip(*grid.paired(first, second), strict=True)]
+    return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
 
 
 def _datasets(randomizer: Randomizer) -> dict[str, Decomposition]:

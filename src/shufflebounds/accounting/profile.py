@@ -13,6 +13,7 @@ from shufflebounds.accounting import amplification
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.grid import grid, typical_loss
 from shufflebounds.accounting.roots import delta_at
+from shufflebounds.accounting.round_laws import compositions
 from shufflebounds.decomposition import Decomposition, FloatArray, require
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
@@ -177,7 +178,7 @@ def profile(
 
 
 def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
-    above, below = composed.compositions(density, 0.01 * smallest)
+    above, below = compositions(composed.rounds, density, 0.01 * smallest)
     size = math.sqrt(math.fsum(one.times * one.size**2 for one in composed.rounds))
     step = lattice_step(max(size, 1e-9) / density)
     lower: list[float] = []

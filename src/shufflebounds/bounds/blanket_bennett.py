@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import math
 
-from shufflebounds.bounds import blanket_loss
-from shufflebounds.bounds.blanket_loss import ABOVE, Loss
+from shufflebounds.bounds.blanket_inequalities import generic_bound, specific_bound
+from shufflebounds.bounds.blanket_loss import ABOVE, Loss, average
 
 # κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)); up to this u, 27 terms leave less than 2⁻⁶³.
 _SERIES_UP_TO = 0.25
@@ -39,7 +39,7 @@ def divergence(loss: Loss, n: int, side: int) -> float:
     u = loss.top / loss.square
     stretch = u / math.log1p(u) if u > 0.0 else 1.0
     prefactor = loss.drift * (loss.square * stretch)
-    return blanket_loss.average(loss, prefactor, _kappa(u) / loss.square, n, side)
+    return average(loss, prefactor, _kappa(u) / loss.square, n, side)
 
 
 def _kappa(u: float) -> float:
@@ -52,9 +52,7 @@ def _kappa(u: float) -> float:
     return total
 
 
-BENNETT = blanket_loss.specific_bound(
-    "blanket_bennett", divergence, label="blanket, Bennett", module=__name__
-)
-BENNETT_GENERIC = blanket_loss.generic_bound(
+BENNETT = specific_bound("blanket_bennett", divergence, label="blanket, Bennett", module=__name__)
+BENNETT_GENERIC = generic_bound(
     "blanket_bennett_generic", divergence, label="blanket, Bennett, generic", module=__name__
 )

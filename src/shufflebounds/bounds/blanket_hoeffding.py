@@ -8,8 +8,8 @@ rate at s = 0 is 2ma²/b² and its slope 4a/b², so that (see `blanket_loss`)
 
 from __future__ import annotations
 
-from shufflebounds.bounds import blanket_loss
-from shufflebounds.bounds.blanket_loss import Loss
+from shufflebounds.bounds.blanket_inequalities import generic_bound, specific_bound
+from shufflebounds.bounds.blanket_loss import Loss, average
 
 
 def divergence(loss: Loss, n: int, side: int) -> float:
@@ -21,12 +21,12 @@ def divergence(loss: Loss, n: int, side: int) -> float:
     if squared_range == 0.0:
         return 0.0
     prefactor = loss.drift * (squared_range / 4.0)
-    return blanket_loss.average(loss, prefactor, 2.0 / squared_range, n, side)
+    return average(loss, prefactor, 2.0 / squared_range, n, side)
 
 
-HOEFFDING = blanket_loss.specific_bound(
+HOEFFDING = specific_bound(
     "blanket_hoeffding", divergence, label="blanket, Hoeffding", module=__name__
 )
-HOEFFDING_GENERIC = blanket_loss.generic_bound(
+HOEFFDING_GENERIC = generic_bound(
     "blanket_hoeffding_generic", divergence, label="blanket, Hoeffding, generic", module=__name__
 )
