@@ -70,6 +70,7 @@ def test_the_width_of_compositions_is_not_that_of_curves():
 def test_formulas_of_one_round_refuse_several(name):
     bound = BOUNDS[name]
     chosen = {"type": "cheu_zhilyaev", "flip": 0.4} if name == "original" else KRR
+    chosen = {**KRR, "k": 3} if name == "enumerated" else chosen
     protocol = sent.parse(chosen).protocol(Setting(eps0=1.0))
     ask = bound.prepare(protocol, "epsilon", Numerics())
     n = 3 if name == "enumerated" else 1000

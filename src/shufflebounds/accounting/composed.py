@@ -14,12 +14,14 @@ from functools import partial
 
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
+from shufflebounds.accounting.mechanism_rounds import round_of
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.roots import delta_at, largest_eps, smallest_eps
 from shufflebounds.accounting.round_laws import Round, compositions
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.law import U
 from shufflebounds.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.randomizers.base import Randomizer
 
 DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
@@ -147,7 +149,9 @@ class Composed:
     def _promises(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""
         return all(one.is_symmetric for one in self.rounds) and all(
-            len(one.decompositions) == 1 and one.decompositions[0].is_finite()
+            one.attained is None
+            and len(one.decompositions) == 1
+            and one.decompositions[0].is_finite()
             for one in self.rounds
         )
 
@@ -167,7 +171,8 @@ class Composed:
         """From outputs that the other input never gives, of the first or the last direction."""
         spared = 0.0
         for one in self.rounds:
-            told = max(never_below(each.directions[order][0], one.n) for each in one.decompositions)
+            known = (never_below(each.directions[order][0], one.n) for each in one.lowest)
+            told = max(known, default=0.0)
             spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
         return -math.expm1(spared) * (1.0 - 1e-12)
 
@@ -181,13 +186,17 @@ class Composed:
 
 
 def compose(
-    rounds: Iterable[tuple[Decomposition | Iterable[Decomposition], int, int]],
+    rounds: Iterable[tuple[Decomposition | Randomizer | Iterable[Decomposition], int, int]],
 ) -> Composed:
     """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵; at most 10⁶ times in all.
 
     Where any of several pairs of inputs may be the worst, such as `MatrixRandomizer.blankets`, a
     round has all of their decompositions: the worst may be another in every round. Lower ends are
     then those of one of them, the same in all rounds of a kind.
+
+    Of a randomizer in place of a decomposition, the enclosure is of the mechanism's own ε and δ:
+    upper ends are proven for all datasets (docs/closing-the-gap.md) and lower ones are those of
+    pairs of datasets.
 
     Ask the result for its `Composed.epsilon` or `Composed.delta`, each an `Enclosure`. Raises
     ValueError for an empty list, and for entries outside these ranges.
@@ -198,7 +207,9 @@ def compose(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
     found = tuple(
-        Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
+        round_of(given, n, times)
+        if isinstance(given, Randomizer)
+        else Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
         for given, n, times in listed
     )
     # More losses on a lattice would not add up exactly (docs/composition.md, section 2).
@@ -209,7 +220,5 @@ def compose(
 
 def _once(one: Round, delta: float) -> float:
     """A lower bound of ε of a single round."""
-    return max(
-        reached(partial(amplification.epsilon, each, one.n, delta)).lower
-        for each in one.decompositions
-    )
+    found = (reached(partial(amplification.epsilon, each, one.n, delta)) for each in one.lowest)
+    return max((ends.lower for ends in found), default=0.0)

@@ -70,7 +70,7 @@ def mechanism_epsilon(
 
     """
     delta, n = validation.delta(delta), validation.users(n)
-    others, low = _best(lambda: best_lower_epsilon(_datasets(randomizer), n, delta, rtol=rtol))
+    others, low = _best(lambda: best_lower_epsilon(datasets(randomizer), n, delta, rtol=rtol))
     blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
     lower = min(low.lower, blanket)
     crowds = _worth_asking(randomizer.crowds(), lower, delta, n)
@@ -96,7 +96,7 @@ def mechanism_delta(
         worst = max(found, key=lambda name: found[name].lower)
         return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
 
-    others, low = largest(_datasets(randomizer))
+    others, low = largest(datasets(randomizer))
     blanket = largest(randomizer.blankets())[1].upper
     lower = min(low.lower, blanket)
     crowds = _worth_asking(randomizer.crowds(), eps, lower, n)
@@ -148,8 +148,11 @@ def _each(
     return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
 
 
-def _datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
-    """Pairs of datasets in which all others hold one input, of the mechanism's list and ours."""
+def datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
+    """Pairs of datasets in which all others hold one input, of the mechanism's list and ours.
+
+    Raises ValueError for what is no randomizer.
+    """
     if not isinstance(randomizer, Randomizer):
         raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
     found = dict(randomizer.dataset_pairs())
@@ -191,7 +194,8 @@ def _settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
     return bool(found.upper <= delta)
 
 
-def _directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+def directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+    """Each, and the same with the victim's inputs exchanged."""
     return [one for crowd in crowds for one in (crowd, crowd.swap())]
 
 
@@ -205,7 +209,7 @@ def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
 
 def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
     """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
-    found = (supremum(crowd, eps, n) for crowd in _directions(crowds))
+    found = (supremum(crowd, eps, n) for crowd in directions(crowds))
     return min(high, max(found, default=math.inf))
 
 
@@ -216,18 +220,18 @@ def all_datasets_epsilon(
 
     Secants of log D in ε. The lower end of what it searches need not be certain.
     """
-    directions, target = _directions(crowds), math.log(delta)
-    if not directions or not low < high < math.inf:
+    both, target = directions(crowds), math.log(delta)
+    if not both or not low < high < math.inf:
         return high
 
     def excess(eps: float) -> tuple[bool, float]:
         """Whether all are at most δ, and log of the largest over δ, or of the first that is not."""
         largest = 0.0
-        for place, crowd in enumerate(directions):
+        for place, crowd in enumerate(both):
             found = supremum(crowd, eps, n)
             largest = max(largest, found)
             if not found <= delta:
-                directions.insert(0, directions.pop(place))  # the first to look at next time
+                both.insert(0, both.pop(place))  # the first to look at next time
                 break
         return largest <= delta, math.log(max(largest, _SMALLEST)) - target
 

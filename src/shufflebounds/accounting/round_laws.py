@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.accounting.grid import grid, typical_loss
-from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.accounting.crowd_grid import crowd_grid
+from shufflebounds.accounting.grid import Grid, grid, typical_loss
+from shufflebounds.crowd import Crowd
+from shufflebounds.decomposition import Decomposition, FloatArray, require
 from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
-from shufflebounds.divergence.optimistic import optimistic
+from shufflebounds.divergence.optimistic import Side, optimistic
 from shufflebounds.divergence.pessimistic import pessimistic
 
 # Relative width of D at the points, in units of ε's own.
@@ -24,11 +26,18 @@ _ROOM = 40.0
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """So many rounds with n users each, of decompositions any of which may be the worst."""
+    """So many rounds with n users each, of decompositions any of which may be the worst.
+
+    ``attained`` are those of datasets, of which lower ends are; None stands for ``decompositions``.
+    ``crowds``, if there are any, hold all pairs of the victim's inputs that may be the worst, in
+    both directions; upper ends are the smaller of what they and ``decompositions`` say.
+    """
 
     decompositions: tuple[Decomposition, ...]
     n: int
     times: int
+    attained: tuple[Decomposition, ...] | None = None
+    crowds: tuple[Crowd, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.decompositions:
@@ -39,14 +48,19 @@ class Round:
         validation.rounds(self.times)
 
     @property
+    def lowest(self) -> tuple[Decomposition, ...]:
+        """Those that lower ends are of."""
+        return self.decompositions if self.attained is None else self.attained
+
+    @property
     def size(self) -> float:
         """A typical privacy loss of one of them, an estimate."""
         return max(typical_loss(one, self.n) for one in self.decompositions)
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether both directions of each are the same."""
-        return all(each.is_symmetric() for each in self.decompositions)
+        """Whether both directions of each that lower ends are of are the same."""
+        return all(each.is_symmetric() for each in self.lowest)
 
 
 def compositions(
@@ -64,20 +78,40 @@ def compositions(
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
     for one, wanted in zip(rounds, steps, strict=True):
         multiple = 2 ** math.floor(math.log2(wanted / step))
-        n, times = one.n, one.times
-        grids = [grid(each, n, multiple * step, rtol) for each in one.decompositions]
-        reach = max(nodes.reach(level / (times * len(rounds))) for nodes in grids)
-        for nodes in grids:
-            nodes.extend(reach)
-        highest = np.max([nodes.upper(reach) for nodes in grids], axis=0)
-        above.append((pessimistic(highest, multiple * step).on(step), times))
-        sides = [nodes.sides(reach) for nodes in grids]
+        scaled, times, rest = multiple * step, one.times, level / (one.times * len(rounds))
+        above.append((pessimistic(_highest(one, scaled, rtol, rest), scaled).on(step), times))
+        sides = _sides(one, scaled, rtol, rest)
         for laws, ordered in zip(below, (sides, [pair[::-1] for pair in sides]), strict=True):
-            found = [optimistic(one, other, multiple * step) for one, other in ordered]
+            found = [optimistic(ahead, behind, scaled) for ahead, behind in ordered]
             laws.append([(law.on(step), times) for law in found if law is not None])
     if all(one.is_symmetric for one in rounds):
         below.pop()
     return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
+
+
+def _highest(one: Round, step: float, rtol: float, level: float) -> FloatArray:
+    """Upper bounds of D at the points, for all that the round may be."""
+    if one.crowds:
+        return crowd_grid(one.decompositions, one.crowds, one.n, step, rtol).upper(level)
+    grids, reach = _grids(one.decompositions, one.n, step, rtol, level)
+    return np.asarray(np.max([nodes.upper(reach) for nodes in grids], axis=0))
+
+
+def _sides(one: Round, step: float, rtol: float, level: float) -> list[tuple[Side, Side]]:
+    """Bounds of D of each pair that lower ends are of."""
+    grids, reach = _grids(one.lowest, one.n, step, rtol, level)
+    return [nodes.sides(reach) for nodes in grids]
+
+
+def _grids(
+    decompositions: Sequence[Decomposition], n: int, step: float, rtol: float, level: float
+) -> tuple[list[Grid], int]:
+    """Their grids, all of them as long as the longest has to be."""
+    grids = [grid(each, n, step, rtol) for each in decompositions]
+    reach = max((nodes.reach(level) for nodes in grids), default=0)
+    for nodes in grids:
+        nodes.extend(reach)
+    return grids, reach
 
 
 def _steps(rounds: Sequence[Round], density: float) -> list[float]:

@@ -57,13 +57,15 @@ def epsilon(
     composed (docs/composition.md). More rounds have one engine only, ``saddle``, and take no
     arrays.
 
-    Of a randomizer, the enclosure is of the mechanism's own ε, for one round: what the worst known
-    dataset attains, and what is proven for all datasets. `mechanism_epsilon` tells which they are.
+    Of a randomizer, the enclosure is of the mechanism's own ε: what the worst known dataset
+    attains, and what is proven for all datasets. Of one round, `mechanism_epsilon` tells which they
+    are; for more, `compose` says what is composed.
     """
     if isinstance(decomposition, Randomizer):
-        _require_one_round(rounds, engine)
-        return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
+        _require_default(engine, "a randomizer")
     if validation.whole("rounds", rounds, minimum=1) == 1:
+        if isinstance(decomposition, Randomizer):
+            return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
         return amplification.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
     _require_default(engine)
     _require_single(n=n, delta=delta)
@@ -110,16 +112,19 @@ def delta(
     `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
     if isinstance(decomposition, Randomizer):
-        _require_one_round(rounds, engine)
-        return mechanism.deltas(decomposition, eps, n, rtol=rtol)
+        _require_default(engine, "a randomizer")
     if validation.whole("rounds", rounds, minimum=1) == 1:
+        if isinstance(decomposition, Randomizer):
+            return mechanism.deltas(decomposition, eps, n, rtol=rtol)
         return amplification.delta(decomposition, eps, n, rtol=rtol, engine=engine)
     _require_default(engine)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
 
 
-def _composed(decomposition: Decomposition, n: int | Several[int], rounds: int) -> Composed:
+def _composed(
+    decomposition: Decomposition | Randomizer, n: int | Several[int], rounds: int
+) -> Composed:
     return compose([(decomposition, validation.users(n), rounds)])
 
 
@@ -136,12 +141,3 @@ def _require_default(engine: str, where: str = "more rounds than one") -> None:
     validation.choice("engine", engine, ENGINES)
     if engine != DEFAULT:
         raise ValueError(f"engine must be {DEFAULT} for {where}, got {engine!r}")
-
-
-def _require_one_round(rounds: int, engine: str) -> None:
-    _require_default(engine, "a randomizer")
-    if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) > 1:
-        raise ValueError(
-            "rounds must be 1 for a randomizer; for more ask for those of its blanket(), "
-            f"got {rounds!r}"
-        )

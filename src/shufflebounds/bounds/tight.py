@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache, partial
+
+from shufflebounds.accounting.composed import Composed
 from shufflebounds.accounting.mechanism import mechanism_delta, mechanism_epsilon
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.accounting.mechanism_rounds import round_of
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt
 from shufflebounds.bounds.optimal import UPPER
 from shufflebounds.protocols.base import Protocol
 from shufflebounds.protocols.single_message import SingleMessage
@@ -15,9 +20,16 @@ def _prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     if not isinstance(protocol, SingleMessage) or protocol.distance is not None:
         return UPPER.prepare(protocol, quantity, numerics)
     randomizer, rtol = protocol.randomizer, numerics.rtol
+    # Its grids are remembered with it, and few settings differ in n.
+    known = cache(lambda n: round_of(randomizer, n, 1))
 
     def answer(setting: Setting) -> Answer:
-        n = setting.require("n")
+        n, rounds = setting.require("n"), setting.rounds or 1
+        if rounds > 1:
+            composed = Composed((replace(known(n), times=rounds),))
+            if quantity == "delta":
+                return attempt(partial(composed.delta, setting.require("eps")))
+            return attempt(partial(composed.epsilon, setting.require("delta")))
         if quantity == "delta":
             found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
         else:
@@ -38,6 +50,6 @@ TIGHT = Bound(
     knows_mechanism=True,
     is_divergence=False,
     quantities=("epsilon", "delta"),
-    composes=False,
+    composes=True,
     prepare=_prepare,
 )

@@ -1,0 +1,158 @@
+"""Rounds of a mechanism: against all datasets, chosen anew in every round by what was seen."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.accounting.composed import Composed
+from shufflebounds.accounting.crowd_grid import CrowdGrid, crowd_grid
+from shufflebounds.accounting.grid import grid
+from shufflebounds.accounting.mechanism import directions
+from shufflebounds.accounting.mechanism_rounds import round_of
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.protocols.single_message import SingleMessage
+from shufflebounds.setting import Setting
+
+BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
+CROOKED = np.array([[0.75, 0.25], [0.375, 0.625], [0.5, 0.5]])
+
+
+def histograms(rows, n):
+    """All (P, Q) of n users: of every pair of inputs in either order, and all that others hold.
+
+    Shape (datasets, 2, n + 1): the laws of how many reports are the first output.
+    """
+    found = []
+    inputs = len(rows)
+    for one in range(inputs):
+        for other in range(inputs):
+            if one == other:
+                continue
+            for held in multisets(n - 1, inputs):
+                law = np.ones(1)
+                for x, count in enumerate(held):
+                    for _ in range(count):
+                        law = np.convolve(law, rows[x][::-1])
+                found.append([np.convolve(law, rows[x][::-1]) for x in (one, other)])
+    return np.array(found)
+
+
+def multisets(size, kinds):
+    if kinds == 1:
+        return [(size,)]
+    return [(k, *rest) for k in range(size + 1) for rest in multisets(size - k, kinds - 1)]
+
+
+def adaptive(found, eps, rounds):
+    """The largest D(ε) where every round's dataset is chosen from all that was seen before."""
+    p, q = found[:, 0], found[:, 1]
+
+    def worst(x, left):
+        """Of each x, what the best choice from here on gives: max Σ (P − xQ)₊."""
+        if left == 1:
+            return np.maximum(p[None] - x[:, None, None] * q[None], 0.0).sum(axis=-1).max(axis=1)
+        best = np.zeros(x.size)
+        for one in range(len(found)):
+            ratios = q[one][None] / p[one][None] * x[:, None]
+            following = worst(ratios.ravel(), left - 1).reshape(ratios.shape)
+            best = np.maximum(best, (p[one][None] * following).sum(axis=1))
+        return best
+
+    return float(worst(np.array([math.exp(eps)]), rounds)[0])
+
+
+@pytest.mark.parametrize(("rows", "n"), [(BINARY, 40), (CROOKED, 12)])
+@pytest.mark.parametrize("eps", [0.1, 0.5])
+def test_no_choice_of_datasets_exceeds_the_upper_end(rows, n, eps):
+    randomizer = sb.MatrixRandomizer(rows)
+    found = histograms(rows, n)
+    truth = adaptive(found, eps, 2)
+    ends = sb.delta(randomizer, eps, n, rounds=2)
+    assert ends.lower <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= ends.upper
+    if n > 20:  # so that it is not the blanket's
+        blankets = sb.compose([(tuple(randomizer.blankets().values()), n, 2)])
+        assert ends.upper < blankets.delta(eps).lower
+
+
+def test_three_rounds_of_two_inputs():
+    found = histograms(BINARY, 12)
+    ends = sb.delta(sb.MatrixRandomizer(BINARY), 0.8, 12, rounds=3)
+    truth = adaptive(found, 0.8, 3)
+    assert ends.lower <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= ends.upper
+
+
+def test_datasets_say_more_than_the_blanket_and_the_ends_meet():
+    randomizer = sb.BLH(4.0)
+    ends = sb.epsilon(randomizer, 10**4, 1e-6, rounds=30)
+    blanket = sb.epsilon(randomizer.blanket(), 10**4, 1e-6, rounds=30)
+    assert ends.upper < 0.75 * blanket.lower
+    assert ends.relative_width < 0.02
+    attained = [
+        sb.epsilon(pair, 10**4, 1e-6, rounds=30) for pair in randomizer.dataset_pairs().values()
+    ]
+    assert ends.lower >= max(one.lower for one in attained) * (1 - 1e-3)
+
+
+def test_the_blanket_counts_where_it_is_smaller():
+    randomizer = sb.KRR(10, 1.0)
+    blanket = sb.epsilon(randomizer.blanket(), 1000, 1e-6, rounds=5)
+    assert sb.epsilon(randomizer, 1000, 1e-6, rounds=5).upper <= blanket.upper * (1 + 1e-12)
+
+
+def test_kinds_of_rounds_mix():
+    """A mechanism's rounds and a decomposition's: no less than either alone."""
+    mechanism, other = sb.BLH(2.0), sb.KRR(4, 1.0).blanket()
+    both = sb.compose([(mechanism, 2000, 4), (other, 2000, 3)]).epsilon(1e-6)
+    for alone in ((mechanism, 2000, 4), (other, 2000, 3)):
+        assert both.upper >= sb.compose([alone]).epsilon(1e-6).lower
+
+
+def test_a_grid_knows_what_it_found():
+    mechanism = sb.BLH(2.0)
+    blankets = (mechanism.blanket(),)
+    crowds = tuple(directions(mechanism.crowds()))
+    nodes = crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
+    assert nodes is crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
+    long = nodes.upper(1e-9)
+    assert np.array_equal(nodes.upper(1e-3), long[: nodes.upper(1e-3).size])
+    fresh = CrowdGrid((grid(blankets[0], 1000, 0.01, 1e-3),), crowds, 1000, 0.01)
+    assert np.array_equal(fresh.upper(1e-3), nodes.upper(1e-3))
+    assert long[-1] <= 1e-9 < long[-2]
+    for i in (0, 7):
+        pair = sb.delta(blankets[0], i * 0.01, 1000)
+        assert long[i] <= pair.upper * 1.01
+        for lower in mechanism.dataset_pairs().values():
+            assert sb.delta(lower, i * 0.01, 1000).lower <= long[i]
+
+
+def test_many_pairs_of_inputs_leave_the_blankets():
+    rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=5)
+    randomizer = sb.MatrixRandomizer(rows)
+    made = round_of(randomizer, 100, 2)
+    assert not made.crowds
+    assert len(made.decompositions) > 1
+    ends = Composed((made,)).epsilon(1e-3)
+    known = replace(made, attained=())
+    assert Composed((known,)).epsilon(1e-3).lower == 0.0
+    assert Composed((known,)).epsilon(1e-3).upper == ends.upper
+
+
+def test_the_bound_tight_composes():
+    randomizer, rounds = sb.BLH(3.0), 20
+    evaluate = BOUNDS["tight"].prepare(SingleMessage(randomizer), "epsilon", Numerics())
+    [answer] = evaluate([Setting(n=1000, delta=1e-6, rounds=rounds)])
+    assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
+    evaluate = BOUNDS["tight"].prepare(SingleMessage(randomizer), "delta", Numerics())
+    [answer] = evaluate([Setting(n=1000, eps=0.5, rounds=rounds)])
+    assert answer.enclosure == sb.delta(randomizer, 0.5, 1000, rounds=rounds)
+
+
+def test_other_engines_are_refused():
+    with pytest.raises(ValueError, match=r"^engine must be saddle for a randomizer, got 'fft'$"):
+        sb.epsilon(sb.BLH(1.0), 100, 1e-3, rounds=2, engine="fft")
