@@ -226,6 +226,16 @@ def test_a_restyled_figure_is_told_with_its_reason(checkout):
     assert len(told) < 1700
 
 
+def test_which_parameters_changed_can_be_asked_for(checkout):
+    """As docs/workflow.md says."""
+    checkout.edit(CONFIG, "delta: 1.0e-6", "delta: 1.0e-5")
+    run = checkout.snakemake("--dry-run", "--quiet", "host", "--", *KRR_BENNETT)
+    told = run.stdout + run.stderr
+    (before, now) = re.search("before: (.*) now: (.*)", told).groups()
+    assert '"delta": 1e-06' in before
+    assert '"delta": 1e-05' in now
+
+
 def test_targets_are_everything_a_paper_or_a_file(checkout):
     """The names of papers are targets, too."""
     curves = [
