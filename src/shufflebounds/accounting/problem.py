@@ -15,6 +15,7 @@ from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
+from shufflebounds.divergence.saddle import ceiling
 from shufflebounds.enclosure import Enclosure
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
@@ -46,11 +47,17 @@ class Problem:
         large = int(logs[1] > logs[0])
         first = self._direction(*self.directions[large], eps, rtol)
         # The other direction need only be known to be smaller, if it is.
+        inner, outer = self.directions[1 - large]
+        if ceiling(outer, eps, self.n) <= first.lower:
+            return first
         behind = logs[large] - logs[1 - large]
         coarse = min(_COARSE, 0.3 * behind) if behind < math.inf else rtol
-        other = self._direction(*self.directions[1 - large], eps, max(rtol, coarse))
+        above = self.enclose(outer, eps, max(rtol, coarse))
+        if above.upper <= first.lower:
+            return first
+        other = above if outer is inner else self._direction(inner, outer, eps, max(rtol, coarse))
         if other.upper > first.upper and coarse > rtol:
-            other = self._direction(*self.directions[1 - large], eps, rtol)
+            other = self._direction(inner, outer, eps, rtol)
         return Enclosure(max(first.lower, other.lower), max(first.upper, other.upper))
 
     def _direction(
