@@ -22,10 +22,12 @@ _COMMON, _RARE, _VERY_RARE = 0.1, 1.5, 10.0
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
-# Values from which a failure of the sweep costs more than the doubling for up to so many users.
-_MANY_VALUES, _FEW_USERS = 200, 256
-# Relative widths below which the doubling takes too many atoms, unless few draws count.
-_FINE = 2e-3
+# Values from which a failure of the sweep costs more than the doubling for up to so many users, and
+# for any number of them.
+_MANY_VALUES, _FEW_USERS, _VERY_MANY_VALUES = 200, 256, 1000
+# Relative widths below which the doubling tends to take too many atoms, and comes last; the second
+# is for very few draws that count, of not too many values.
+_FINE, _FINEST = 2e-3, 1e-4
 
 # What to try in turn; what a pass may take is given as modes times what each takes, as nodes, or as
 # atoms.
@@ -40,6 +42,13 @@ _FOR_FEW: tuple[LogBounds, ...] = (
     _quick_smooth,
     _quick_sweep,
     doubling_bounds,
+    smooth_bounds,
+    sweep_bounds,
+)
+_FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
+    _quick_smooth,
+    doubling_bounds,
+    _quick_sweep,
     smooth_bounds,
     sweep_bounds,
 )
@@ -58,15 +67,7 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
-    engines = _FOR_RARE if kurtosis > _RARE else _FOR_FEW
-    if kurtosis > _VERY_RARE:
-        quick = g.values.size > _MANY_VALUES and n <= _FEW_USERS
-        engines = _DOUBLING_FIRST if quick else _FOR_VERY_RARE
-    elif rtol < _FINE:
-        engines = (
-            *(engine for engine in engines if engine is not doubling_bounds),
-            doubling_bounds,
-        )
+    engines = _engines(kurtosis, g.values.size, n, rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
@@ -77,6 +78,22 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
         ends = engine(g, n, rtol)
         low, high = max(low, ends[0]), min(high, ends[1])
     return low, high
+
+
+def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    """What to try in turn where few draws make up the spread of S."""
+    if kurtosis > _VERY_RARE:
+        many = values > _MANY_VALUES
+        engines = _DOUBLING_FIRST if many and n <= _FEW_USERS else _FOR_VERY_RARE
+        finest = 0.0 if many else _FINEST
+    elif kurtosis > _RARE:
+        engines, finest = _FOR_RARE, _FINE
+    else:
+        many = values > _VERY_MANY_VALUES
+        engines, finest = _FOR_FEW_OF_MANY if many else _FOR_FEW, _FINE
+    if rtol >= finest:
+        return engines
+    return (*(one for one in engines if one is not doubling_bounds), doubling_bounds)
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:
