@@ -82,15 +82,17 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
 
 def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
     """What to try in turn where few draws make up the spread of S."""
-    if kurtosis > _VERY_RARE:
-        many = values > _MANY_VALUES
-        engines = _DOUBLING_FIRST if many and n <= _FEW_USERS else _FOR_VERY_RARE
-        finest = 0.0 if many else _FINEST
-    elif kurtosis > _RARE:
-        engines, finest = _FOR_RARE, _FINE
+    very_many, finest = values > _VERY_MANY_VALUES, _FINE
+    if kurtosis <= _RARE:
+        engines = _FOR_FEW_OF_MANY if very_many else _FOR_FEW
+    elif very_many:
+        return _DOUBLING_FIRST
+    elif kurtosis <= _VERY_RARE:
+        engines = _FOR_RARE
+    elif values > _MANY_VALUES:
+        return _DOUBLING_FIRST if n <= _FEW_USERS else _FOR_VERY_RARE
     else:
-        many = values > _VERY_MANY_VALUES
-        engines, finest = _FOR_FEW_OF_MANY if many else _FOR_FEW, _FINE
+        engines, finest = _FOR_VERY_RARE, _FINEST
     if rtol >= finest:
         return engines
     return (*(one for one in engines if one is not doubling_bounds), doubling_bounds)
