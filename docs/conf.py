@@ -21,6 +21,7 @@ extensions = [
     "formulas",
     "gallery",
     "indices",
+    "notebook_cells",
     "reference",
 ]
 # A page that a pattern stands for may not be there yet; Sphinx offers no name to silence that by.

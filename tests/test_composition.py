@@ -22,15 +22,15 @@ from shufflebounds.bounds import (
 )
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.saddle import saddle
-from shufflebounds.randomizers import joint_size
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import (
     Joint,
     Parallel,
     Subsampled,
-    _inputs_are_alike,
+    joint_size,
     repeated,
 )
+from shufflebounds.randomizers.composed.parts import inputs_are_alike
 
 
 def matrix(randomizer):
@@ -504,8 +504,8 @@ def test_a_matrix_may_show_that_inputs_are_alike():
 @pytest.mark.parametrize("kind", [sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse])
 @pytest.mark.parametrize("size", [2, 3, 4, 6, 7])
 def test_mechanisms_over_a_domain_show_it(kind, size):
-    assert _inputs_are_alike(kind(1.5, size))
-    assert _inputs_are_alike(sb.KRR(size, 1.5))
+    assert inputs_are_alike(kind(1.5, size))
+    assert inputs_are_alike(sb.KRR(size, 1.5))
 
 
 @pytest.mark.parametrize("z", [0.1, 0.25, 0.5])

@@ -34,8 +34,11 @@ def pins(name: str) -> dict[str, str]:
 
 
 def conda() -> dict[str, str]:
+    """What environment.yml pins, be it for conda or for pip."""
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    return dict(entry.split("=") for entry in environment["dependencies"])
+    *packages, by_pip = (entry for entry in environment["dependencies"] if entry != "pip")
+    pinned = [entry.split("=") for entry in packages]
+    return dict([*pinned, *(line.split("==") for line in by_pip["pip"])])
 
 
 RUNTIME, DEVELOPMENT = pins("requirements.txt"), pins("requirements-dev.txt")
@@ -95,6 +98,11 @@ def test_everything_needed_is_pinned_within_bounds(groups, pinned):
 def test_conda_pins_the_direct_dependencies_alike():
     expected = {CONDA_NAMES.get(name, name): RUNTIME[name] for name in direct("workflow")}
     assert conda() == {"python": conda()["python"], **expected}
+
+
+def test_conda_installs_the_pip_that_it_is_asked_to_use():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    assert "pip" in environment["dependencies"]
 
 
 def test_conda_channels_exclude_the_defaults():

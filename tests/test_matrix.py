@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -192,8 +193,13 @@ MISTAKES = [
     ([0.5, 0.5], "two dimensions"),
     ([[], []], "two dimensions"),
     ([[0.5, 0.5], [1.0]], "rows of equal length"),
-    ([[0.5, 0.5], ["a", 0.5]], "a table of numbers"),
-    ([[0.5, 0.5], [None, 0.5]], "numbers"),
+    ([[0.5, 0.5], ["a", 0.5]], "real numbers, got 'a'"),
+    ([["0.5", "0.5"], ["0.5", "0.5"]], "real numbers, got '0.5'"),
+    ([[0.5, 0.5], [None, 0.5]], "real numbers, got None"),
+    (np.array([[0.5, 0.5], [0.5, 0.5]], dtype=complex), r"real numbers, got \(0.5\+0j\)"),
+    ([[0.5, 0.5], [0.5 + 0.1j, 0.5]], "real numbers, got "),
+    (np.eye(2, dtype=bool), "real numbers, got True"),
+    (np.array([[True, Fraction(0)], [0.5, 0.5]], dtype=object), "real numbers, got True"),
     ([[0.5, 0.5], [1.5, -0.5]], "numbers >= 0, got -0.5 in row 1"),
     ([[0.5, 0.5], [math.nan, 0.5]], "numbers >= 0, got nan in row 1"),
     ([[0.5, 0.5], [math.inf, 0.5]], "numbers >= 0, got inf in row 1"),
@@ -206,6 +212,15 @@ MISTAKES = [
 def test_mistakes_are_told_in_a_sentence(rows, message):
     with pytest.raises(ValueError, match=f"^P must .*{message}"):
         sb.MatrixRandomizer(rows)
+
+
+def test_any_real_numbers_are_taken():
+    half, eighth = Fraction(1, 2), Fraction(1, 8)
+    exact = sb.MatrixRandomizer([[half, half], [eighth, 7 * eighth]])
+    assert exact.matrix().tolist() == [[0.5, 0.5], [0.125, 0.875]]
+    decimal = sb.MatrixRandomizer([[Decimal("0.5"), Decimal("0.5")], [0.125, 0.875]])
+    assert (decimal.matrix() == exact.matrix()).all()
+    assert sb.MatrixRandomizer(np.eye(2, dtype=int)).eps0 == math.inf
 
 
 def test_no_candidates_have_no_worst():

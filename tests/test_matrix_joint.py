@@ -14,8 +14,7 @@ from test_variation_ratio import truth
 
 import shufflebounds as sb
 from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.randomizers import patterns
-from shufflebounds.randomizers.composed import repeated
+from shufflebounds.randomizers.composed import patterns, repeated
 
 LOPSIDED = sb.MatrixRandomizer([[0.75, 0.25], [0.125, 0.875]])
 KINDS = sb.MatrixRandomizer([[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]])

@@ -1,6 +1,7 @@
 """The library alone, as pip installs it: built from what is in version control, used elsewhere."""
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -23,12 +24,23 @@ SOURCES = {
     for path in PACKAGE.rglob("*")
     if path.is_file() and path.suffix != ".pyc"
 }
+# Where the library is found without being installed, that would be found first.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def attempt(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def run(*command: object, cwd: Path) -> str:
-    done = subprocess.run(
-        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = attempt(*command, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -106,13 +118,7 @@ def test_the_command_is_installed(python, tmp_path):
 
 def test_what_an_extra_is_needed_for_says_so(python, tmp_path):
     command = "curve --mechanism krr --k 3 --eps0 1 --delta 1e-6 --plot krr.png"
-    done = subprocess.run(
-        [python.parent / "shufflebounds", *shlex.split(command)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = attempt(python.parent / "shufflebounds", *shlex.split(command), cwd=tmp_path)
     assert done.returncode == 2
     assert "pip install 'shufflebounds[plot]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -100,39 +100,38 @@ def evaluated(protocol, n, exp_eps, end):
     )
 
 
+def worst(messages, blankets, others, exp_eps):
+    """The largest D of two inputs among fixed messages and those of others, of any inputs."""
+    inputs = range(len(messages))
+    return max(
+        truth(messages[x0], messages[x1], [messages[x] for x in sent] + blankets, exp_eps)
+        for x0, x1 in itertools.permutations(inputs, 2)
+        for sent in itertools.combinations_with_replacement(inputs, others)
+    )
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [1, 2])
 def test_no_dataset_exceeds_the_reduction(name, n):
     protocol, messages, blanket, tight = CASES[name]
-    inputs = range(len(messages))
+    blankets = [blanket] * (n * protocol.blankets)
     for exp_eps in LOSSES:
-        worst = max(
-            truth(
-                messages[x0],
-                messages[x1],
-                [messages[x] for x in others] + [blanket] * (n * protocol.blankets),
-                exp_eps,
-            )
-            for x0, x1 in itertools.permutations(inputs, 2)
-            for others in itertools.combinations_with_replacement(inputs, n - 1)
-        )
-        assert float(worst) <= evaluated(protocol, n, exp_eps, "upper") * (1.0 + 1e-13)
+        wanted = float(worst(messages, blankets, n - 1, exp_eps))
+        assert wanted <= evaluated(protocol, n, exp_eps, "upper") * (1.0 + 1e-13)
         if tight or n == 1:
             found = evaluated(protocol, n, exp_eps, "lower")
-            assert found == pytest.approx(float(worst), rel=1e-12)
+            assert found == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(name):
     protocol, messages, blanket, _ = CASES[name]
     n = 3
+    blankets = [blanket] * (n * protocol.blankets)
     for exp_eps in LOSSES:
-        worst = max(
-            truth(messages[x0], messages[x1], [blanket] * (n * protocol.blankets), exp_eps)
-            for x0, x1 in itertools.permutations(range(len(messages)), 2)
-        )
+        wanted = float(worst(messages, blankets, 0, exp_eps))
         found = evaluated(protocol, n, exp_eps, "lower")
-        assert found == pytest.approx(float(worst), rel=1e-12)
+        assert found == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -143,23 +142,15 @@ def test_lower_bounds_are_below_a_dataset(name, n):
     seen = protocol.of_lower_bounds()
     if not seen.lower_candidates() or (len(messages) < 3 and name.startswith("fake")):
         pytest.skip("none is known")
+    blankets = [blanket] * (n * protocol.blankets)
     for exp_eps in LOSSES:
-        worst = max(
-            truth(
-                messages[x0],
-                messages[x1],
-                [messages[x] for x in others] + [blanket] * (n * protocol.blankets),
-                exp_eps,
-            )
-            for x0, x1 in itertools.permutations(range(len(messages)), 2)
-            for others in itertools.combinations_with_replacement(range(len(messages)), n - 1)
-        )
+        wanted = float(worst(messages, blankets, n - 1, exp_eps))
         found = max(
             exact(direction, math.log(exp_eps), seen.draws(n)).lower
             for pair in seen.lower_candidates()
             for direction in (pair.decomposition, pair.decomposition.swap())
         )
-        assert found <= float(worst) * (1.0 + 1e-12)
+        assert found <= wanted * (1.0 + 1e-12)
 
 
 def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():

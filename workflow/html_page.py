@@ -21,38 +21,24 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 import sortable
+from shufflebounds.plotting.html_document import document
 
-_TEMPLATE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em; }}
-h1 {{ font-size: 1.5em; }}
-h2 {{ font-size: 1.15em; margin-top: 2em; }}
-p, li {{ max-width: 50em; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 0.4em 0.9em; text-align: left; vertical-align: top; }}
-th {{ border-bottom: 2px solid #888; }}
-td {{ border-bottom: 1px solid #ddd; }}
-tr:nth-child(even) td {{ background: #f6f6f6; }}
-a {{ color: #0059a8; }}
-math {{
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em; }
+h1 { font-size: 1.5em; }
+h2 { font-size: 1.15em; margin-top: 2em; }
+p, li { max-width: 50em; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.4em 0.9em; text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid #888; }
+td { border-bottom: 1px solid #ddd; }
+tr:nth-child(even) td { background: #f6f6f6; }
+a { color: #0059a8; }
+math {
   font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math;
   font-size: 1.1em;
-}}
-td math {{ padding: 0.25em 0; }}
-{style}</style>
-<script>
-{script}</script>
-</head>
-<body>
-{body}
-</body>
-</html>
+}
+td math { padding: 0.25em 0; }
 """
 
 _LINKS = ("https://", "http://", "#")
@@ -79,9 +65,8 @@ def page(markdown: str) -> str:
     tokens = parser.parse(text)
     title = next((token.content for token in tokens if token.type == "inline"), "")
     body = parser.renderer.render(tokens, parser.options, {})
-    return _TEMPLATE.format(
-        title=html.escape(title), body=body.strip(), style=sortable.STYLE, script=sortable.SCRIPT
-    )
+    head = f"<style>\n{_STYLE}{sortable.STYLE}</style>\n<script>\n{sortable.SCRIPT}</script>"
+    return document(title, head, body.strip())
 
 
 def _parser() -> MarkdownIt:

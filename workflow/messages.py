@@ -1,6 +1,12 @@
-"""What a run says of its jobs: which one starts, and why where that is not plain."""
+"""What a run says: which job starts, and why where that is not plain; what can be asked for."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from itertools import chain
+from pathlib import PurePosixPath
 
 # Of a first run, or of one that goes on: nobody asks why.
 _PLAIN = ("Missing output files", "Input files updated by another job")
@@ -28,3 +34,36 @@ def _brief(clause: str) -> str:
         return what
     first, *more = sorted(details.split(", "))
     return f"{what}{colon}{first}" + (f" and {len(more)} more" if more else "")
+
+
+def unknown_target(message: str, made: Mapping[str, Collection[str]]) -> str:
+    """What Snakemake says of a target that no rule makes, with what is `made` of every paper."""
+    found = re.search(r"No rule to produce (.+?) \(if you use input", message)
+    if found is None:
+        return message
+    target = PurePosixPath(found[1])
+    files = [PurePosixPath(file) for file in chain.from_iterable(made.values())]
+    beside = [file for file in files if file.parent == target.parent]
+    if beside:
+        names = get_close_matches(target.name, [file.name for file in beside], n=1, cutoff=0.75)
+        near = [str(target.parent / name) for name in names]
+        stems, suffixes = (
+            ", ".join(dict.fromkeys(getattr(file, part) for file in beside))
+            for part in ("stem", "suffix")
+        )
+        known = f"{target.parent} may have {stems} ({suffixes})"
+    else:
+        near = get_close_matches(str(target), [*made, *map(str, files)], n=1, cutoff=0.8)
+        known = f"it must be all, a paper ({', '.join(made)}) or a file of one"
+    guess = f" (did you mean {near[0]}?)" if near else ""
+    return f"No rule makes {target}{guess}; {known}."
+
+
+def mistake(sentence: str, papers: object) -> str:
+    """What is wrong with the configuration and, if it is in one paper's file, what runs others."""
+    names = papers if isinstance(papers, list) else []
+    others = [name for name in names if not sentence.startswith(f"config/{name}.yaml")]
+    if not others or len(others) == len(names):
+        return sentence
+    listed = ",".join(map(str, others))
+    return f"{sentence}\nOther papers run meanwhile with --config 'papers=[{listed}]'"

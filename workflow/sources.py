@@ -55,6 +55,10 @@ REGISTRIES = frozenset(
 )
 # What only shows results to people, in notebooks: no job runs it.
 NOTEBOOK = f"{PACKAGE}.notebook"
+# What a description of mechanisms goes through.
+_DESCRIPTION = tuple(
+    f"randomizers.{name}" for name in ("description", "description_parts", "parameter_names")
+)
 # What every curve goes through.
 _CURVE = (
     "_version",
@@ -65,8 +69,8 @@ _CURVE = (
     "experiments.specification",
     "experiments.storage",
     "protocols.base",
-    "randomizers.description",
     "setting",
+    *_DESCRIPTION,
 )
 # What every divergence goes through, and what several rounds do besides.
 _DIVERGENCE = ("accounting.amplification", "accounting.shortfalls", "bounds.divergences")
@@ -101,9 +105,9 @@ def of_table(table: Table) -> list[Path]:
     return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
 
 
-def of_claims(modules: Iterable[str]) -> list[Path]:
-    """Library files behind the verdicts on a paper's claims, given its own modules."""
-    return closure([*modules, f"{PACKAGE}.papers.claims_page", f"{PACKAGE}.experiments.curve"])
+def of_claims(module: str) -> list[Path]:
+    """Library files behind the verdicts on a paper's claims, given its own module of them."""
+    return closure([module, f"{PACKAGE}.papers.claims_page", f"{PACKAGE}.experiments.curve"])
 
 
 def of_figures() -> list[Path]:
@@ -129,7 +133,7 @@ def of_drawn_table(table: Table) -> list[Path]:
 
 def of_pages() -> list[Path]:
     """Library files behind the HTML of a page."""
-    return closure([_FILES])
+    return closure([f"{PACKAGE}.plotting.html_document", _FILES])
 
 
 def of_interactive_table(table: Table) -> list[Path]:
@@ -181,7 +185,7 @@ def _of_mechanisms(descriptions: Iterable[Description]) -> list[str]:
     classes = {mechanism(name) for one in descriptions for name in one.mechanisms()}
     modules = [found.__module__ for found in classes]
     own = [module for module in modules if module.partition(".")[0] == PACKAGE]
-    return [f"{PACKAGE}.randomizers.description", *own]
+    return [*(f"{PACKAGE}.{name}" for name in (*_DESCRIPTION, "randomizers.privacy")), *own]
 
 
 def _classes(descriptions: Iterable[Description]) -> list[str]:

@@ -6,6 +6,7 @@ Ends of enclosures are rounded outward, so that what is shown of a bound is a bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
 # Of a table.
 _MOST_ROWS = 12
 _COLOR = "#0072b2"
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A whole page inside a notebook, such as `plotting.interactive.page` makes.
+
+    ``height`` is that of its frame, in pixels; it is as wide as the notebook.
+    """
+
+    page: str
+    height: int = 600
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        style = f"width: 100%; height: {self.height}px; border: 0"
+        return f'<iframe title="figure" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
 
 
 def enclosure(shown: Enclosure) -> str:

@@ -415,8 +415,16 @@ def test_good_configurations_pass(made):
         ),
         (
             "papers: [su2026]",
-            "paper: [su2026]",
+            "",
             "config.yaml: papers is missing; it must be a list that is not empty",
+        ),
+        (
+            "papers: [su2026]",
+            "paper: [su2026]",
+            (
+                "config.yaml: paper is not a known key (did you mean papers?); the keys here are "
+                "papers, numerics, formats"
+            ),
         ),
         (
             "papers: [su2026]",
@@ -467,6 +475,22 @@ def test_good_configurations_pass(made):
             "title: A small paper\n",
             "",
             "config/su2026.yaml: title is missing; it must be text of 1 to 200 characters",
+        ),
+        (
+            "title: A small paper\n",
+            "titel: A small paper\n",
+            (
+                "config/su2026.yaml: titel is not a known key (did you mean title?); the keys here "
+                f"are {', '.join(PaperEntry.model_fields)}"
+            ),
+        ),
+        (
+            "{mechanism: krr10, regimes",
+            "{mechanims: krr10, regimes",
+            (
+                "config/su2026.yaml: experiments.krr10.mechanims is not a known key (did you mean "
+                "mechanism?); the keys here are mechanism, regimes, curves, setting, x"
+            ),
         ),
         (
             "title: A small paper",

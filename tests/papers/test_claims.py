@@ -391,6 +391,25 @@ def test_smaller_domains_are_not_spoken_of():
     assert verdict("rappor_domain", *rappor(d5=1.0, d20=1.0)) == NOT_MEASURED
 
 
+# The largest value of a quantity.
+
+
+def test_the_largest_value_decides_and_what_was_not_computed_does_not_count():
+    points = pd.DataFrame(
+        {"mechanism": "blh", "eps0": [1.0, 1.0, 2.0, 2.0], "n": 10, "detail": ""}
+    ).assign(low=[0.3, 0.2, -math.inf, 0.05])
+    by_points = judging.up_to(points, nearly=0.2)
+    assert by_points.verdict == REPRODUCED
+    assert by_points.measured == "up to 29.9 %"  # 0.3 is a bit below
+    assert by_points.holds_in == "2 of 3 points (20 % or more)"
+    assert "ε₀ = 1" in by_points.extreme
+    assert judging.up_to(points, nearly=0.2, panel="eps0").holds_in == "1 of 2 panels"
+    assert judging.up_to(points, nearly=0.31, half=0.3).verdict == IN_PART
+    assert judging.up_to(points, nearly=0.31, half=0.31).verdict == NOT_REPRODUCED
+    assert judging.up_to(points, nearly=0.31).verdict == NOT_REPRODUCED
+    assert judging.up_to(points[points["low"] == -math.inf], nearly=0.2) is None
+
+
 # Run times.
 
 

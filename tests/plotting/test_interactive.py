@@ -227,6 +227,18 @@ def test_formulas_become_plain_text(text, expected):
 
 # In a browser.
 
+DELTAS = {
+    "decades": [1e-3, 1e-5, 1e-8, 1e-11, 1e-17],
+    "one_decade": [8e-7, 7e-7, 5e-7, 4e-7, 2e-7],
+}
+
+
+def profile(deltas):
+    """A curve of δ against ε with these values."""
+    layout = row(panel(line("upper")), quantity="delta", x="eps")
+    frame = data(layout, x=(0.01, 0.02, 0.03, 0.04, 0.05), axis="eps")
+    return frame.assign(delta_lower=deltas, delta_upper=deltas), layout
+
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
@@ -237,13 +249,13 @@ def pages(tmp_path_factory):
     )
     steps = interactive.step_page(laplace(20), "A law", "$t$", "$F$", "", "t", program())
     (folder / "steps.html").write_text(steps, encoding="utf-8")
+    layout = row(panel(line("upper")))
+    others = {name: profile(deltas) for name, deltas in DELTAS.items()}
+    others["many_users"] = data(layout, x=(10_000, 10**6, 2 * 10**9)), layout
+    for name, arguments in others.items():
+        text = interactive.page(*arguments, program())
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browsers.chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -347,3 +359,26 @@ def test_steps_are_drawn_and_read(page):
     place = page.inner_text("#place")
     assert re.match("t [=≈] ", place)
     assert 0.0 < float(page.locator("#values td").inner_text()) < 1.0
+
+
+def labels(page):
+    """Those of the ticks of both axes that have one."""
+    shown = page.locator("#chart .role-axis-label text").all_text_contents()
+    return [text for text in shown if text]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("decades.html", {"10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶"}),
+        ("one_decade.html", {"2·10⁻⁷", "5·10⁻⁷", "8·10⁻⁷"}),
+        ("many_users.html", {"10,000", "100,000", "10⁶", "10⁸"}),
+    ],
+    indirect=["page"],
+)
+def test_small_and_large_numbers_on_axes_are_powers_of_ten(page, expected):
+    found = labels(page)
+    assert expected <= set(found)
+    power = r"([2-9]·)?10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
+    assert all(re.fullmatch(rf"0\.\d+|[1-9]\d?0?,000|{power}", text) for text in found)

@@ -1,6 +1,5 @@
 """The documentation site, as `make docs` makes it: no warnings, and nothing from a network."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import browsers
 import pytest
 from markdown_pages import ROOT
 
@@ -17,7 +17,6 @@ from shufflebounds.cli import main
 
 pytest.importorskip("sphinx", reason="requirements-docs.txt is not installed")
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 # What a browser loads by itself, by the attribute that says from where.
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
@@ -124,60 +123,39 @@ def test_the_gallery_has_each_figure_with_its_entry(site, pages):
     assert any(link.endswith("/claims.html") for link in page.leads)
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """A browser that is installed."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip("no Chromium is installed")
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="requirements-dev.txt is not installed"
-    )
-    # In a sandbox Chromium will not run as root.
-    options = ["--no-sandbox"] if os.getuid() == 0 else []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=options)
-        yield browser
-        browser.close()
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("window", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chromium, window):
-    complaints = []
-    page = chromium.new_page(viewport=window)
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on(
-        "request", lambda wanted: complaints.append(wanted.url) if "//" in wanted.url[7:] else None
+    first, *others = (
+        (site / f"{name}.html").as_uri()
+        for name in (
+            "index",
+            "engine",
+            "composition",
+            "glossary",
+            "gallery/su2026",
+            "api/questions",
+        )
     )
-    for name in ("index", "engine", "composition", "glossary", "gallery/su2026", "api/questions"):
-        page.goto((site / f"{name}.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
-    page.close()
-    assert not complaints
+    fits = "document.documentElement.scrollWidth <= window.innerWidth"
+    with browsers.opened(chromium, first, window) as page:
+        assert page.evaluate(fits)
+        for url in others:
+            page.goto(url)
+            assert page.evaluate(fits), url
 
 
 @pytest.mark.browser
 def test_a_search_finds_what_is_asked_for(site, chromium):
-    complaints = []
-    page = chromium.new_page(viewport=DESKTOP)
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    page.goto((site / "search.html").as_uri() + "?q=blanket")
-    page.locator("#search-results li").get_by_text("shufflebounds.KRR.blanket").wait_for()
-    page.close()
-    assert not complaints
+    url = (site / "search.html").as_uri() + "?q=blanket"
+    with browsers.opened(chromium, url, DESKTOP) as page:
+        page.locator("#search-results li").get_by_text("shufflebounds.KRR.blanket").wait_for()
 
 
 @pytest.mark.browser
 def test_a_browser_sets_formulas(site, chromium):
-    page = chromium.new_page(viewport=DESKTOP)
-    page.goto((site / "engine.html").as_uri())
-    height, width = page.evaluate(
-        "(() => { const box = document.querySelector('.formula math').getBoundingClientRect();"
-        " return [box.height, box.width]; })()"
-    )
-    page.close()
+    with browsers.opened(chromium, (site / "engine.html").as_uri(), DESKTOP) as page:
+        box = page.locator(".formula math").first.bounding_box()
     # Taller than a line: the sum has its index below.
-    assert height > 35
-    assert width > 200
+    assert box["height"] > 35
+    assert box["width"] > 200

@@ -28,3 +28,54 @@ def test_what_tells_nothing_is_left_out():
     assert messages.is_noise("Execute 2 jobs...")
     assert not messages.is_noise("3 of 4 steps (75%) done")
     assert not messages.is_noise(OSError("Execution"))
+
+
+MADE = {
+    "gap": ["figures/gap/few.pdf", "figures/gap/few.png", "figures/gap/blh.pdf"],
+    "su2026": ["results/su2026/tables/table1.csv"],
+}
+PAPERS = "it must be all, a paper (gap, su2026) or a file of one"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (
+            "figures/gap/fewer.png",
+            "(did you mean figures/gap/few.png?); figures/gap may have few, blh (.pdf, .png)",
+        ),
+        ("figures/gap/x.png", "; figures/gap may have few, blh (.pdf, .png)"),
+        ("figures/gpa/few.png", f"(did you mean figures/gap/few.png?); {PAPERS}"),
+        ("su206", f"(did you mean su2026?); {PAPERS}"),
+        ("nonsense", f"; {PAPERS}"),
+    ],
+)
+def test_of_an_unknown_target_it_is_told_what_there_is(target, expected):
+    said = messages.unknown_target(
+        f"MissingRuleException:\nNo rule to produce {target} (if you use input functions make sure "
+        "that they don't raise unexpected exceptions).",
+        MADE,
+    )
+    assert said.removeprefix(f"No rule makes {target}").lstrip() == f"{expected}."
+
+
+def test_another_sentence_of_a_missing_rule_is_left_as_it_is():
+    assert messages.unknown_target("There is no rule", MADE) == "There is no rule"
+
+
+@pytest.mark.parametrize(
+    ("source", "papers", "others"),
+    [
+        ("config/gap.yaml", ["gap", "blh", "krr"], "blh,krr"),
+        ("config/krr.yaml with more.yaml", ["gap", "blh", "krr"], "gap,blh"),
+        ("config/gap.yaml", ["gap"], ""),
+        ("config.yaml", ["gap", "blh"], ""),
+        ("config.yaml", "gap", ""),
+        ("config.yaml", None, ""),
+    ],
+)
+def test_a_mistake_in_one_paper_says_how_to_run_the_others(source, papers, others):
+    sentence = f"{source}: title is missing"
+    told, _, more = messages.mistake(sentence, papers).partition("\n")
+    assert told == sentence
+    assert more == (f"Other papers run meanwhile with --config 'papers=[{others}]'" * bool(others))

@@ -226,6 +226,16 @@ def test_a_restyled_figure_is_told_with_its_reason(checkout):
     assert len(told) < 1700
 
 
+def test_which_parameters_changed_can_be_asked_for(checkout):
+    """As docs/workflow.md says."""
+    checkout.edit(CONFIG, "delta: 1.0e-6", "delta: 1.0e-5")
+    run = checkout.snakemake("--dry-run", "--quiet", "host", "--", *KRR_BENNETT)
+    told = run.stdout + run.stderr
+    (before, now) = re.search("before: (.*) now: (.*)", told).groups()
+    assert '"delta": 1e-06' in before
+    assert '"delta": 1e-05' in now
+
+
 def test_targets_are_everything_a_paper_or_a_file(checkout):
     """The names of papers are targets, too."""
     curves = [
@@ -318,7 +328,10 @@ def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
     before = {path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")}
     run = checkout.snakemake("--cores", "2")
     assert run.returncode != 0
-    assert run.stderr.splitlines()[-1] == sentence
+    assert run.stderr.splitlines()[-2:] == [
+        sentence,
+        "Other papers run meanwhile with --config 'papers=[other]'",
+    ]
     assert "Traceback" not in run.stdout + run.stderr
     assert "Job" not in run.stdout + run.stderr
     assert before == {

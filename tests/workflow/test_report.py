@@ -4,6 +4,7 @@ import html
 import json
 import re
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -122,12 +123,6 @@ def test_a_page_says_what_its_markdown_says(whole):
 # In a browser.
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browsers.chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def page(request, chromium, reports, unpacked):
     """A report in the browser."""
@@ -159,6 +154,14 @@ def entries(page) -> list[SimpleNamespace]:
     ]
 
 
+def shown(page, group: str) -> Iterator[SimpleNamespace]:
+    """The lines of a category, each while what it names is seen."""
+    open_group(page, group)
+    for entry in entries(page):
+        entry.show.click()
+        yield entry
+
+
 @pytest.mark.browser
 def test_the_first_page_says_what_the_report_is(page):
     assert "differential privacy" in page.inner_text("#app")
@@ -186,9 +189,7 @@ def test_every_category_lists_what_belongs_to_it(page):
 @pytest.mark.browser
 @pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
 def test_figures_show_as_a_whole(page):
-    open_group(page, "Figures")
-    for entry in entries(page):
-        entry.show.click()
+    for _ in shown(page, "Figures"):
         image = page.locator("div.overflow-auto img")
         image.wait_for()
         page.wait_for_function("document.querySelector('div.overflow-auto img').complete")
@@ -202,9 +203,7 @@ def test_figures_show_as_a_whole(page):
 @pytest.mark.browser
 @pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
 def test_interactive_figures_show_and_can_be_worked_with(page):
-    open_group(page, "Interactive figures")
-    for entry in entries(page):
-        entry.show.click()
+    for entry in shown(page, "Interactive figures"):
         frame = page.frame_locator("iframe")
         frame.locator("body[data-drawn]").wait_for()
         assert frame.locator("h1").inner_text() == entry.name
@@ -220,9 +219,7 @@ def test_interactive_figures_show_and_can_be_worked_with(page):
 @pytest.mark.browser
 @pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
 def test_tables_show_as_tables(page):
-    open_group(page, "Tables")
-    for entry in entries(page):
-        entry.show.click()
+    for entry in shown(page, "Tables"):
         frame = page.frame_locator("iframe")
         frame.locator("td").first.wait_for()
         assert frame.locator("tr").count() > 1

@@ -30,12 +30,6 @@ WINDOW = {"width": 900, "height": 700}
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browsers.chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
 def url(tmp_path):
     path = tmp_path / "page.html"

@@ -12,6 +12,7 @@ if not (ROOT / "src").is_dir():
 # The library of this checkout, whatever else is installed.
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
+import messages
 import papers_files
 from shufflebounds.experiments.configuration import yaml_files
 from shufflebounds.experiments.configuration.errors import ConfigError
@@ -26,7 +27,7 @@ def or_exit(function, *arguments):
         return function(*arguments)
     except ConfigError as mistake:
         # The sentence alone: Snakemake would add places in this file to an exception.
-        sys.exit(str(mistake))
+        sys.exit(messages.mistake(str(mistake), config.get("papers")))
 
 
 # Before Snakemake reads them: what YAML hides, and what would run.

@@ -18,6 +18,8 @@ rule claims:
         "results/{paper}/logs/claims.log",
     benchmark:
         "results/{paper}/benchmarks/claims.tsv"
+    wildcard_constraints:
+        paper=pattern(name for name, paper in PLAN.papers.items() if paper.claims),
     conda:
         ENVIRONMENT
     threads: 1

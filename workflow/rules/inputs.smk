@@ -56,7 +56,7 @@ def interactive_table_sources(wildcards):
 
 
 def claim_sources(wildcards):
-    return relative(sources.of_claims(research(wildcards.paper).claim_modules))
+    return relative(sources.of_claims(research(wildcards.paper).claims_module))
 
 
 # Of the workflow itself, behind the HTML of a page.

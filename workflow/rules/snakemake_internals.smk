@@ -56,7 +56,11 @@ def refuse_stale(verify, path):
 
 
 def tell_briefly(record):
-    """Say of a job why it runs where an edit is the reason; leave out what tells nothing."""
+    """Say why a job runs where an edit is the reason, and what may be asked for; no more."""
+    if getattr(record, "exception", None) == "MissingRuleException":
+        record.msg = messages.unknown_target(
+            record.msg, {name: outputs(name) for name in PLAN.papers}
+        )
     if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
         reason = messages.why(record.reason)
         record.rule_msg += f"\n    {reason}" if reason else ""

@@ -61,8 +61,7 @@ def epsilon(
     attains, and what is proven for all datasets. Of one round, `mechanism_epsilon` tells which they
     are; for more, `compose` says what is composed.
     """
-    if isinstance(decomposition, Randomizer):
-        _require_default(engine, "a randomizer")
+    _require_askable(decomposition, engine)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
@@ -111,8 +110,7 @@ def delta(
     One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
     `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
-    if isinstance(decomposition, Randomizer):
-        _require_default(engine, "a randomizer")
+    _require_askable(decomposition, engine)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.deltas(decomposition, eps, n, rtol=rtol)
@@ -120,6 +118,16 @@ def delta(
     _require_default(engine)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+
+
+def _require_askable(given: object, engine: str) -> None:
+    if isinstance(given, Randomizer):
+        _require_default(engine, "a randomizer")
+    elif not isinstance(given, Decomposition):
+        raise ValueError(
+            "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
+            f"got {given!r}"
+        )
 
 
 def _composed(

@@ -16,7 +16,8 @@ from shufflebounds.protocols.single_message import GenericReports, SingleMessage
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import repeated
-from shufflebounds.randomizers.description import Description, Mechanism, require_keys
+from shufflebounds.randomizers.description import Description, Mechanism
+from shufflebounds.randomizers.parameter_names import require_keys
 from shufflebounds.setting import Setting
 
 MAX_JOINT = 100

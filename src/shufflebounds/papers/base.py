@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -65,10 +66,21 @@ class TableKind:
 
 @dataclass(frozen=True)
 class Research:
-    """What the folder of one paper holds; ``claims`` are names, ``load_claims`` has the claims."""
+    """What the folder of one paper holds.
+
+    ``claims`` are the names of those that curves decide. ``claims_module`` has all of them, as
+    ``CLAIMS``, and what their page says first, as ``INTRODUCTION``.
+    """
 
     tables: Mapping[str, TableKind] = field(default_factory=dict)
     claims: tuple[str, ...] = ()
-    load_claims: Callable[[], tuple[Claim, ...]] = tuple
-    claim_modules: tuple[str, ...] = ()
-    introduction: Callable[[], str] = str
+    claims_module: str = ""
+
+    def load_claims(self) -> tuple[Claim, ...]:
+        """All claims; this imports their module."""
+        claims: tuple[Claim, ...] = import_module(self.claims_module).CLAIMS
+        return claims
+
+    def introduction(self) -> str:
+        """What the page of claims says first, as Markdown."""
+        return str(import_module(self.claims_module).INTRODUCTION)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from shufflebounds.bounds.base import QUANTITIES
-from shufflebounds.papers.judging import NOT_MEASURED, Judgement
+from shufflebounds.papers.judging import NOT_MEASURED, Judgement, Rule, everywhere
 from shufflebounds.randomizers.description import Description
 
 
@@ -40,6 +40,13 @@ class Claim:
     cause: str = ""
     note: str = ""
     timed: bool = False
+
+
+def throughout(
+    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule, panel: str = "eps0"
+) -> Callable[[Evidence], Judgement | None]:
+    """The `judge` of a claim about every point of a quantity, by `judging.everywhere`."""
+    return lambda evidence: everywhere(quantity(evidence), rule, panel)
 
 
 COLUMNS = (

@@ -138,6 +138,32 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
     )
 
 
+def up_to(
+    points: pd.DataFrame, *, nearly: float, half: float = math.inf, panel: str | None = None
+) -> Judgement | None:
+    """A claim that a quantity goes up to about `nearly`, wherever that may be.
+
+    Reproduced where the largest value is at least that, in part where it is at least `half`. Counts
+    the panels in which it is reached, as in `everywhere`, or without the column `panel` the points.
+    None where no point could be computed.
+    """
+    points = points[points["low"] > -math.inf]
+    if points.empty:
+        return None
+    top = points.loc[points["low"].idxmax()]
+    if panel is None:
+        reached, of = points["low"].ge(nearly), f"points ({100.0 * nearly:.0f} % or more)"
+    else:
+        reached, of = points.groupby(["mechanism", panel])["low"].max().ge(nearly), "panels"
+    return Judgement(
+        measured=f"up to {percentage(top.low, up=False)}",
+        extreme=f"largest: {setting(top)}",
+        holds_in=f"{reached.sum()} of {len(reached)} {of}",
+        verdict=REPRODUCED if top.low >= nearly else IN_PART if top.low >= half else NOT_REPRODUCED,
+        why="",
+    )
+
+
 def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
     """A claim that one curve of an upper bound takes no more than `claimed` seconds.
 

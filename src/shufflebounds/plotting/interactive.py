@@ -15,7 +15,7 @@ import pandas as pd
 
 from shufflebounds.digits import outward
 from shufflebounds.experiments.curve import Name
-from shufflebounds.plotting import drawn, interactive_page, looks, vega, views
+from shufflebounds.plotting import axis_labels, drawn, interactive_page, looks, vega, views
 from shufflebounds.plotting.interactive_page import Page, Panel, Texts
 from shufflebounds.plotting.layout import Layout, Line
 from shufflebounds.plotting.looks import Look
@@ -113,8 +113,12 @@ def _panel(number: int, view: View, legend: Mapping[str, Look]) -> alt.LayerChar
         format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
         name=f"panel_{number}",
     )
-    x = alt.X("x:Q", title=view.x_label, scale=_scale(view.x_limits, view.x_log))
-    y = alt.Y("y:Q", title=view.y_label, scale=_scale(view.y_limits, view.y_log))
+    x_axis, y_axis = (
+        alt.Axis(labelExpr=axis_labels.expression(limits)) if logarithmic else alt.Axis()
+        for limits, logarithmic in ((view.x_limits, view.x_log), (view.y_limits, view.y_log))
+    )
+    x = alt.X("x:Q", title=view.x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
+    y = alt.Y("y:Q", title=view.y_label, scale=_scale(view.y_limits, view.y_log), axis=y_axis)
     look = list(legend.values())
     color = _by_line(alt.Color, [one.color for one in look])
     base = alt.Chart(data).transform_filter(_SHOWN).encode(x=x, y=y)

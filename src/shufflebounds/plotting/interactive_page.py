@@ -12,42 +12,36 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shufflebounds.plotting.html_document import document
 from shufflebounds.plotting.looks import Look
 
-_TEMPLATE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 1.2em; }}
-h1 {{ font-size: 1.4em; margin: 0 0 0.4em; }}
-p {{ max-width: 50em; margin: 0.4em 0; }}
-fieldset {{ border: 1px solid #999; border-radius: 4px; margin: 0.6em 0; padding: 0.3em 0.8em; }}
-fieldset label {{ display: inline-flex; align-items: center; gap: 0.4em; margin-right: 1.4em; }}
-fieldset label, input, button {{ cursor: pointer; }}
-fieldset label:has(input:not(:checked)) {{ color: #666; text-decoration: line-through; }}
-:focus-visible {{ outline: 3px solid #0059a8; outline-offset: 2px; }}
-button {{ font: inherit; }}
-#chart {{ overflow-x: auto; }}
-#slider {{ display: flex; flex-wrap: wrap; align-items: center; gap: 0.6em; }}
-#slider input {{ width: min(30em, 90vw); }}
-#tip {{
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 1.2em; }
+h1 { font-size: 1.4em; margin: 0 0 0.4em; }
+p { max-width: 50em; margin: 0.4em 0; }
+fieldset { border: 1px solid #999; border-radius: 4px; margin: 0.6em 0; padding: 0.3em 0.8em; }
+fieldset label { display: inline-flex; align-items: center; gap: 0.4em; margin-right: 1.4em; }
+fieldset label, input, button { cursor: pointer; }
+fieldset label:has(input:not(:checked)) { color: #666; text-decoration: line-through; }
+:focus-visible { outline: 3px solid #0059a8; outline-offset: 2px; }
+button { font: inherit; }
+#chart { overflow-x: auto; }
+#slider { display: flex; flex-wrap: wrap; align-items: center; gap: 0.6em; }
+#slider input { width: min(30em, 90vw); }
+#tip {
   position: fixed; pointer-events: none; background: #fff; border: 1px solid #666;
   border-radius: 4px; padding: 0.3em 0.6em; box-shadow: 0 1px 4px #0004; max-width: 24em;
-}}
-#tip b, #tip span {{ display: block; }}
-#reading {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 0.2em 1.2em 0.2em 0; text-align: left; border-bottom: 1px solid #ddd; }}
-th {{ font-weight: normal; vertical-align: bottom; }}
-thead th {{ border-color: #666; }}
-td {{ white-space: nowrap; }}
-</style>
-</head>
-<body>
+}
+#tip b, #tip span { display: block; }
+#reading { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.2em 1.2em 0.2em 0; text-align: left; border-bottom: 1px solid #ddd; }
+th { font-weight: normal; vertical-align: bottom; }
+thead th { border-color: #666; }
+td { white-space: nowrap; }
+"""
+
+_BODY = """\
 <h1>{title}</h1>
 <p>Hover over a panel to read the nearest point of its curves; click on a curve's name to hide it or
 to show it again. The slider reads all curves at one place.</p>
@@ -71,10 +65,7 @@ to show it again. The slider reads all curves at one place.</p>
 </div>
 <script type="application/json" id="figure">{figure}</script>
 <script>{program}</script>
-<script>{reader}</script>
-</body>
-</html>
-"""
+<script>{reader}</script>"""
 
 _READER = """
 "use strict";
@@ -226,7 +217,7 @@ def html(page: Page, program: str) -> str:
         "specification": page.specification,
     }
     last = len(page.positions) - 1
-    return _TEMPLATE.format(
+    body = _BODY.format(
         title=markup.escape(page.texts.title),
         legend="\n".join(_entry(label, look) for label, look in page.legend),
         told=markup.escape(page.texts.reading),
@@ -236,6 +227,7 @@ def html(page: Page, program: str) -> str:
         program=program,
         reader=_READER,
     )
+    return document(page.texts.title, f"<style>\n{_STYLE}</style>", body)
 
 
 def _entry(label: str, look: Look) -> str:

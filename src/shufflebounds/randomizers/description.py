@@ -16,24 +16,22 @@ other than ε₀ beside it, or one of the compositions
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any, ClassVar, Protocol
 
 from shufflebounds import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
-from shufflebounds.randomizers.parameter_names import likely
+from shufflebounds.randomizers.description_parts import checked_parts, shares_of, weight
+from shufflebounds.randomizers.parameter_names import require_keys
+from shufflebounds.randomizers.privacy import require_private
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
 
 MAX_DEPTH = 20
-# Keys of a composition and of its parts, with those that may be absent last.
+# Keys of the compositions.
 _KEYS = {"joint": ["parts"], "parallel": ["parts"], "subsample": ["mechanism", "rate"]}
-_PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
 
 
 class Description(Protocol):
@@ -88,7 +86,7 @@ class Mechanism:
             return _with_own_eps0(self.type, self.parameters)
         make: Callable[..., Randomizer] = mechanism(self.type)
         made = make(eps0=validation.eps0(eps0), **dict(self.parameters))
-        _require_private(self.type, made)
+        require_private(self.type, made)
         return made
 
     def plain(self) -> dict[str, Any]:
@@ -127,6 +125,8 @@ class Part:
 
 @dataclass(frozen=True)
 class _OfParts:
+    TYPE: ClassVar[str]
+
     parts: tuple[Part, ...]
 
     @property
@@ -144,6 +144,10 @@ class _OfParts:
         for part in self.parts:
             yield from part.mechanism.mechanisms()
 
+    def plain(self) -> dict[str, Any]:
+        """See `Description`."""
+        return {"type": self.TYPE, "parts": [part.plain() for part in self.parts]}
+
     def _made(self, eps0: float | None) -> list[Randomizer]:
         whole = 0.0 if self.has_own_eps0 else validation.eps0(eps0)
         return [
@@ -159,13 +163,11 @@ class _OfParts:
 class JointOf(_OfParts):
     """All parts reported together; their shares of ε₀ sum to 1."""
 
+    TYPE = "joint"
+
     def randomizer(self, eps0: float | None) -> Joint:
         """See `Description`."""
         return Joint(self._made(eps0))
-
-    def plain(self) -> dict[str, Any]:
-        """See `Description`."""
-        return {"type": "joint", "parts": [part.plain() for part in self.parts]}
 
     def __str__(self) -> str:
         # Equal shares go without saying, as they do in `parse`.
@@ -177,15 +179,13 @@ class JointOf(_OfParts):
 class ParallelOf(_OfParts):
     """One part drawn by weight; the largest share of ε₀ is 1."""
 
+    TYPE = "parallel"
+
     def randomizer(self, eps0: float | None) -> Parallel:
         """See `Description`."""
         made = self._made(eps0)
         weights = [part.weight for part in self.parts if part.weight is not None]
         return Parallel(list(zip(weights, made, strict=True)))
-
-    def plain(self) -> dict[str, Any]:
-        """See `Description`."""
-        return {"type": "parallel", "parts": [part.plain() for part in self.parts]}
 
     def __str__(self) -> str:
         return f"parallel({self._listed(1.0)})"
@@ -238,28 +238,6 @@ def types() -> list[str]:
     return [*mechanism_names(), *COMPOSITIONS]
 
 
-def require_keys(
-    place: str,
-    kind: str,
-    given: Mapping,
-    known: Sequence[str],
-    optional: Collection[str] = (),
-) -> None:
-    """ValueError unless `given` has the `known` keys, perhaps without `optional` ones."""
-    listed = ", ".join(known) or "none"
-    for key in given:
-        if key not in known:
-            meant = likely(str(key), known)
-            guess = f" (did you mean {meant}?)" if meant else ""
-            raise ValueError(
-                f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
-            )
-    needed = [key for key in known if key not in optional]
-    for key in needed:
-        if key not in given:
-            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")
-
-
 def _parsed(name: str, description: object, levels: int) -> Description:
     """`parse` of what stands under the key `name`, which may have so many levels."""
     if not isinstance(description, Mapping):
@@ -275,15 +253,14 @@ def _parsed(name: str, description: object, levels: int) -> Description:
         if kind == "subsample":
             part = _parsed("mechanism", parameters["mechanism"], levels - 1)
             return SubsampleOf(part, validation.probability("rate", parameters["rate"]))
-        parts = _parts(kind, parameters["parts"])
-        shares = _joint_shares(parts) if kind == "joint" else _parallel_shares(parts)
+        parts = checked_parts(kind, parameters["parts"])
         made = tuple(
             Part(
                 _parsed(f"parts[{i}].mechanism", part["mechanism"], levels - 1),
                 share,
-                _weight(i, part) if kind == "parallel" else None,
+                weight(i, part) if kind == "parallel" else None,
             )
-            for i, (part, share) in enumerate(zip(parts, shares, strict=True))
+            for i, (part, share) in enumerate(zip(parts, shares_of(kind, parts), strict=True))
         )
         _require_same_eps0(made, parts)
         return JointOf(made) if kind == "joint" else ParallelOf(made)
@@ -310,7 +287,7 @@ def _require_same_eps0(made: Sequence[Part], parts: Sequence[Mapping]) -> None:
 def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Randomizer:
     """What it is made of may be large, and is asked for again by every curve."""
     made = mechanism(kind)(**dict(parameters))
-    _require_private(kind, made)
+    require_private(kind, made)
     return made
 
 
@@ -320,64 +297,3 @@ def _told(place: str, description: Description, eps0: float | None) -> Randomize
         return description.randomizer(eps0)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
-
-
-def _require_private(kind: str, made: Randomizer) -> None:
-    """ValueError for a mistake in a mechanism that its blanket betrays; other bounds rely on ε₀."""
-    try:
-        blankets = made.blankets()
-    except ValueError as error:
-        raise ValueError(f"the blanket of {kind} is not a decomposition: {error}") from None
-    if made.eps0 is None:
-        return
-    for blanket in blankets.values():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
-        largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
-        # The entries' own rounding, and that of their logarithms.
-        if largest > made.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + made.eps0):
-            raise ValueError(
-                f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component "
-                f"with a loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"
-            )
-
-
-def _parts(kind: str, parts: object) -> Sequence[Mapping]:
-    if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
-        raise ValueError(f"parts must be a list of parts that is not empty, got {parts!r}")
-    for i, part in enumerate(parts):
-        if not isinstance(part, Mapping):
-            raise ValueError(f"parts[{i}] must be a mapping, got {part!r}")
-        require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
-    return parts
-
-
-def _joint_shares(parts: Sequence[Mapping]) -> list[float]:
-    missing = [i for i, part in enumerate(parts) if "share" not in part]
-    if missing and len(missing) < len(parts):
-        raise ValueError(
-            f"parts[{missing[0]}].share is missing; the parts of a joint must have shares that "
-            "sum to 1, or none of them a share (which makes them equal)"
-        )
-    shares = [_share(i, part, 1.0 / len(parts)) for i, part in enumerate(parts)]
-    if abs(math.fsum(shares) - 1.0) > 1e-12:
-        raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares):.13g}")
-    return shares
-
-
-def _parallel_shares(parts: Sequence[Mapping]) -> list[float]:
-    shares = [_share(i, part, 1.0) for i, part in enumerate(parts)]
-    if max(shares) != 1.0:
-        raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")
-    return shares
-
-
-def _weight(i: int, part: Mapping) -> float:
-    return validation.probability(f"parts[{i}].weight", part["weight"])
-
-
-def _share(i: int, part: Mapping, default: float) -> float:
-    share = validation.probability(f"parts[{i}].share", part.get("share", default))
-    if share == 0.0:
-        raise ValueError(f"parts[{i}].share must be more than 0, got {part['share']!r}")
-    return share

@@ -6,7 +6,9 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,11 +144,10 @@ class MatrixRandomizer(Randomizer):
 def _checked(rows: ArrayLike) -> NDArray[np.float64]:
     """A read-only copy; ValueError where it is no matrix of probabilities."""
     try:
-        matrix = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"P must be a table of numbers with rows of equal length, got {rows!r}"
-        ) from None
+        given = np.array(rows)
+    except ValueError:
+        raise ValueError(f"P must be a table with rows of equal length, got {rows!r}") from None
+    matrix = given.astype(np.float64) if given.dtype.kind in "iuf" else _real(rows)
     if matrix.ndim != 2 or len(matrix) < 2 or not matrix.size:
         raise ValueError(f"P must have two dimensions and at least two rows, got {matrix.shape}")
     wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0.0)))
@@ -160,6 +161,15 @@ def _checked(rows: ArrayLike) -> NDArray[np.float64]:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
     matrix.flags.writeable = False
     return matrix
+
+
+def _real(rows: ArrayLike) -> NDArray[np.float64]:
+    """Rows of Python's numbers, such as fractions; ValueError for what else NumPy would convert."""
+    entries = np.array(rows, dtype=object)
+    for entry in entries.flat:
+        if isinstance(entry, bool | np.bool_) or not isinstance(entry, Real | Decimal):
+            raise ValueError(f"P must hold real numbers, got {entry!r}")
+    return entries.astype(np.float64)
 
 
 def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, Decomposition]:

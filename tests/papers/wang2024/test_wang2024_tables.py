@@ -9,7 +9,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.papers import table_files
 from shufflebounds.papers.registry import research
-from shufflebounds.papers.wang2024 import general_pair, parameter_tables
+from shufflebounds.papers.wang2024 import general_pair, parameter_tables, variations
 from shufflebounds.setting import OverN
 
 NUMERICS = Numerics(rtol=1e-4)
@@ -32,12 +32,12 @@ def test_table_two_is_confirmed_but_for_three_rows(eps0):
 
 
 def test_sampled_rappor_is_a_matrix_and_ldp():
-    rows = parameter_tables.sampled_rappor(1.2, 4, 2)
+    rows = variations.sampled_rappor(1.2, 4, 2)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     assert (rows.max(axis=0) / rows.min(axis=0)).max() == pytest.approx(math.exp(1.2))
     # All bits: RAPPOR, whose outputs may be in another order.
     for mine, theirs in zip(
-        parameter_tables.sampled_rappor(1.2, 3, 3), sb.RAPPOR(1.2, 3).matrix(), strict=True
+        variations.sampled_rappor(1.2, 3, 3), sb.RAPPOR(1.2, 3).matrix(), strict=True
     ):
         np.testing.assert_allclose(sorted(mine), sorted(theirs), rtol=1e-12)
 

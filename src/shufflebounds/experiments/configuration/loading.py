@@ -9,7 +9,8 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.experiments import plan
 from shufflebounds.experiments.configuration import consistency
 from shufflebounds.experiments.configuration.errors import ConfigError
-from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry, is_name
+from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
+from shufflebounds.experiments.configuration.values import is_name
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
 RULES = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shufflebounds.experiments.configuration.models import NAME_RULE
+from shufflebounds.experiments.configuration.values import NAME_RULE
 
 _KINDS = {
     "number": "a number",
@@ -38,9 +38,21 @@ _LONGEST_SHOWN = 80
 def sentences(
     error: ValidationError, model: type[BaseModel], content: Mapping[str, Any], place: str = ""
 ) -> Iterator[str]:
-    """A sentence for everything that a model has against some content, which stands at `place`."""
-    for mistake in error.errors(include_url=False):
-        yield _sentence(mistake, model, content, place)
+    """A sentence for everything that a model has against some content, which stands at `place`.
+
+    Of a key that is misspelt it is told as it stands there, and not as the one that is missing.
+    """
+    mistakes = error.errors(include_url=False)
+    meant = [_meant(mistake, model) for mistake in mistakes if mistake["type"] == "extra_forbidden"]
+    for mistake in mistakes:
+        if mistake["type"] != "missing" or mistake["loc"] not in meant:
+            yield _sentence(mistake, model, content, place)
+
+
+def _meant(mistake: Mapping[str, Any], model: type[BaseModel]) -> tuple[str | int, ...]:
+    """The place of the key that an unknown one was probably meant to be."""
+    *parent, key = mistake["loc"]
+    return (*parent, _likely(key, _properties(_fragment(model, parent))))
 
 
 def _sentence(
@@ -191,9 +203,13 @@ def _mapping_hint(value: object, wanted: set[str]) -> str:
 
 def suggestion(value: object, allowed: Iterable[str]) -> str:
     """A guess at what an unknown name was meant to be, if there is a likely one."""
+    likely = _likely(value, allowed)
+    return f" (did you mean {likely}?)" if likely else ""
+
+
+def _likely(value: object, allowed: Iterable[str]) -> str:
     # KRR is a guess at krr.
     names = {name.casefold(): name for name in allowed}
     close = difflib.get_close_matches(str(value).casefold(), list(names))
     # A slip replaces a letter more often than it adds or drops one.
-    likely = names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else ""
-    return f" (did you mean {likely}?)" if likely else ""
+    return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else ""

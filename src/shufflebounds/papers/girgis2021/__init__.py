@@ -5,25 +5,7 @@ Everything else of the paper is in the library and in config/girgis2021.yaml.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shufflebounds.papers.base import Research
-
-if TYPE_CHECKING:
-    from shufflebounds.papers.claims import Claim
-
-
-def _claims() -> tuple[Claim, ...]:
-    from shufflebounds.papers.girgis2021 import claims
-
-    return claims.CLAIMS
-
-
-def _introduction() -> str:
-    from shufflebounds.papers.girgis2021 import claims
-
-    return claims.INTRODUCTION
-
 
 RESEARCH = Research(
     claims=(
@@ -34,7 +16,5 @@ RESEARCH = Research(
         "eightfold",
         "accounting",
     ),
-    load_claims=_claims,
-    claim_modules=(f"{__name__}.claims", f"{__name__}.measures"),
-    introduction=_introduction,
+    claims_module=f"{__name__}.claims",
 )

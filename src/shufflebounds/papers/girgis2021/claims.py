@@ -6,50 +6,9 @@ paper is marked so.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
-import pandas as pd
-
-from shufflebounds.papers.claims import Claim, Evidence
+from shufflebounds.papers.claims import Claim, throughout
 from shufflebounds.papers.girgis2021 import measures
-from shufflebounds.papers.judging import (
-    IN_PART,
-    NOT_REPRODUCED,
-    POSITIVE,
-    REPRODUCED,
-    Judgement,
-    Rule,
-    at_least,
-    at_most,
-    everywhere,
-    percentage,
-    setting,
-)
-
-
-def _everywhere(
-    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule
-) -> Callable[[Evidence], Judgement | None]:
-    return lambda evidence: everywhere(quantity(evidence), rule)
-
-
-def _up_to(points: pd.DataFrame, nearly: float, half: float) -> Judgement | None:
-    """A claim that a quantity goes up to about `nearly`: in part from `half` on."""
-    if points.empty:
-        return None
-    top = points.loc[points["low"].idxmax()]
-    steps = ((nearly, REPRODUCED), (half, IN_PART), (-math.inf, NOT_REPRODUCED))
-    verdict = next(verdict for least, verdict in steps if top.low >= least)
-    return Judgement(
-        measured=f"up to {percentage(top.low, up=False)}",
-        extreme=f"largest: {setting(top)}",
-        holds_in=f"{points['low'].ge(nearly).sum()} of {len(points)} points "
-        f"({100.0 * nearly:.0f} % or more)",
-        verdict=verdict,
-        why="",
-    )
-
+from shufflebounds.papers.judging import POSITIVE, at_least, at_most, up_to
 
 INTRODUCTION = """\
 What Girgis et al. ("On the Rényi Differential Privacy of the Shuffle Model", CCS 2021) say about
@@ -73,7 +32,7 @@ CLAIMS = (
         words="Theorem 3.1 is better than Theorem 3.3 for all parameters of interest.",
         measure="1 − ε(λ) by Theorem 3.1 / ε(λ) by Theorem 3.3, at every point at which not both "
         "stand at ε₀. Holds at a point: above 0.",
-        judge=_everywhere(measures.first_below_second, POSITIVE),
+        judge=throughout(measures.first_below_second, POSITIVE),
         note="It is not so everywhere: at ε₀ = 0.1, n = 10⁶ and λ = 5000, which is not drawn, "
         "Theorem 3.3 gives 17 % less.",
     ),
@@ -85,7 +44,7 @@ CLAIMS = (
         measure="ε(λ) by Theorem 3.1 / (2e^{ε₀} · ε(λ) by Theorem 3.4) − 1, where λ ≥ 2 and "
         "λ⁴e^{5ε₀} ≤ n/10: 2e^{ε₀} is the quotient of the leading terms. Holds at a point: at most "
         "5 %.",
-        judge=_everywhere(measures.upper_above_lower, at_most(0.05)),
+        judge=throughout(measures.upper_above_lower, at_most(0.05)),
         cause="Theorem 3.1's further terms fall only like 1/√n.",
         note="What the fragment says of the factor is cut off. The 2 is due to the choice γ = 1/2 "
         "in Theorem 3.1.",
@@ -96,7 +55,7 @@ CLAIMS = (
         words="What is known of a mechanism may give better bounds than those for all.",
         measure="1 − exact divergence of the clone / ε(λ) by Theorem 3.1, at every point. Holds at "
         "a point: above 0.",
-        judge=_everywhere(measures.exact_below_first, POSITIVE),
+        judge=throughout(measures.exact_below_first, POSITIVE),
         note="Nothing of a mechanism is needed: the clone's decomposition holds for every ε₀-LDP "
         "randomizer, and its exact divergence is what the closed form bounds loosely.",
     ),
@@ -106,7 +65,7 @@ CLAIMS = (
         words="Composed by Theorem 3.1, many rounds have a smaller ε than by advanced composition.",
         measure="1 − ε by Theorem 3.1 / ε by advanced composition of the clone at n = 10⁶ and "
         "δ = 10⁻⁸, for every T > 1. Holds at a point: above 0.",
-        judge=_everywhere(measures.below_advanced, POSITIVE),
+        judge=throughout(measures.below_advanced, POSITIVE),
         cause="Advanced composition starts from the clone's exact ε here, and for few rounds that "
         "outweighs what it loses in composing.",
     ),
@@ -116,7 +75,7 @@ CLAIMS = (
         words="The gain over advanced composition is up to eightfold.",
         measure="The largest value of what `below_advanced` measures; 1/8 of ε is 87.5 % less. "
         "Reproduced from 85 % on, in part from 50 % on.",
-        judge=lambda evidence: _up_to(measures.below_advanced(evidence), nearly=0.85, half=0.5),
+        judge=lambda evidence: up_to(measures.below_advanced(evidence), nearly=0.85, half=0.5),
         cause="The clone's ε of a single round is exact here, where the paper's is a closed form, "
         "so that advanced composition starts from less; and it is composed by a sharper theorem.",
     ),
@@ -126,7 +85,7 @@ CLAIMS = (
         words="Rényi accounting of shuffled rounds is far from tight.",
         measure="ε by exact Rényi divergences over all real orders / ε of the composed profile of "
         "the same decomposition − 1, at every T. Holds at a point: at least 25 %.",
-        judge=_everywhere(measures.accounting_above_profile, at_least(0.25)),
+        judge=throughout(measures.accounting_above_profile, at_least(0.25)),
         cause="It is the closed forms that are loose, not the accounting: with the exact "
         "divergence of the same decomposition, what Rényi accounting costs is the conversion "
         "to (ε, δ).",

@@ -6,16 +6,16 @@ Figure 8, and its claims. Everything else of the paper is in the library and in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from shufflebounds.papers.base import Context, Research, TableKind
+from shufflebounds.papers.base import Context, Parameters, Research, TableKind
 from shufflebounds.papers.su2026 import parameters
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from shufflebounds.papers.claims import Claim
     from shufflebounds.papers.page import Page
 
 
@@ -92,21 +92,9 @@ def _variable_texts(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _claims() -> tuple[Claim, ...]:
-    from shufflebounds.papers.su2026 import claims
-
-    return claims.CLAIMS
-
-
-def _introduction() -> str:
-    from shufflebounds.papers.su2026 import claims
-
-    return claims.INTRODUCTION
-
-
 _HERE = __name__
 # The paper's mechanisms, which its tables ask for by name.
-_TABLES = (
+_DECOMPOSITIONS = (
     f"{_HERE}.decomposition_tables",
     *(
         f"shufflebounds.randomizers.{name}"
@@ -114,28 +102,36 @@ _TABLES = (
     ),
 )
 
+
+def _decompositions(
+    title: str, given: type[Parameters], compute: Callable[[Any, Context], pd.DataFrame]
+) -> TableKind:
+    """Symbolic forms beside what the mechanisms themselves give."""
+    return TableKind(
+        title=title,
+        parameters=given,
+        modules=_DECOMPOSITIONS,
+        compute=compute,
+        page=_decomposition_page,
+    )
+
+
 RESEARCH = Research(
     tables={
-        "gparv": TableKind(
-            title="Table 1: the law of the GPARV, regenerated from the mechanisms",
-            parameters=parameters.Gparv,
-            modules=_TABLES,
-            compute=_gparv,
-            page=_decomposition_page,
+        "gparv": _decompositions(
+            "Table 1: the law of the GPARV, regenerated from the mechanisms",
+            parameters.Gparv,
+            _gparv,
         ),
-        "finite_domains": TableKind(
-            title="Table 2: optimal decompositions at a finite size of the domain",
-            parameters=parameters.FiniteDomains,
-            modules=_TABLES,
-            compute=_finite,
-            page=_decomposition_page,
+        "finite_domains": _decompositions(
+            "Table 2: optimal decompositions at a finite size of the domain",
+            parameters.FiniteDomains,
+            _finite,
         ),
-        "large_domains": TableKind(
-            title="Table 3: optimal decompositions in the limit of large domains",
-            parameters=parameters.LargeDomains,
-            modules=_TABLES,
-            compute=_limit,
-            page=_decomposition_page,
+        "large_domains": _decompositions(
+            "Table 3: optimal decompositions in the limit of large domains",
+            parameters.LargeDomains,
+            _limit,
         ),
         "hierarchy": TableKind(
             title="Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
@@ -178,7 +174,5 @@ RESEARCH = Research(
         "hamming",
         "subsampling",
     ),
-    load_claims=_claims,
-    claim_modules=(f"{_HERE}.claims",),
-    introduction=_introduction,
+    claims_module=f"{_HERE}.claims",
 )

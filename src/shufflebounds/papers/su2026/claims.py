@@ -6,31 +6,18 @@ titled "A Unified Framework and Efficient Computation for Privacy Amplification 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
-
-from shufflebounds.papers.claims import Claim, Evidence
+from shufflebounds.papers.claims import Claim, throughout
 from shufflebounds.papers.judging import (
     POSITIVE,
-    Judgement,
-    Rule,
     at_least,
     at_most,
-    everywhere,
     peak,
     quick,
     slow,
 )
 from shufflebounds.papers.su2026 import measures
-
-
-def _everywhere(
-    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule
-) -> Callable[[Evidence], Judgement | None]:
-    return lambda evidence: everywhere(quantity(evidence), rule)
-
 
 # "Nearly match": in a panel that spans two decades 5 % is about two widths of a line.
 NEARLY_MATCH = at_most(0.05)
@@ -57,7 +44,7 @@ CLAIMS = (
         words="In every setting the optimal upper bound's ε is at least 10 % below what was known.",
         measure="1 − ε(upper) / least ε of the Hoeffding blanket, the Bennett blanket and the "
         "clone, single reports, at every n. Holds at a point: at least 10 %.",
-        judge=_everywhere(measures.below_baselines, at_least(0.10)),
+        judge=throughout(measures.below_baselines, at_least(0.10)),
         cause="The least baseline is the one that counts here. For the Laplace mechanism at small "
         "ε₀ that is the clone, and it is nearly optimal: for large n, ε grows with the root of "
         "Σ(a − b)²/c, which to leading order is ε₀² for the clone and for Laplace's own blanket, "
@@ -83,7 +70,7 @@ CLAIMS = (
         words="The computed upper bound is below all baselines throughout.",
         measure="What `improvement` measures. Holds at a point: above 0, that is, the enclosures "
         "of upper bound and least baseline do not overlap.",
-        judge=_everywhere(measures.below_baselines, POSITIVE),
+        judge=throughout(measures.below_baselines, POSITIVE),
     ),
     Claim(
         name="tightness",
@@ -91,7 +78,7 @@ CLAIMS = (
         words="Upper and lower bound nearly coincide.",
         measure="ε(upper) / ε(lower) − 1, single reports, at every n. Holds at a point: at most "
         "5 %.",
-        judge=_everywhere(measures.above_lower, NEARLY_MATCH),
+        judge=throughout(measures.above_lower, NEARLY_MATCH),
         cause=BLANKET_GAP,
         note="Where the decomposition is tight the gap here is smaller than in the released "
         "implementation, which rounds G to first order and resolves ε to 10⁻⁵: for 10-RR at "
@@ -102,7 +89,7 @@ CLAIMS = (
         source="earlier version, Section 8",
         words="The clone's general bound is weaker than Bennett's bound for the mechanism at hand.",
         measure="1 − ε(Bennett) / ε(clone), single reports, at every n. Holds at a point: above 0.",
-        judge=_everywhere(measures.bennett_below_clone, POSITIVE),
+        judge=throughout(measures.bennett_below_clone, POSITIVE),
         cause="Bennett's inequality is an estimate and the clone's divergence is computed exactly. "
         "Where the blanket is hardly better than the clone's decomposition (Laplace at small ε₀), "
         "or n is so small that the inequality proves little or nothing (then it stands at ε₀), "
@@ -115,7 +102,7 @@ CLAIMS = (
         "amplification.",
         measure="1 − ε(next k) / ε(previous k) of the upper bounds of k joint reports at ε₀/k "
         "each, for consecutive k, at every n. Holds at a point: above 0.",
-        judge=_everywhere(measures.fall_with_k, POSITIVE),
+        judge=throughout(measures.fall_with_k, POSITIVE),
         cause="The exception is in the bounds themselves: for large n, ε grows with the root of "
         "Σ(a − b)²/c, and for BLH at ε₀ = 4 that is 51.7 for one report, 52.7 for two at ε₀/2 and "
         "27.9 for four at ε₀/4, so that two joint reports end 0.95 % above one.",
@@ -126,7 +113,7 @@ CLAIMS = (
         words="The curve of a parallel composition lies between those of its parts.",
         measure="The less of 1 − ε(mix)/ε(largest part) and 1 − ε(least part)/ε(mix), upper "
         "bounds, at every n. Holds at a point: above 0.",
-        judge=_everywhere(measures.between_parts, POSITIVE),
+        judge=throughout(measures.between_parts, POSITIVE),
     ),
     Claim(
         name="rappor_domain",
@@ -134,7 +121,7 @@ CLAIMS = (
         words="From D = 5 on, RAPPOR's upper bound hardly depends on the size D of its domain.",
         measure="|ε(D) / ε(D → ∞) − 1| of RAPPOR's upper bounds for every D ≥ 5, at every n. Holds "
         "at a point: at most 1 %, less than the width of a line in the figure.",
-        judge=_everywhere(measures.domain_matters, INDISTINGUISHABLE),
+        judge=throughout(measures.domain_matters, INDISTINGUISHABLE),
     ),
     Claim(
         name="hamming",
@@ -143,7 +130,7 @@ CLAIMS = (
         "has the largest upper bound; whether that can be proved is left open.",
         measure="1 − ε(distance d) / ε(distance k) of the upper bounds, for every d < k, at every "
         "n. Holds at a point: above 0.",
-        judge=_everywhere(measures.below_full_distance, POSITIVE),
+        judge=throughout(measures.below_full_distance, POSITIVE),
         note="For parts whose blanket is mirror-symmetric, as it is for every mechanism of this "
         "library, this is a theorem and not only a measurement: docs/engine.md proves that one "
         "more differing coordinate can only raise the divergence.",
@@ -154,7 +141,7 @@ CLAIMS = (
         words="Under Poisson subsampling too, the lower bound is close to the upper.",
         measure="ε(upper) / ε(lower) − 1 of subsampled mechanisms, at every n. Holds at a point: "
         "at most 5 %.",
-        judge=_everywhere(measures.subsampled_above_lower, NEARLY_MATCH),
+        judge=throughout(measures.subsampled_above_lower, NEARLY_MATCH),
         cause=BLANKET_GAP,
     ),
     Claim(

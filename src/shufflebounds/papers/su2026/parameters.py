@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from shufflebounds.experiments.configuration.models import (
+from shufflebounds.experiments.configuration.values import (
     Delta,
     Eps,
     Eps0,

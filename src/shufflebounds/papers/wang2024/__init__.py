@@ -6,15 +6,15 @@ and in config/wang2024.yaml.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from shufflebounds.papers.base import Context, Research, TableKind
+from shufflebounds.papers.base import Context, Parameters, Research, TableKind
 from shufflebounds.papers.wang2024 import parameters
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shufflebounds.papers.claims import Claim
     from shufflebounds.papers.page import Page
 
 
@@ -66,19 +66,21 @@ def _timed_page(table: pd.DataFrame) -> Page:
     return general_pair.timed_page(table)
 
 
-def _claims() -> tuple[Claim, ...]:
-    from shufflebounds.papers.wang2024 import claims
-
-    return claims.CLAIMS
-
-
-def _introduction() -> str:
-    from shufflebounds.papers.wang2024 import claims
-
-    return claims.INTRODUCTION
-
-
 _HERE = __name__
+
+
+def _parameter_table(
+    title: str, given: type[Parameters], compute: Callable[[Any, Context], pd.DataFrame]
+) -> TableKind:
+    """Printed parameters of mechanisms or protocols, beside measured ones."""
+    return TableKind(
+        title=title,
+        parameters=given,
+        modules=(f"{_HERE}.parameter_tables",),
+        compute=compute,
+        page=_parameter_page,
+    )
+
 
 RESEARCH = Research(
     tables={
@@ -89,26 +91,18 @@ RESEARCH = Research(
             compute=_asymptotics,
             page=_asymptotics_page,
         ),
-        "mechanisms": TableKind(
-            title="Table 2: variations of mechanisms, measured on their matrices",
-            parameters=parameters.Mechanisms,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_mechanisms,
-            page=_parameter_page,
+        "mechanisms": _parameter_table(
+            "Table 2: variations of mechanisms, measured on their matrices",
+            parameters.Mechanisms,
+            _mechanisms,
         ),
-        "metric": TableKind(
-            title="Table 3: variations under metric privacy, measured",
-            parameters=parameters.Mechanisms,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_metric,
-            page=_parameter_page,
+        "metric": _parameter_table(
+            "Table 3: variations under metric privacy, measured", parameters.Mechanisms, _metric
         ),
-        "protocols": TableKind(
-            title="Table 4: parameters of protocols, measured on their messages",
-            parameters=parameters.Protocols,
-            modules=(f"{_HERE}.parameter_tables",),
-            compute=_protocols,
-            page=_parameter_page,
+        "protocols": _parameter_table(
+            "Table 4: parameters of protocols, measured on their messages",
+            parameters.Protocols,
+            _protocols,
         ),
         "timed": TableKind(
             title="Table 5: the general pair, certified and timed",
@@ -131,7 +125,5 @@ RESEARCH = Research(
         "tight",
         "symmetry",
     ),
-    load_claims=_claims,
-    claim_modules=(f"{_HERE}.claims",),
-    introduction=_introduction,
+    claims_module=f"{_HERE}.claims",
 )

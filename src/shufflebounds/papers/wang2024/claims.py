@@ -6,14 +6,14 @@ The words are ours. Sections are those of the paper.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
 from shufflebounds.bounds.variation_ratio import variation_ratio
-from shufflebounds.papers.claims import Claim, Evidence
+from shufflebounds.papers.claims import Claim, Evidence, throughout
 from shufflebounds.papers.judging import (
     IN_PART,
     NOT_REPRODUCED,
@@ -24,8 +24,7 @@ from shufflebounds.papers.judging import (
     at_least,
     at_most,
     everywhere,
-    percentage,
-    setting,
+    up_to,
 )
 from shufflebounds.papers.wang2024 import general_pair, measures
 from shufflebounds.protocols.ratios import largest_variation
@@ -47,10 +46,8 @@ _UNPROVEN = (
 )
 
 
-def _everywhere(
-    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule
-) -> Callable[[Evidence], Judgement | None]:
-    return lambda evidence: everywhere(quantity(evidence), rule, "regime")
+# Panels of a protocol may have no ε₀.
+_everywhere = partial(throughout, panel="regime")
 
 
 def _theorem(
@@ -65,29 +62,11 @@ def _theorem(
     return judge
 
 
-def _repaired_saves(evidence: Evidence) -> pd.DataFrame:
-    return measures.saved(evidence, "variation_ratio", *measures.BASELINES)
+def _saved(bound: str, *others: str) -> Callable[[Evidence], pd.DataFrame]:
+    return lambda evidence: measures.saved(evidence, bound, *others)
 
 
-def _up_to(quantity: Callable[[Evidence], pd.DataFrame], nearly: float) -> Callable:
-    """Reproduced where the largest value is at least `nearly`."""
-
-    def judge(evidence: Evidence) -> Judgement | None:
-        points = quantity(evidence)
-        points = points[points["low"] > -math.inf]
-        if points.empty:
-            return None
-        top = points.loc[points["low"].idxmax()]
-        peaks = points.groupby(["mechanism", "regime"])["low"].max()
-        return Judgement(
-            measured=f"up to {percentage(top.low, up=False)}",
-            extreme=f"largest: {setting(top)}",
-            holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels",
-            verdict=REPRODUCED if top.low >= nearly else NOT_REPRODUCED,
-            why="",
-        )
-
-    return judge
+_REPAIRED_SAVES = _saved("variation_ratio", *measures.BASELINES)
 
 
 def _symmetric(_: Evidence) -> Judgement:
@@ -133,10 +112,7 @@ CLAIMS = (
         words="The pair bounds every protocol with these p, β and q from above.",
         measure="1 − ε(lower bound) / ε(published pair). Holds at a point: at least 0, less would "
         "be two datasets that the bound does not cover. One such point refutes it.",
-        judge=_theorem(
-            lambda evidence: measures.saved(evidence, "lower", "variation_ratio_published"),
-            at_least(0.0),
-        ),
+        judge=_theorem(_saved("lower", "variation_ratio_published"), at_least(0.0)),
         cause="The proof puts the victim's leftover back into the crowd with a probability that is "
         "averaged over both hypotheses. Where both leftovers have one law, or β is at its "
         "maximum, nothing is lost; else the pair may lie below real datasets, and where it is a "
@@ -150,7 +126,7 @@ CLAIMS = (
         "the best bound known before.",
         measure="1 − ε(repaired pair) / least ε of EFMRTT19, both blankets and both clones, at "
         "every ε₀. Holds at a point: at least 25 %.",
-        judge=_everywhere(_repaired_saves, at_least(0.25)),
+        judge=_everywhere(_REPAIRED_SAVES, at_least(0.25)),
         cause="The strongest rival is Bennett's bound with the mechanism's own blanket, or the "
         "stronger clone where ε₀ is large; the paper does not tell what its programs make of the "
         "former.",
@@ -161,7 +137,7 @@ CLAIMS = (
         words="Up to 30 % of the budget is saved for single-message protocols.",
         measure="The largest value of what `single_savings` measures. Reproduced if it is at least "
         "25 % (30 % to the nearest ten).",
-        judge=_up_to(_repaired_saves, 0.25),
+        judge=lambda evidence: up_to(_REPAIRED_SAVES(evidence), nearly=0.25, panel="regime"),
     ),
     Claim(
         name="multi_savings",
@@ -189,10 +165,7 @@ CLAIMS = (
         source="Section 7.2",
         words="Theorem 4.3 is tighter than the originals, too.",
         measure="1 − ε(Theorem 4.3) / ε(original). Holds at a point: above 0.",
-        judge=_everywhere(
-            lambda evidence: measures.saved(evidence, "variation_ratio_asymptotic", "original"),
-            POSITIVE,
-        ),
+        judge=_everywhere(_saved("variation_ratio_asymptotic", "original"), POSITIVE),
         cause="For balls into bins and small ε′ the two differ by log(4/δ) in place of log(2/δ), "
         "and by no more.",
         note=_UNPROVEN,
@@ -203,10 +176,7 @@ CLAIMS = (
         words="Advanced parallel composition saves about 75 % over the basic one.",
         measure="1 − ε(repaired pair of the mean variation) / ε(stronger clone). Holds at a point: "
         "at least 70 %.",
-        judge=_everywhere(
-            lambda evidence: measures.saved(evidence, "variation_ratio", "stronger_clone"),
-            at_least(0.70),
-        ),
+        judge=_everywhere(_saved("variation_ratio", "stronger_clone"), at_least(0.70)),
         cause="ε grows with the root of β, and the level of two nodes alone keeps the mean of H = "
         "log₂ d levels above 1/H of the maximum. So no more than 1 − 1/√H can be saved for large "
         "n: 59 % for d = 64, 70 % for d = 2048. The authors' program overwrites the variations of "

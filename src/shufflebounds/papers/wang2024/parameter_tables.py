@@ -6,7 +6,6 @@ columns. Rows that are not confirmed say what is the case.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import integrate
 
 from shufflebounds.bounds.metric import metric_variation_ratio
 from shufflebounds.papers.page import Page
+from shufflebounds.papers.wang2024 import variations
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.protocols.binary_sum import BinarySum
@@ -62,46 +61,46 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "general mechanism",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+1)",
             (e - 1) / (e + 1),
-            _widest(Duchi(eps0).matrix()),
+            variations.widest(Duchi(eps0).matrix()),
             "Attained by 2-RR.",
         ),
         _Row(
             "Laplace on [0, 1]",
             r"1-e^{-\varepsilon_0/2}",
             -math.expm1(-eps0 / 2.0),
-            _laplace(eps0),
+            variations.laplace(eps0),
         ),
         _Row(
             "PrivUnit, cap 0.3",
             r"c(e^{\varepsilon_0}-1)/(ce^{\varepsilon_0}+1-c)",
             0.3 * (e - 1) / (0.3 * e + 0.7),
-            _widest(PrivUnit(eps0, 0.3).matrix()),
+            variations.widest(PrivUnit(eps0, 0.3).matrix()),
             "For caps of at most half the sphere; larger ones overlap.",
         ),
         _Row(
             "GRR, d = 5",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+d-1)",
             (e - 1) / (e + 4),
-            _widest(KRR(5, eps0).matrix()),
+            variations.widest(KRR(5, eps0).matrix()),
         ),
         _Row(
             "binary RR, d = 5",
             r"(e^{\varepsilon_0/2}-1)/(e^{\varepsilon_0/2}+1)",
             t,
-            _widest(RAPPOR(eps0, 5).matrix()),
+            variations.widest(RAPPOR(eps0, 5).matrix()),
         ),
         _Row(
             "3-subset, d = 7",
             r"(e^{\varepsilon_0}-1)\big({d-1 \choose k-1}-{d-2 \choose k-2}\big)"
             r"/\big(e^{\varepsilon_0}{d-1 \choose k-1}+{d-1 \choose k}\big)",
             (e - 1) * (math.comb(6, 2) - math.comb(5, 1)) / (e * math.comb(6, 2) + math.comb(6, 3)),
-            _widest(Subset(eps0, 7, 3).matrix()),
+            variations.widest(Subset(eps0, 7, 3).matrix()),
         ),
         _Row(
             "local hash, l = 4",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+l-1)",
             (e - 1) / (e + 3),
-            _widest(LocalHash(eps0, 4, 4).matrix()),
+            variations.widest(LocalHash(eps0, 4, 4).matrix()),
             "Printed for the worst hash function; a uniformly random one has $1-1/l$ times that, "
             "which the library uses.",
         ),
@@ -109,20 +108,20 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "Hadamard response, B = 1, K = 4",
             r"(s(e^{\varepsilon_0}-1)/2)/(se^{\varepsilon_0}+K-s)",
             (e - 1) / (2 * e + 2),
-            _widest(HadamardResponse(eps0, 3).matrix()),
+            variations.widest(HadamardResponse(eps0, 3).matrix()),
         ),
         _Row(
             "Hadamard response, B = 2, K = 8",
             r"s(e^{\varepsilon_0}-1)/(se^{\varepsilon_0}+K-s)",
             2 * (e - 1) / (2 * e + 6),
-            _widest(HadamardBlocks(eps0, 2, 4).matrix()),
+            variations.widest(HadamardBlocks(eps0, 2, 4).matrix()),
             "Of inputs in different blocks.",
         ),
         _Row(
             "sampling RAPPOR, s = 2 of d = 5",
             r"s(e^{\varepsilon_0/2}-1)/(d(e^{\varepsilon_0/2}+1))",
             2 * t / 5,
-            _widest(sampled_rappor(eps0, 5, 2)),
+            variations.widest(variations.sampled_rappor(eps0, 5, 2)),
             "Bits chosen at random tell two inputs apart if either input's is among them. Not "
             "shipped: the mechanism is not stated well enough.",
         ),
@@ -130,7 +129,7 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "Wheel, s = 1, length 0.3",
             r"s\ell(e^{\varepsilon_0}-1)/(s\ell e^{\varepsilon_0}+1-s\ell)",
             0.3 * (e - 1) / (0.3 * e + 0.7),
-            _wheel(eps0, 0.3),
+            variations.wheel(eps0, 0.3),
             "Printed for arcs that do not overlap; random ones do. An upper bound, for "
             "$2s\\ell\\le1$. Not shipped.",
         ),
@@ -228,50 +227,6 @@ def page(frame: pd.DataFrame) -> Page:
             for row in frame.to_dict("records")
         ),
         below="".join(f"- {row['name']}: {row['note']}\n" for row in notes.to_dict("records")),
-    )
-
-
-def sampled_rappor(eps0: float, domain_size: int, sample: int) -> NDArray[np.float64]:
-    """RAPPOR of `sample` bits that are chosen at random, as a matrix: inputs by (bits, values)."""
-    keep = 1.0 / (1.0 + math.exp(-eps0 / 2.0))
-    rows: list[list[float]] = [[] for _ in range(domain_size)]
-    chosen = list(itertools.combinations(range(domain_size), sample))
-    for bits in chosen:
-        for values in itertools.product((0, 1), repeat=sample):
-            for x, row in enumerate(rows):
-                chances = (
-                    keep if (bit == x) == value else 1.0 - keep
-                    for bit, value in zip(bits, values, strict=True)
-                )
-                row.append(math.prod(chances) / len(chosen))
-    return np.array(rows)
-
-
-def _wheel(eps0: float, length: float) -> float:
-    """β of Wheel with one item: arcs of two inputs begin anywhere, and share a part at random."""
-    # Directions are uniform: the shared length, averaged over the distance u of the arcs' ends.
-    shared = 2.0 * integrate.quad(lambda u: max(length - u, 0.0), 0.0, 0.5, points=[length])[0]
-    e = math.exp(eps0)
-    return (length - shared) * (e - 1.0) / (length * e + 1.0 - length)
-
-
-def _laplace(eps0: float) -> float:
-    """By integration of the positive part of the difference of densities."""
-    whole = integrate.quad(
-        lambda y: max(math.exp(-eps0 * abs(y)) - math.exp(-eps0 * abs(y - 1.0)), 0.0),
-        -60.0 / eps0,
-        0.5,
-        points=[0.0],
-        limit=200,
-    )[0]
-    return float(whole) * eps0 / 2.0
-
-
-def _widest(matrix: NDArray[np.float64]) -> float:
-    """The largest total variation distance of two rows."""
-    return max(
-        float(np.maximum(one - other, 0.0).sum())
-        for one, other in itertools.permutations(matrix, 2)
     )
 
 

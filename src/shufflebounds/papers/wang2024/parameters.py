@@ -6,7 +6,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from shufflebounds.experiments.configuration.models import Delta, Eps0, Listed, Users
+from shufflebounds.experiments.configuration.values import Delta, Eps0, Listed, Users
 from shufflebounds.papers.base import Parameters
 
 

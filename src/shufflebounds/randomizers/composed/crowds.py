@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.uncertainty import compounded
 
 # Inputs times components of one crowd.
@@ -26,6 +27,35 @@ _U = 2.0**-53
 
 # Laws of the parts' reports, and what the composition makes of them.
 Compose = Callable[[Sequence[FloatArray]], FloatArray]
+
+
+def single_crowds(parts: Sequence[Randomizer]) -> list[Crowd] | None:
+    """The crowd of every part; None unless each has one that stands for all pairs."""
+    found = [part.crowds() for part in parts]
+    if any(len(crowds) != 1 or crowds[0].extremes for crowds in found):
+        return None
+    return [crowd for (crowd,) in found]
+
+
+def coordinate_crowds(crowds: Sequence[Crowd], differing: Sequence[int]) -> list[Crowd]:
+    """The parts' crowds, with one input for both of the victim's where they do not differ."""
+    return [crowd if i in differing else crowd.same_input() for i, crowd in enumerate(crowds)]
+
+
+def coordinate_kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> list[Hashable]:
+    """What makes coordinates equal: their parts, and whether the victim's inputs differ."""
+    return [(part, i in differing) for i, part in enumerate(parts)]
+
+
+def named(size: int, crowds: Mapping[tuple[int, ...], Crowd | None]) -> tuple[Crowd, ...]:
+    """All of them by the coordinates that differ, out of so many; none if one is missing."""
+    found = []
+    for differing, crowd in crowds.items():
+        if crowd is None:
+            return ()
+        name = "" if len(differing) == size else " ".join(str(i + 1) for i in differing)
+        found.append(replace(crowd, differing=name))
+    return tuple(found)
 
 
 def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | None:
