@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from shufflebounds import validation
+from shufflebounds.accounting.all_datasets import directions
 from shufflebounds.accounting.grid import typical_loss
-from shufflebounds.accounting.mechanism import datasets, directions
+from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.round_laws import Round
 from shufflebounds.randomizers.base import Randomizer
 
