@@ -12,11 +12,12 @@ from strategies import decompositions, epsilons, examples
 from shufflebounds import BLH, KRR, Decomposition, Joint, subsample
 from shufflebounds.divergence import measures
 from shufflebounds.divergence.cells import Mirrored, by_cost, by_distance
+from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.doubling import log_bounds
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.measures import Measure
-from shufflebounds.divergence.saddle import ceiling, enclose, saddle
+from shufflebounds.divergence.saddle import enclose, saddle
 from shufflebounds.divergence.sweep import sweep
 
 

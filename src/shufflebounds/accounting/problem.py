@@ -11,11 +11,11 @@ from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.certified import divergence
+from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.saddle import ceiling
 from shufflebounds.enclosure import Enclosure
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.

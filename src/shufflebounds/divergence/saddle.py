@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, exp_down, law, log_mgf, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.series import needed_modes, sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
@@ -164,21 +164,6 @@ def _luck(hurt: float, n: float) -> float:
     if n == 1:
         return 1.0
     return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
-
-
-def ceiling(decomposition: Decomposition, eps: float, n: int) -> float:
-    """An upper bound of D(ε) that costs little: x₊ ≤ e^{θx}/(eθ), and what holds without."""
-
-    def chernoff(g: Law, n: int, rtol: float) -> tuple[float, float]:
-        if not (g.values.max(initial=0.0) > 0.0 and np.isfinite(g.value_err).all()):
-            return -math.inf, math.inf
-        theta = tilting_point(g, n)
-        k, err = (float(x[0]) for x in log_mgf(g, np.array([theta])))
-        log_high = n * k - 1.0 - math.log(theta)
-        log_high += n * err + 8.0 * U * (n * abs(k) + 2.0 + abs(math.log(theta)))
-        return unscaled(-math.inf, log_high, g.exponent)
-
-    return enclose(decomposition, eps, n, 0.0, chernoff).upper
 
 
 def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
