@@ -171,8 +171,9 @@ def _beyond(
     """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
     if found.upper <= delta:
         return start
-    width = min(found.relative_width, COARSEST)
-    step = 3.0 * width / max(-slope, 1e-3)
+    width = min(max(found.relative_width, FINEST), COARSEST)
+    # An infinite slope, where D is flat up to rounding, does not say how far to go.
+    step = 3.0 * width / max(-slope, 1e-3) or FINEST
     while start + step < min(high, LARGEST_EPS):
         if evaluate(start + step, width).upper <= delta:
             return start + step
