@@ -28,7 +28,7 @@ _STUCK = 0.5
 # How far a derivative of log D is trusted: what this share of a step changes may be wrong.
 _STEEPER = 0.02
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
-_AT_ZERO = (0.02, 1e-3, 1e-5, 1e-7, 1e-9)
+_AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 
 
 def smallest_eps(
