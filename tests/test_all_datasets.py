@@ -68,3 +68,20 @@ def test_without_crowds_the_blanket_is_all_that_is_known():
 
     found = all_datasets_eps0(only_small, EPS, DELTA, 10, 0.4, 3.0)
     assert found <= 0.5
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_eps0_is_the_very_number_that_was_looked_at(monkeypatch, holds):
+    """1/(1/x) is not always x: neither end of the search may be left by a rounding."""
+    seen = set()
+
+    def crowds(eps0):
+        seen.add(eps0)
+        return sb.KRR(3, eps0).crowds()
+
+    monkeypatch.setattr(all_datasets, "supremum", lambda *_: 0.5 * DELTA if holds else 1.0)
+    for low in np.random.default_rng(5).uniform(0.1, 3.0, 50).tolist():
+        high = low * 1.01
+        found = all_datasets_eps0(crowds, EPS, DELTA, 10, low, high)
+        assert low <= found <= high
+        assert found in seen if holds else found == low

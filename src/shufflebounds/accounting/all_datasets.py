@@ -96,12 +96,16 @@ def all_datasets_eps0(
     if not low < high or not crowds(low):
         return low
 
+    def eps0(inverse: float) -> float:
+        # What is returned is the very number that was asked about.
+        return min(max(1.0 / inverse, low), high)
+
     def at(inverse: float) -> tuple[bool, float]:
-        some = unsettled(crowds(1.0 / inverse), eps, delta, n)
+        some = unsettled(crowds(eps0(inverse)), eps, delta, n)
         return _excess(directions(some), eps, n, delta)
 
     found = _least(at, 1.0 / high, 1.0 / low)
-    return max(low, 1.0 / found)
+    return eps0(found) if found < 1.0 / low else low
 
 
 def directions(crowds: Sequence[Crowd]) -> list[Crowd]:
