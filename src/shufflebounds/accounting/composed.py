@@ -132,11 +132,9 @@ class Composed:
             density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
             found = enclose(density)
             upper = min(best.upper, found.upper)
-            narrower = Enclosure(min(max(best.lower, found.lower), upper), upper)
-            gained = narrower.relative_width < _GAIN * best.relative_width
-            best = narrower
-            if not gained:  # the lattice is not what keeps the ends apart
-                break
+            if found.lower == best.lower == 0.0 and upper > _GAIN * best.upper:
+                break  # it is not the lattice that keeps the ends apart
+            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
         if best.relative_width > goal and (rtol is not None or self._promises()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
