@@ -33,8 +33,16 @@ def test_rounds_differ_by_law_and_by_users():
 def test_nothing_is_spent_at_first():
     accountant = sb.ShuffleAccountant()
     assert accountant.get_epsilon(1e-6) == accountant.get_delta(0.0) == 0.0
-    with pytest.raises(ValueError, match="rounds must be one or more triples"):
+    with pytest.raises(ValueError, match="composed must have rounds, got none yet: compose adds"):
         _ = accountant.composed
+
+
+def test_a_randomizer_is_one_kind_of_rounds_however_often_it_comes():
+    accountant = sb.ShuffleAccountant().compose(sb.KRR(3, 1.0), 100, 2)
+    accountant.compose(sb.KRR(3, 1.0), 100).compose(sb.KRR(3, 0.5).blanket(), 100)
+    whole = sb.compose([(sb.KRR(3, 1.0), 100, 3), (sb.KRR(3, 0.5).blanket(), 100, 1)])
+    assert accountant.composed.epsilon(1e-5) == whole.epsilon(1e-5)
+    assert accountant.get_epsilon(1e-5) == whole.epsilon(1e-5).upper
 
 
 def test_binary_reports_of_one_user_in_closed_form():

@@ -251,11 +251,20 @@ def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch)
     assert found.relative_width < 0.15
 
 
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-7])
+def test_the_largest_eps0_of_no_eps_at_all_is_that_of_total_variation(delta):
+    """One user of binary randomized response: D(0) = tanh(ε₀/2)."""
+    found = largest_eps0(lambda eps0: KRR(2, eps0).blanket(), 0.0, delta, 1)
+    assert found.lower <= 2.0 * math.atanh(delta) <= found.upper
+    assert found.relative_width <= 1e-3
+
+
 @pytest.mark.parametrize(
     ("search", "changes", "message"),
     [
-        (largest_eps0, {"eps": 0.0}, "eps must be .* 0 < eps <= 300, got 0.0"),
-        (largest_eps0, {"eps": 301.0}, "eps must be .*got 301.0"),
+        (largest_eps0, {"eps": -1.0}, "eps must be .* eps >= 0, got -1.0"),
+        (largest_eps0, {"eps": 0.0, "delta": 1e-20}, "delta must be larger for eps = 0.0"),
+        (largest_eps0, {"eps": 301.0}, "eps must be .* 0 <= eps <= 300, got 301.0"),
         (largest_eps0, {"delta": 1.0}, "delta must be .*got 1.0"),
         (largest_eps0, {"n": 0}, "n must be an integer >= 1, got 0"),
         (largest_eps0, {"n": 10**16}, "n must be an integer from 1 to 1e[+]15"),

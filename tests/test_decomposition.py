@@ -227,3 +227,22 @@ def test_threads_share_a_decomposition():
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda _: sb.delta(shared, 0.1, 1000), range(16)))  # noqa: B023
         assert set(found) == {alone}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda R: sb.renyi(R, 1000, 3.0),
+        lambda R: sb.renyi_epsilon(R, 1000, 1e-6),
+        lambda R: sb.fewest_users(R, 0.5, 1e-6),
+        lambda R: sb.largest_eps0(lambda eps0: sb.KRR(10, eps0), 0.5, 1e-6, 1000),
+        lambda R: sb.most_rounds(R, 0.5, 1e-6, 1000),
+        lambda R: sb.profile(R, 1000),
+        lambda R: sb.advantage(R, 1000),
+        lambda R: sb.subsample(R, 0.5),
+        lambda R: sb.parallel([(1.0, R)]),
+    ],
+)
+def test_what_takes_no_randomizer_says_which_of_its_decompositions_to_take(ask):
+    with pytest.raises(ValueError, match=r"got KRR\(k=10.*take its blanket\(\) for what may be"):
+        ask(sb.KRR(10, 2.0))

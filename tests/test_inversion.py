@@ -103,3 +103,12 @@ def test_just_below_it_the_cost_is_bounded(monkeypatch, deficit):
     assert found.lower <= found.upper <= 1e-4 + deficit
     if deficit >= 1e-2:
         assert found.relative_width <= 1e-4
+
+
+def test_a_limit_that_is_delta_itself_ends_the_search(monkeypatch):
+    """D never falls below 1/2, up to rounding: neither its width nor its slope leads anywhere."""
+    pair = sb.Decomposition([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.0], 2.0**-52)
+    calls = counted(monkeypatch)
+    with pytest.raises(sb.PrecisionError, match=r"lie in \[0.0, inf\]"):
+        sb.epsilon(pair, 10, 0.5)
+    assert len(calls) < 200

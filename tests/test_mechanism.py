@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
+from shufflebounds.accounting import all_datasets
 from shufflebounds.accounting import mechanism as bounding
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
@@ -218,12 +219,12 @@ def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     random = np.random.default_rng(5)
     rows = 0.1 + 0.4 * random.dirichlet(np.ones(6), size=5)
     R = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
-    assert len(R.crowds()) > bounding._FEW
+    assert len(R.crowds()) > all_datasets._FEW
     eps = sb.mechanism_epsilon(R, n, 1e-5)
     delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)
     asked = []
     monkeypatch.setattr(
-        bounding, "_worth_asking", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
+        bounding, "unsettled", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
     )
     assert sb.mechanism_epsilon(R, n, 1e-5).enclosure.upper == pytest.approx(
         eps.enclosure.upper, rel=2e-4

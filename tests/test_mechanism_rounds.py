@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
+from shufflebounds.accounting.all_datasets import directions
 from shufflebounds.accounting.composed import Composed
 from shufflebounds.accounting.crowd_grid import CrowdGrid, crowd_grid
 from shufflebounds.accounting.grid import grid
-from shufflebounds.accounting.mechanism import directions
 from shufflebounds.accounting.mechanism_rounds import round_of
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS

@@ -242,10 +242,16 @@ class Decomposition:
 
 
 def require(name: str, value: object) -> Decomposition:
-    """`value` if it is a decomposition; ValueError otherwise."""
-    if not isinstance(value, Decomposition):
-        raise ValueError(f"{name} must be a Decomposition, such as R.blanket(), got {value!r}")
-    return value
+    """`value` if it is a decomposition; ValueError otherwise, with what to take of a randomizer."""
+    if isinstance(value, Decomposition):
+        return value
+    sentence = f"{name} must be a Decomposition, such as R.blanket(), got {value!r}"
+    if hasattr(value, "blankets") and not isinstance(value, type):
+        sentence += (
+            ", a randomizer: take its blanket() for what may be claimed, its dataset_pair() for "
+            "what two datasets attain"
+        )
+    raise ValueError(sentence)
 
 
 def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:

@@ -10,7 +10,9 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
-from shufflebounds.cli.check import Opinion, Verdict
+from shufflebounds.cli.check import _held as held
+from shufflebounds.cli.check import _imprecise as imprecise
+from shufflebounds.cli.opinions import Opinion, Verdict
 
 KRR10 = ("--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "10000", "--delta", "1e-6")
 R = sb.KRR(10, 4.0)
@@ -79,6 +81,90 @@ def test_between_the_bounds_a_claim_is_open():
     assert found["upper"]["upper"] == pytest.approx(upper.upper, rel=2e-4)
     assert found["lower"]["lower"] == pytest.approx(lower.lower, rel=2e-4)
     assert {one["verdict"] for one in found.values()} == {"open"}
+    assert answer(*blh, "--eps", str(middle))["open_because"] == "gap"
+    # Ways around that hardly ever decide are tried only now.
+    assert {"girgis_upper", "girgis_simple"} <= set(found)
+
+
+def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
+    found = sb.epsilon(R.blanket(), n=10_000, delta=1e-6)
+    closer = sb.epsilon(R.blanket(), n=10_000, delta=1e-6, rtol=1e-8)
+    claim = closer.upper * (1.0 + 1e-6)
+    assert found.lower < claim < found.upper
+    options = (*KRR10, "--eps", repr(claim))
+    vague = answer(*options)
+    assert (vague["verdict"], vague["open_because"]) == ("open", "precision")
+    text = run(*options).stdout.replace("\n", " ")
+    assert "not precise enough to tell: the upper bound is known to lie between" in text
+    assert "Try --rtol 1e-06." in text
+    precise = answer(*options, "--rtol", "1e-7")
+    assert precise["verdict"] == "proven"
+    assert precise["open_because"] is None
+    assert sb.delta(R.blanket(), eps=claim, n=10_000, rtol=1e-7).upper <= 1e-6
+
+
+@pytest.mark.parametrize(("shortfall", "hint"), [("", True), ("out of reach", False)])
+def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
+    blurred = Opinion(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.2), shortfall=shortfall))
+    assert ("Try --rtol 1e-02" in imprecise(blurred)) == hint
+    finest = Opinion(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.0 + 1e-9)))
+    assert "Try" not in imprecise(finest)
+
+
+@pytest.mark.parametrize(
+    ("name", "eps", "is_blurred"),
+    [
+        ("upper", 1.0, True),
+        ("upper", 1.2, False),
+        ("upper", 0.9, False),
+        ("lower", 1.1, True),
+        ("variation_ratio_published", 1.1, False),  # it proves nothing, however precise
+        ("tight", 1.1, False),  # encloses the mechanism, not itself
+    ],
+)
+def test_which_bounds_more_precision_may_help(name, eps, is_blurred):
+    assert Opinion(BOUNDS[name], Answer(sb.Enclosure(1.0, 1.2))).is_blurred(eps) is is_blurred
+
+
+COMPOSITIONS = {
+    *("basic_composition", "advanced_composition", "optimal_composition", "clone_advanced"),
+}
+BY_RENYI = {"upper_renyi", "clone_renyi", "stronger_clone_renyi", "girgis_upper"}
+
+
+def test_only_bounds_that_may_matter_are_asked():
+    once = answer(*KRR10, "--eps", "0.5")["bounds"]
+    assert not (COMPOSITIONS | BY_RENYI) & set(once)
+    often = answer(*KRR10, "--eps", "0.5", "--rounds", "2")
+    assert often["verdict"] != "open"
+    assert set(often["bounds"]) >= COMPOSITIONS
+    assert not BY_RENYI & set(often["bounds"])
+    claim = 0.5 * sum(often["bounds"]["upper"][end] for end in ("lower", "upper"))
+    open_ = answer(*KRR10, "--eps", repr(claim), "--rounds", "2")
+    assert open_["verdict"] == "open"
+    assert set(open_["bounds"]) >= BY_RENYI | COMPOSITIONS
+
+
+def test_nothing_is_above_what_holds_without_shuffling():
+    options = ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "1e3", "--delta", "1e-6")
+    found = answer(*options, "--colluding", "999", "--eps", "1.9")
+    assert all(one["lower"] <= one["upper"] <= 2.0 for one in found["bounds"].values())
+    assert found["bounds"]["variation_ratio_published"]["kind"] == "unproven"
+    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+
+
+@pytest.mark.parametrize(
+    ("others", "sentence"),
+    [
+        ("", ""),
+        ("third", "hold a value that is neither of the victim's two,"),
+        ("x1", "hold the second of the victim's two values,"),
+        ("1/2", "hold the value 1/2,"),
+        ("2, 0", "hold in each coordinate the value 2, the value 0,"),
+    ],
+)
+def test_what_the_others_hold_is_told_in_words(others, sentence):
+    assert held(others).endswith(sentence)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -337,6 +338,8 @@ def test_colluding_users_hide_nobody():
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert "n = 10000 users (3000 of them colluding)" in text
     assert "3000 users work with the observer" in text
+    text = succeed("epsilon", *AT_4, "--colluding", "1", "--delta", "1e-6").stdout
+    assert "1 user works with the observer, drops out" in text.replace("\n", " ")
 
 
 @pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
@@ -400,6 +403,31 @@ def test_rounds_are_composed():
     assert once < twice < 2 * once
 
 
+def test_no_eps_at_all_is_a_target_of_eps0_as_of_users():
+    """One user of binary randomized response has the total variation tanh(ε₀/2)."""
+    target = ("--eps", "0", "--delta", "0.25")
+    found = answer("eps0", *BINARY, "--n", "1", *target)["upper_bound"]
+    assert found["lower"] <= 2.0 * math.atanh(0.25) <= found["upper"]
+    alone = ("--eps0", repr(found["lower"]))
+    assert answer("users", *BINARY, *alone, *target)["upper_bound"]["upper"] == 1
+
+
+def test_rounds_have_the_tight_bound_of_the_library():
+    options = ("--mechanism", "blh", "--eps0", "4", "--n", "1e4", "--rounds", "30")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    together = sb.epsilon(sb.BLH(4.0), 10_000, 1e-6, rounds=30)
+    assert found["tight_bound"] == {"lower": together.lower, "upper": together.upper}
+    assert found["lower_bound"]["lower"] <= found["tight_bound"]["upper"]
+    assert found["tight_bound"]["upper"] < 0.8 * found["upper_bound"]["upper"]
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert value(text, "tight upper bound") >= Decimal(together.upper)
+    assert "Tight upper bound: the least that is proven; this may be claimed." in text
+
+
+def test_no_epsilon_is_minus_zero():
+    assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
+
+
 def composed_binary(eps0: float, rounds: int, eps: float) -> float:
     """δ(ε) of that many reports of binary randomized response, in closed form."""
     p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
@@ -429,7 +457,24 @@ def test_rounds_are_as_many_as_a_closed_form_allows():
 def test_rounds_without_end():
     options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
     assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
-    assert "not even 1000000 rounds" in succeed("rounds", *KRR10, *options).stdout
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Lower bound: not even 1000000 rounds are ruled out." in text
+
+
+def test_not_even_one_round():
+    options = ("--eps0", "1", "--n", "10", "--eps", "0.1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 0, "upper": 0}
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Upper bound: not even one round is known to meet the target." in text
+    assert "Lower bound: not even one round meets the target" in text
+    assert "they may be run" not in text
+
+
+def test_no_eps0_at_all_is_ruled_out():
+    """An eps0 of 300 is (300, 0)-DP without any shuffling."""
+    text = succeed("eps0", *BINARY, "--n", "1e3", "--eps", "300", "--delta", "0.1").stdout
+    assert value(text, "lower bound") == Decimal("inf")
+    assert "Lower bound: not even 300, the largest eps0 that is looked at, is ruled out." in text
 
 
 def test_eps0_of_many_rounds_inverts_a_closed_form():
@@ -441,6 +486,46 @@ def test_eps0_of_many_rounds_inverts_a_closed_form():
         assert found[name]["upper"] - found[name]["lower"] <= 5e-3
     assert found["rounds"] == 3
     assert "3 rounds" in succeed("eps0", *BINARY, *target).stdout.splitlines()[0]
+
+
+BLH4 = sb.BLH(4.0)
+
+
+def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
+    """A third of what the blanket asks for is enough; the point itself is what was proven."""
+    options = ("--mechanism", "blh", "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("users", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert lower["lower"] == tight["lower"] <= tight["upper"] < 0.6 * blanket["upper"]
+    assert sb.mechanism_delta(BLH4, 0.3, tight["upper"]).enclosure.upper <= 1e-6
+    assert tight["upper"] <= 1.002 * lower["lower"]
+    missed = max(
+        sb.delta(pair, 0.3, lower["lower"] - 1).lower for pair in BLH4.dataset_pairs().values()
+    )
+    assert missed > 1e-6
+    more = answer("users", *options, "--colluding", "10")["tight_bound"]
+    assert more["upper"] == tight["upper"] + 10
+    text = succeed("users", *options).stdout
+    assert value(text, "tight upper bound") == tight["upper"]
+    assert "to be enough, here by the bound for all datasets." in text
+
+
+def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
+    options = ("--mechanism", "blh", "--n", "1e4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert 1.1 * blanket["lower"] < tight["lower"] <= tight["upper"] == lower["upper"]
+    assert sb.mechanism_delta(sb.BLH(tight["lower"]), 0.3, 10_000).enclosure.upper <= 1e-6
+    assert tight["lower"] >= 0.998 * lower["lower"]
+    text = succeed("eps0", *options).stdout
+    assert value(text, "tight upper bound") <= Decimal(tight["lower"])
+    assert "here by the bound for all datasets; it may be deployed." in text
+
+
+def test_many_rounds_have_no_tight_bound():
+    target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "2")
+    assert "tight_bound" not in answer("users", *KRR10, "--eps0", "2", *target)
+    assert "tight_bound" not in answer("eps0", *KRR10, "--n", "1e4", *target)
 
 
 def test_users_of_many_rounds_meet_their_target():
@@ -469,7 +554,8 @@ def test_infinity_is_null_in_json_and_explained_to_people():
     options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
     assert answer("users", *options)["upper_bound"] == {"lower": 10**15 + 1, "upper": None}
     text = succeed("users", *options).stdout
-    assert "not even 10^15 users are known to be enough" in text
+    assert "Upper bound: not even 10^15 users are known to be enough." in text
+    assert "so many users are enough" not in text
 
 
 @pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users"])
@@ -612,7 +698,7 @@ CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "-
 def test_a_curve_is_the_table_of_the_library():
     result = succeed(*CURVE, "--points", "11", "--bound", "lower", "--bound", "blanket_bennett")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert tuple(rows[0]) == curves.columns("epsilon")
+    assert tuple(rows[0]) == (*curves.columns("epsilon"), "checksum")
     assert [row["bound"] for row in rows] == ["lower"] * 11 + ["blanket_bennett"] * 11
     for bound in ("lower", "blanket_bennett"):
         specification = Specification(
@@ -657,6 +743,31 @@ def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
     assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
     assert rows["lower"]["others"] == found["lower_bound"]["others"]
     assert result.stderr.splitlines() == found["notes"]
+
+
+def test_a_curve_on_standard_output_is_the_file(tmp_path):
+    table, redirected = tmp_path / "curve.csv", tmp_path / "redirected.csv"
+    succeed(*CURVE, "--points", "2", "-o", str(table))
+    redirected.write_text(succeed(*CURVE, "--points", "2").stdout, encoding="utf-8")
+    assert redirected.read_bytes() == table.read_bytes()
+    assert len(curves.read(redirected)) == 6
+
+
+def test_a_curve_may_be_one_of_renyi_divergences(tmp_path):
+    plot = tmp_path / "renyi.png"
+    options = ("--eps0", "4", "--n", "1e4", "--quantity", "renyi", "--bound", "upper")
+    axis = ("--x", "order", "--start", "2", "--stop", "32", "--points", "3")
+    result = succeed("curve", *KRR10, *options, *axis, "--plot", str(plot))
+    assert plot.stat().st_size > 1000
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["order"]) for row in rows] == [2.0, 8.0, 32.0]
+    for row in rows:
+        found = sb.renyi(sb.KRR(10, 4.0).blanket(), 10_000, float(row["order"]), rtol=1e-4)
+        assert float(row["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
+    along_n = (*KRR10, "--eps0", "4", "--quantity", "renyi", "--order", "8", "--points", "2")
+    (first, _) = csv.DictReader(io.StringIO(succeed("curve", *along_n, "--bound", "upper").stdout))
+    found = sb.renyi(sb.KRR(10, 4.0).blanket(), 1000, 8.0, rtol=1e-4)
+    assert float(first["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
 
 
 def test_a_curve_is_written_and_drawn(tmp_path):
@@ -846,6 +957,13 @@ def test_ways_to_write_a_mechanism(name, found):
     assert asked["mechanism"] == found
 
 
+@pytest.mark.parametrize(("begun", "found"), [("KR", ["krr"]), ("Hadamard-B", ["hadamard_blocks"])])
+def test_the_shell_completes_a_mechanism_however_it_is_written(begun, found):
+    complete = ShellComplete(cli.main, {}, "shufflebounds", "_SHUFFLEBOUNDS_COMPLETE")
+    items = complete.get_completions(["epsilon", "--mechanism"], begun)
+    assert [item.value for item in items] == found
+
+
 MISTAKES = {
     "an unknown command": (["epsilom"], "did you mean 'epsilon'"),
     "an unknown option": (["epsilon", *options(), "--size", "3"], "no such option '--size'"),
@@ -931,9 +1049,37 @@ MISTAKES = {
         "0 < eps0 <= 300, got 301.0",
     ),
     "tiny delta": (["epsilon", *options(delta="1e-301")], "1e-300 <= delta < 1, got 1e-301"),
+    "a delta that is 0 as a float": (
+        ["epsilon", *options(delta="1e-400")],
+        "'--delta': '1e-400' is closer to 0 than any floating-point number",
+    ),
+    "an endlessly small delta": (
+        ["epsilon", *options(delta="1e-99999999999999999999")],
+        "closer to 0 than any floating-point number",
+    ),
+    "a delta of 0": (["epsilon", *options(delta="0e-5")], "1e-300 <= delta < 1, got 0.0"),
+    "an eps that is infinite as a float": (
+        ["delta", *options(delta=None, eps="1e400")],
+        "'1e400' is larger than any floating-point number",
+    ),
+    "a parameter that is 0 as a float": (
+        ["epsilon", *options(mechanism="laplace", k=None, others="1e-400")],
+        "'--others': '1e-400' is closer to 0",
+    ),
+    "a start that is 0 as a float": (
+        ["curve", *options(n="9", delta=None, x="delta", start="1e-400", stop="0.1")],
+        "'--start': '1e-400' is closer to 0",
+    ),
     "delta of 1": (["epsilon", *options(delta="1")], "1e-300 <= delta < 1, got 1.0"),
     "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
-    "no eps for eps0": (["eps0", *options(eps0=None, eps="0")], "0 < eps <= 300, got 0.0"),
+    "too large an eps for eps0": (
+        ["eps0", *options(eps0=None, eps="301")],
+        "0 <= eps <= 300, got 301.0",
+    ),
+    "a delta too small for no eps at all": (
+        ["eps0", *options(eps0=None, eps="0", delta="1e-20")],
+        "delta must be larger for eps = 0.0",
+    ),
     "bad delta for users": (["users", *options(n=None, eps="1", delta="0")], "got 0.0"),
     "no round": (["epsilon", *options(rounds="0")], "rounds must be an integer >= 1, got 0"),
     "too many rounds": (["delta", *options(delta=None, eps="1", rounds="1e9")], "rounds must be"),
@@ -982,6 +1128,22 @@ MISTAKES = {
         ["curve", *options(n=None, delta=None, eps="1", quantity="delta", bound="erlingsson")],
         "quantity must be one of epsilon for the bound erlingsson, got 'delta'",
     ),
+    "a value of the axis": (
+        ["curve", *options()],
+        "--n must be left out: the curve runs along n, from --start to --stop",
+    ),
+    "a curve of epsilon at an epsilon": (
+        ["curve", *options(n=None, eps="1")],
+        "--eps must be left out: a curve of epsilon does not depend on it",
+    ),
+    "an order of no divergence": (
+        ["curve", *options(n=None, order="8")],
+        "--order must be left out: a curve of epsilon does not depend on it",
+    ),
+    "a divergence of no order": (
+        ["curve", *options(n=None, delta=None, quantity="renyi")],
+        "order is missing; a curve of renyi along n needs eps0, order",
+    ),
     "another format": (
         ["curve", *options(n=None, plot="x.gif")],
         "must end in .pdf or .png or .svg",
@@ -1014,6 +1176,13 @@ def test_the_version_and_the_help():
     assert succeed("-h").stdout == succeed("--help").stdout
     for command in cli.main.commands:
         assert "Usage:" in succeed(command, "-h").stdout
+
+
+def test_the_list_of_commands_cuts_no_summary():
+    text = " ".join(succeed("-h").stdout.split())
+    for name, command in cli.main.commands.items():
+        summary = re.split(r"\.\s|\.$", " ".join(command.help.split()))[0]
+        assert f"{name} {summary}." in text
 
 
 # As a program.

@@ -110,6 +110,8 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     assert found["eps0"] == pytest.approx(2.0 * EPS0, rel=1e-14)
     assert found["upper_bound"]["inputs"].count(" against ") == 2
     assert "of all coordinates together" in found["notes"][0]
+    text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
+    assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert "each of them has the eps0 of the matrix" in found["notes"][1]
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
@@ -174,9 +176,31 @@ def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
     assert found["eps0"] is None
     assert "clone" not in found
     assert found["upper_bound"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
+    text = succeed("epsilon", *arguments, "--delta", "0.4").stdout
+    assert "Upper bound: no epsilon is known to hold at this delta." in text
+    assert "Lower bound: two datasets rule out every epsilon at this delta." in text
+    assert "may be claimed" not in text
     text = succeed("delta", *arguments, "--eps", "1").stdout
     assert text.startswith("m.csv (eps0 = inf), n = 100 users")
     assert "Clone" not in text
+
+
+def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
+    path = written(tmp_path / "m.csv", [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    arguments = ("--mechanism", "matrix", "--file", path, "--n", "10")
+    refuted = run("check", *arguments, "--delta", "1e-6", "--eps", "1")
+    assert refuted.exit_code == 1
+    assert "rule out every epsilon at this delta" in refuted.stdout.replace("\n", " ")
+    assert "clone" not in refuted.stdout
+    # A report tells its input with probability 1/2, else nothing.
+    assert run("check", *arguments, "--delta", "0.6", "--eps", "0").exit_code == 0
+    found = answer("renyi", *arguments, "--order", "2")
+    assert found["upper_bound"] == {"lower": None, "upper": None}
+    assert "clone" not in found
+    assert "closed_form" not in found
+    text = succeed("renyi", *arguments, "--order", "2").stdout
+    assert "Upper bound: no divergence is known to hold at this order." in text
+    assert "Lower bound: two datasets differ beyond all bounds at this order." in text
 
 
 def test_reports_that_say_nothing_lose_nothing(tmp_path):
@@ -204,6 +228,22 @@ MISTAKES = {
     "an eps0 to choose": (
         ("eps0", "--n", "9", "--delta", "0.1", "--eps", "1"),
         "eps0 cannot be chosen: matrix m.csv fixes it, 1.79176",
+    ),
+    "its eps0 in a Renyi divergence": (
+        ("renyi", "--n", "9", "--order", "2", "--eps0", "1"),
+        "--eps0 must be left out: matrix m.csv fixes it, 1.79176",
+    ),
+    "the most rounds of several pairs": (
+        ("rounds", "--n", "9", "--delta", "0.1", "--eps", "1"),
+        "m.csv (eps0 = 1.79176) has several pairs of inputs, and in each round another may be",
+    ),
+    "what attacks do in rounds of several pairs": (
+        ("risk", "--n", "9", "--rounds", "2"),
+        "of several rounds only epsilon, delta, renyi, check and curve look at all of them",
+    ),
+    "the users of many rounds of several pairs": (
+        ("users", "--delta", "0.1", "--eps", "1", "--rounds", "2"),
+        "of several rounds only epsilon, delta, renyi, check and curve look at all of them",
     ),
     "a parameter": (
         ("epsilon", "--n", "9", "--delta", "0.1", "--k", "3"),

@@ -22,7 +22,7 @@ def test_json_holds_what_the_library_says():
     found = json.loads(result.stdout)
     R = sb.KRR(10, 4.0)
     lower = max(sb.renyi(pair, 10**5, 16.0, rounds=3).lower for pair in R.dataset_pairs().values())
-    upper = sb.renyi(R.blanket(), 10**5, 16.0, rounds=3)
+    upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
     assert found["upper_bound"] == {"lower": upper.lower, "upper": upper.upper}
     assert found["lower_bound"]["lower"] == pytest.approx(lower, rel=2e-3)
     assert found["closed_form"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
@@ -36,6 +36,12 @@ def test_printed_bounds_are_rounded_outward():
     [line] = [one for one in result.stdout.splitlines() if one.startswith("  upper bound")]
     assert float(line.split()[2]) >= sb.renyi(sb.KRR(10, 4.0).blanket(), 10**5, 2.5).upper
     assert "Girgis et al., Theorem 3.1" in result.stdout
+
+
+def test_without_eps0_the_option_is_named():
+    result = run(*AT[:5], *AT[7:], "--order", "2")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: missing option '--eps0'\n"
 
 
 @pytest.mark.parametrize(

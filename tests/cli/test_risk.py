@@ -75,7 +75,8 @@ def test_what_is_printed_is_on_the_safe_side():
     args = (*TERNARY, "--n", "1000", "--rounds", "30")
     text, exact = run(*args).stdout, answer(*args)
     assert text.startswith("KRR(k=3, eps0=1.0), n = 1000 users, 30 rounds\n")
-    rows = {line[:45].strip(): line[45:].split() for line in text.splitlines()[2:8]}
+    table = [line for line in text.splitlines() if line.startswith("  ")]
+    rows = {line[:45].strip(): line[45:].split() for line in table}
     upper, lower, _ = map(float, rows["advantage"])
     assert exact["advantage"]["upper_bound"]["upper"] <= upper
     assert lower <= exact["advantage"]["lower_bound"]["lower"]
@@ -84,6 +85,8 @@ def test_what_is_printed_is_on_the_safe_side():
     upper, lower, _ = map(float, rows["false negatives, at 0.01 false positives"])
     (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
     assert upper <= entry["upper_bound"]["lower"]
+    assert upper < lower
+    assert "fewer false negatives, so in those rows the upper bound" in text.replace("\n", " ")
     assert entry["lower_bound"]["upper"] <= lower
     assert "The 30 rounds are shuffled separately" in text
 

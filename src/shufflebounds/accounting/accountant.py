@@ -11,6 +11,7 @@ from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.grid import content
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.enclosure import reached
+from shufflebounds.randomizers.base import Randomizer
 
 
 class ShuffleAccountant:
@@ -24,24 +25,28 @@ class ShuffleAccountant:
     """
 
     def __init__(self) -> None:
-        self._rounds: dict[tuple, tuple[tuple[Decomposition, ...], int, int]] = {}
+        self._rounds: dict[
+            tuple, tuple[Decomposition | Randomizer | tuple[Decomposition, ...], int, int]
+        ] = {}
 
     def compose(
-        self, decomposition: Decomposition | Iterable[Decomposition], n: int, count: int = 1
+        self,
+        decomposition: Decomposition | Randomizer | Iterable[Decomposition],
+        n: int,
+        count: int = 1,
     ) -> Self:
         """Add `count` rounds of n users, 1 to 10¹⁵, and return the accountant.
 
-        Several decompositions are those of pairs any of which may be the worst. At most 10⁶ rounds
-        fit. Raises ValueError for arguments outside these ranges, and leaves the ledger as it was.
+        Several decompositions are those of pairs any of which may be the worst; a randomizer is
+        taken as `accounting.composed.compose` takes it. At most 10⁶ rounds fit. Raises ValueError
+        for arguments outside these ranges, and leaves the ledger as it was.
         """
-        some = tuple(decomposition) if isinstance(decomposition, Iterable) else (decomposition,)
-        for one in some:
-            require("decomposition", one)
+        given = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
         count = validation.whole("count", count, minimum=1, maximum=validation.MAX_ROUNDS)
-        key = (*map(content, some), n)
+        key = (*_identity(given), n)
         before = self._rounds[key][2] if key in self._rounds else 0
-        rounds = {**self._rounds, key: (some, n, before + count)}
+        rounds = {**self._rounds, key: (given, n, before + count)}
         compose(rounds.values())
         self._rounds = rounds
         return self
@@ -49,6 +54,8 @@ class ShuffleAccountant:
     @property
     def composed(self) -> Composed:
         """All rounds so far; ValueError where there are none."""
+        if not self._rounds:
+            raise ValueError("composed must have rounds, got none yet: compose adds them")
         return compose(self._rounds.values())
 
     def get_epsilon(self, target_delta: float) -> float:
@@ -79,3 +86,11 @@ class ShuffleAccountant:
         if not self._rounds:
             return 0.0
         return reached(partial(self.composed.delta, target_epsilon)).upper
+
+
+def _identity(given: Decomposition | Randomizer | tuple[Decomposition, ...]) -> tuple:
+    """The same for what has the same rounds; ValueError for what has none."""
+    if isinstance(given, Randomizer):
+        return (given,)
+    some = given if isinstance(given, tuple) else (given,)
+    return tuple(content(require("decomposition", one)) for one in some)

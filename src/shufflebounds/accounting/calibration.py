@@ -48,8 +48,9 @@ def largest_eps0(
         From ε₀ to the decomposition of an ε₀-LDP randomizer, such as
         ``lambda eps0: KRR(k=10, eps0=eps0).blanket()``, or `standard_clone`.
     eps, delta
-        The target, 0 < ε ≤ 300 (natural log) and 10⁻³⁰⁰ ≤ δ < 1. Local privacy needs no shuffling,
-        so that ε₀ = ε/`rounds` always meets it.
+        The target, 0 ≤ ε ≤ 300 (natural log) and 10⁻³⁰⁰ ≤ δ < 1. Local privacy needs no shuffling,
+        so that ε₀ = ε/`rounds` always meets it, and so does ε₀ = 2δ/`rounds`: total variation of
+        ε₀-LDP reports is at most tanh(ε₀/2).
     n
         Number of users, 1 to 10¹⁵.
     rounds
@@ -66,11 +67,12 @@ def largest_eps0(
     Raises
     ------
     ValueError
-        For arguments outside these ranges, and where not even an ε₀ a little below ε meets the
-        target, so that `mechanism` cannot be what it should be.
+        For arguments outside these ranges, and where not even an ε₀ a little below those is found
+        to meet the target: then `mechanism` cannot be what it should be, or floats cannot tell δ
+        from 0.
 
     """
-    eps, delta = validation.eps0(eps, "eps"), validation.delta(delta)
+    eps, delta = _eps_within_eps0(eps), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     if not callable(mechanism):
@@ -79,19 +81,36 @@ def largest_eps0(
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
-    axis = LocalPrivacy(validation.MAX_EPS0, eps / rounds * (1.0 - 0.5 * rtol), rtol)
-    # ε is about √(2 v log(1/δ)/n) for a v like that of `LocalPrivacy.scale`.
-    start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
+    private = max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol)
+    axis = LocalPrivacy(validation.MAX_EPS0, private, rtol)
+    # ε is about √(2 v log(1/δ)/n) for a v like that of `LocalPrivacy.scale`; D(0) is √(v/(2πn)).
+    if eps > 0.0:
+        start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
+    else:
+        start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
     ladder = _LADDER if rounds == 1 else _EPS0_LADDER_OF_MANY
     above, lower = narrow(
         lambda eps0: _probe(mechanism(eps0), eps, delta, n, rounds, ladder), axis, start
     )
+    if lower is None and eps <= 2.0 * delta:
+        raise ValueError(
+            f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
+            f"divergence from 0, got {delta!r}"
+        )
     if lower is None:
         raise ValueError(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
             f"{axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
         )
     return Enclosure(lower, math.inf if above is None else above)
+
+
+def _eps_within_eps0(eps: object) -> float:
+    most = validation.MAX_EPS0
+    checked = validation.eps(eps)
+    if checked > most:
+        raise ValueError(f"eps must be a finite number with 0 <= eps <= {most:g}, got {eps!r}")
+    return checked
 
 
 def fewest_users(

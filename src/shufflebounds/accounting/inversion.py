@@ -28,7 +28,7 @@ _STUCK = 0.5
 # How far a derivative of log D is trusted: what this share of a step changes may be wrong.
 _STEEPER = 0.02
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
-_AT_ZERO = (0.02, 1e-3, 1e-5, 1e-7, 1e-9)
+_AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 
 
 def smallest_eps(
@@ -171,8 +171,9 @@ def _beyond(
     """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
     if found.upper <= delta:
         return start
-    width = min(found.relative_width, COARSEST)
-    step = 3.0 * width / max(-slope, 1e-3)
+    width = min(max(found.relative_width, FINEST), COARSEST)
+    # An infinite slope, where D is flat up to rounding, does not say how far to go.
+    step = 3.0 * width / max(-slope, 1e-3) or FINEST
     while start + step < min(high, LARGEST_EPS):
         if evaluate(start + step, width).upper <= delta:
             return start + step

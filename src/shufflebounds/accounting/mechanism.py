@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,21 +12,17 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.accounting import amplification
 from shufflebounds.accounting import amplification_grid as grid
+from shufflebounds.accounting.all_datasets import (
+    all_datasets_delta,
+    all_datasets_epsilon,
+    unsettled,
+)
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
-from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.supremum import supremum
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError, reached
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.matrix import MatrixRandomizer
-
-# The search ends where the bound cannot be lowered by more than about this share.
-_WITHIN = 1e-4
-_PROBES = 40
-# So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
-_FEW, _COARSE = 4, 0.05
-_SMALLEST = 1e-304
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ def mechanism_epsilon(
     others, low = _best(lambda: best_lower_epsilon(datasets(randomizer), n, delta, rtol=rtol))
     blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
     lower = min(low.lower, blanket)
-    crowds = _worth_asking(randomizer.crowds(), lower, delta, n)
+    crowds = unsettled(randomizer.crowds(), lower, delta, n)
     upper = all_datasets_epsilon(crowds, n, delta, lower, blanket)
     name = "all datasets" if upper < blanket else "blanket"
     return MechanismBounds(Enclosure(lower, upper), name, others)
@@ -99,7 +94,7 @@ def mechanism_delta(
     others, low = largest(datasets(randomizer))
     blanket = largest(randomizer.blankets())[1].upper
     lower = min(low.lower, blanket)
-    crowds = _worth_asking(randomizer.crowds(), eps, lower, n)
+    crowds = unsettled(randomizer.crowds(), eps, lower, n)
     upper = max(lower, all_datasets_delta(crowds, eps, n, blanket))
     return MechanismBounds(
         Enclosure(lower, upper), "all datasets" if upper < blanket else "blanket", others
@@ -177,91 +172,9 @@ def _blanket_epsilon(
         return max(end.upper for end in ends)
 
 
-def _worth_asking(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
-    """Those of many whose blankets leave it open whether D(ε) is above δ, in both directions.
-
-    The others' datasets have at most δ at `eps` and beyond, whatever a finer bound would say. Of
-    extremes the blanket is not that of all their pairs. One is kept, so that there is an answer.
-    """
-    if len(crowds) <= _FEW:
-        return list(crowds)
-    open_ = [one for one in crowds if one.extremes or not _settled(one.blanket(), eps, delta, n)]
-    return open_ or [crowds[0]]
-
-
-def _settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
-    found = reached(partial(amplification.delta, blanket, eps, n, rtol=_COARSE))
-    return bool(found.upper <= delta)
-
-
-def directions(crowds: Sequence[Crowd]) -> list[Crowd]:
-    """Each, and the same with the victim's inputs exchanged."""
-    return [one for crowd in crowds for one in (crowd, crowd.swap())]
-
-
 def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
     """An answer, or what was found where the precision was out of reach."""
     try:
         return ask()
     except PrecisionError as error:
         return "", error.enclosure
-
-
-def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
-    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
-    found = (supremum(crowd, eps, n) for crowd in directions(crowds))
-    return min(high, max(found, default=math.inf))
-
-
-def all_datasets_epsilon(
-    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
-) -> float:
-    """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
-
-    Secants of log D in ε. The lower end of what it searches need not be certain.
-    """
-    both, target = directions(crowds), math.log(delta)
-    if not both or not low < high < math.inf:
-        return high
-
-    def excess(eps: float) -> tuple[bool, float]:
-        """Whether all are at most δ, and log of the largest over δ, or of the first that is not."""
-        largest = 0.0
-        for place, crowd in enumerate(both):
-            found = supremum(crowd, eps, n)
-            largest = max(largest, found)
-            if not found <= delta:
-                both.insert(0, both.pop(place))  # the first to look at next time
-                break
-        return largest <= delta, math.log(max(largest, _SMALLEST)) - target
-
-    left, right = low, high
-    points: list[tuple[float, float]] = []
-    probe = low
-    for _ in range(_PROBES):
-        holds, found = excess(probe)
-        points.append((probe, found))
-        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
-        if right - left <= _WITHIN * right:
-            break
-        root = _secant(points, left, right)
-        if right < high and right - root <= _WITHIN * right:
-            break
-        # Just beyond the root, where the supremum should be small enough.
-        probe = min(max(root * (1.0 + 0.4 * _WITHIN), left + 0.01 * (right - left)), right)
-        if probe >= right:
-            # The blanket's end was not looked at: a little below it decides who wins.
-            probe = max(0.5 * (left + right), right * (1.0 - _WITHIN))
-    return right
-
-
-def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
-    """Where the line through the last two points vanishes; the middle where that says nothing."""
-    middle = 0.5 * (left + right)
-    if len(points) < 2:
-        return middle
-    (x, f), (y, g) = points[-2:]
-    if f == g:
-        return middle
-    root = y - g * (y - x) / (g - f)
-    return root if left < root < right else middle

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from shufflebounds import validation
+from shufflebounds.accounting.all_datasets import directions
 from shufflebounds.accounting.grid import typical_loss
-from shufflebounds.accounting.mechanism import datasets, directions
+from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.round_laws import Round
 from shufflebounds.randomizers.base import Randomizer
 
-# Pairs of inputs beyond which their blankets have to do, and pairs of datasets that are composed.
-_FEW_CROWDS, _TRIES = 4, 4
+# Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
+# do: every point of a round asks for all of them. And pairs of datasets that are composed.
+_MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
 
 
 def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
@@ -20,11 +22,12 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     """
     n = validation.users(n)
     attained = sorted(datasets(randomizer).values(), key=lambda one: -typical_loss(one, n))
-    crowds = randomizer.crowds()
+    crowds = directions(randomizer.crowds())
+    size = sum(len(one.others) * (1 + len(one.extremes)) * one.c.size for one in crowds)
     return Round(
         tuple(randomizer.blankets().values()),
         n,
         times,
         tuple(attained[:_TRIES]),
-        tuple(directions(crowds)) if len(crowds) <= _FEW_CROWDS else (),
+        tuple(crowds) if len(crowds) <= _MOST_PAIRS and size <= _LARGEST else (),
     )

@@ -11,6 +11,7 @@ from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence.certified import divergence
+from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
 from shufflebounds.divergence.exact import exact, histogram_count
@@ -22,6 +23,8 @@ _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 _FEW_COMPONENTS = 40
 # The relative width of a direction in which D seems to be far smaller than in the other.
 _COARSE = 0.1
+# How much smaller, as a logarithm, it must seem for Chernoff's bound to show it.
+_FAR_BEHIND = 3.0
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,19 @@ class Problem:
         large = int(logs[1] > logs[0])
         first = self._direction(*self.directions[large], eps, rtol)
         # The other direction need only be known to be smaller, if it is.
+        inner, outer = self.directions[1 - large]
         behind = logs[large] - logs[1 - large]
-        coarse = min(_COARSE, 0.3 * behind) if behind < math.inf else rtol
-        other = self._direction(*self.directions[1 - large], eps, max(rtol, coarse))
-        if other.upper > first.upper and coarse > rtol:
-            other = self._direction(*self.directions[1 - large], eps, rtol)
+        if behind > _FAR_BEHIND and ceiling(outer, eps, self.n) <= first.lower:
+            return first
+        coarse = max(rtol, min(_COARSE, 0.3 * behind)) if behind < math.inf else rtol
+        above = self.enclose(outer, eps, coarse)
+        if above.upper <= first.lower:
+            return first
+        if above.upper > first.upper and coarse > rtol:
+            other = self._direction(inner, outer, eps, rtol)
+        else:
+            below = above if outer is inner else self.enclose(inner, eps, coarse)
+            other = Enclosure(min(below.lower, above.upper), above.upper)
         return Enclosure(max(first.lower, other.lower), max(first.upper, other.upper))
 
     def _direction(

@@ -2,8 +2,9 @@
 
 Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
 every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 where the engine
-could not reach the precision asked for, after whatever answers were found. `check` has 1 for a
-claim that is refuted and 4 for an open one.
+could not reach the precision asked for, after whatever answers were found; 130 where it was
+stopped, 141 where nobody reads on, 70 for a mistake of ours. `check` alone has 1, for a claim that
+is refuted, and 4 for an open one.
 """
 
 from __future__ import annotations

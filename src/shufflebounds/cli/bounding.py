@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
-from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row
@@ -21,33 +19,48 @@ FEW = 4
 
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
-# The same of one round, where more is known.
-OF_ONE_ROUND = {"tight_bound": "tight", **ANSWERED}
+# The same, and what no decomposition proves.
+_WITH_TIGHT = {"tight_bound": "tight", **ANSWERED}
+_OTHER = {"lower": "upper", "upper": "lower"}
 
 
 def rows(
-    answers: Mapping[str, Answer], *, better: str = "smaller", **meanings: str
+    answers: Mapping[str, Answer],
+    *,
+    better: str = "smaller",
+    instead: Mapping[tuple[str, float], str] | None = None,
+    **meanings: str,
 ) -> dict[str, Row]:
-    """Of an upper bound the end counts that is the safe one, of a lower bound the other."""
-    safe, other = ("upper", "lower") if better == "smaller" else ("lower", "upper")
-    return {
-        key: Row(
-            BOUNDS[name].label, other if name == "lower" else safe, answers[key], meanings[name]
-        )
-        for key, name in OF_ONE_ROUND.items()
-        if key in answers
-    }
+    """Of an upper bound the end counts that is the safe one, of a lower bound the other.
+
+    `meanings` are by the bound's name; `instead` has those of numbers that say something else, by
+    the kind of bound, ``upper`` or ``lower``, and the number.
+    """
+    found = {}
+    for key, name in _WITH_TIGHT.items():
+        if key in answers:
+            kind = "lower" if name == "lower" else "upper"
+            end = kind if better == "smaller" else _OTHER[kind]
+            number = getattr(answers[key].enclosure, end)
+            meaning = (instead or {}).get((kind, number), meanings[name])
+            found[key] = Row(BOUNDS[name].label, end, answers[key], meaning)
+    return found
 
 
 def answered(report: Report, eps0: float | None) -> dict[str, Bound]:
     """The bounds that answer: no clone where ε₀ is infinite, or reports say nothing at all."""
-    whole = report.protocol(eps0).eps0
-    has_clone = whole is not None and 0.0 < whole < math.inf
+    has_clone = is_generic(report, eps0)
     return {key: BOUNDS[name] for key, name in ANSWERED.items() if key != "clone" or has_clone}
 
 
-def answered_once(report: Report, eps0: float | None) -> dict[str, Bound]:
-    """The same of one round, where more is known."""
+def is_generic(report: Report, eps0: float | None) -> bool:
+    """Whether there is an ε₀ that says something, for bounds that know nothing else."""
+    whole = report.protocol(eps0).eps0
+    return whole is not None and 0.0 < whole < math.inf
+
+
+def with_tight(report: Report, eps0: float | None) -> dict[str, Bound]:
+    """The same and the tight bound, which is no decomposition's."""
     return {"tight_bound": BOUNDS["tight"], **answered(report, eps0)}
 
 
@@ -77,8 +90,9 @@ def pairs(
     found = all_pairs(bound, report, eps0)
     if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
         raise ValueError(
-            "rounds must be 1 here where any of several pairs of inputs may be the worst: "
-            "sb.compose takes them all"
+            f"{report.name(eps0)} has several pairs of inputs, and in each round another may be "
+            "the worst; of several rounds only epsilon, delta, renyi, check and curve look at all "
+            "of them"
         )
     return found[:FEW] if rounds != 1 and bound.kind is Kind.LOWER else found
 
@@ -91,25 +105,10 @@ def all_pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candida
     )
 
 
-def facts(report: Report) -> dict[str, Any]:
-    """What answers in JSON begin with."""
-    return {"version": __version__, **report.facts()}
-
-
-def often(rounds: int) -> str:
-    """How a title tells the number of rounds."""
-    return "" if rounds == 1 else f", {rounds} rounds"
-
-
-def round_notes(rounds: int | None) -> list[str]:
-    """What bounds of several rounds rest on; None stands for any number of them."""
-    if rounds == 1:
-        return []
-    which = "Rounds" if rounds is None else f"The {rounds} rounds"
-    return [
-        f"{which} are shuffled separately, with fresh randomness. The upper bound "
-        "holds for all that is published together, whatever the others report, and however the "
-        "values are chosen from round to round; in each round a user spends eps0. The lower bound "
-        "is that of the same two datasets in every round. Reports that are sent together, linked "
-        "to each other, are not rounds: for them there is --k-joint."
-    ]
+def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
+    """Which bound the tight one is, by the end that counts."""
+    tight, blanket = (
+        getattr(answers[key].enclosure, end) if key in answers else None
+        for key in ("tight_bound", "upper_bound")
+    )
+    return "the blanket" if tight == blanket else "the bound for all datasets"

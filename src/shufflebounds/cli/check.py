@@ -1,24 +1,24 @@
 """The command that judges a claim: is it proven, refuted, or open?
 
-Exit codes: 0 where the claim is proven, 1 where it is refuted, 4 where it is open.
+Exit codes: 0 where the claim is proven, 1 where it is refuted, 4 where it is open, be it for want
+of a bound or for want of precision.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from shufflebounds import validation
-from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
-from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import facts, often, round_notes
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.bounds.base import Kind, Numerics
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.opinions import Opinion, Verdict, interval, opinions_on, verdict_of
 from shufflebounds.cli.options import (
     delta_option,
     eps0_option,
@@ -26,51 +26,23 @@ from shufflebounds.cli.options import (
     of_a_report,
     of_users,
     rounds_option,
+    rtol_option,
 )
+from shufflebounds.cli.progress import progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
-from shufflebounds.cli.trivial import within_eps0
-from shufflebounds.protocols.base import Protocol
+from shufflebounds.cli.values import REAL
 from shufflebounds.setting import Setting
 
-
-class Verdict(StrEnum):
-    """What is known of a claim."""
-
-    PROVEN = "proven"
-    REFUTED = "refuted"
-    OPEN = "open"
-
-
+# The least relative width that may be asked for.
+_FINEST = 1e-9
 EXIT_CODES = {Verdict.PROVEN: 0, Verdict.REFUTED: 1, Verdict.OPEN: 4}
-_MEANINGS = {
-    Verdict.PROVEN: "It may be claimed",
-    Verdict.REFUTED: "No analysis can claim it",
-    Verdict.OPEN: "Nobody can tell: no bound here proves it, no pair of datasets refutes it",
+# What all other users hold, where it has no name of its own.
+_HELD = {
+    "third": "a value that is neither of the victim's two",
+    "x0": "the first of the victim's two values",
+    "x1": "the second of the victim's two values",
 }
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """What one bound says of ε."""
-
-    bound: Bound
-    answer: Answer
-
-    def verdict(self, eps: float) -> Verdict:
-        """What follows for the claim of an ε from this bound alone."""
-        found = self.answer.enclosure
-        if self.bound.kind is Kind.UPPER and eps >= found.upper:
-            return Verdict.PROVEN
-        if self.bound.kind is Kind.LOWER and eps < found.lower:
-            return Verdict.REFUTED
-        return Verdict.OPEN
-
-    @property
-    def end(self) -> float:
-        """The end of its enclosure that may be relied on."""
-        found = self.answer.enclosure
-        return found.lower if self.bound.kind is Kind.LOWER else found.upper
 
 
 @click.command()
@@ -80,11 +52,12 @@ class Opinion:
 @delta_option
 @click.option(
     "--eps",
-    type=float,
+    type=REAL,
     required=True,
     help="The epsilon that is claimed: natural logarithm, at least 0.",
 )
 @rounds_option
+@rtol_option
 @json_option
 @click.pass_context
 def check(
@@ -95,91 +68,96 @@ def check(
     delta: float,
     eps: float,
     rounds: int,
+    rtol: float | None,
     as_json: bool,
 ) -> None:
     """Whether a claim of (epsilon, delta) is proven, refuted or open.
 
-    Exit codes: 0 for proven, 1 for refuted, 4 for open; 2 for a mistake.
+    A claim is open where no bound proves it and no pair of datasets refutes it, or where the
+    numbers are not precise enough to tell, which a smaller --rtol may mend. Exit codes: 0 for
+    proven, 1 for refuted, 4 for open, whatever the reason; 2 for a mistake.
 
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
     eps0 = report.require_eps0(eps0)
     setting = Setting(n=users.honest, eps0=eps0, delta=delta, rounds=rounds)
-    opinions = opinions_on(report, setting)
-    verdicts = {name: one.verdict(eps) for name, one in opinions.items()}
-    verdict = next((v for v in verdicts.values() if v is not Verdict.OPEN), Verdict.OPEN)
-    notes = report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
+    with progress(hidden=as_json):
+        opinions, trivial = opinions_on(eps, report, setting, Numerics(rtol=rtol))
+    verdict = verdict_of(opinions.values(), eps)
+    blurred = [one for one in opinions.values() if one.is_blurred(eps)]
+    asked = Deployment(report, eps0, users, rounds)
+    notes = asked.notes() + trivial
     if as_json:
-        known = {
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "delta": delta,
-            "rounds": rounds,
+        found = {name: _plain(one, one.verdict(eps)) for name, one in opinions.items()}
+        because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
+        result = {
+            **asked.facts(delta=delta),
+            "eps": eps,
+            "verdict": verdict,
+            "open_because": because,
+            "bounds": found,
+            "notes": notes,
         }
-        found = {name: _plain(one, verdicts[name]) for name, one in opinions.items()}
-        result = {**known, "eps": eps, "verdict": verdict, "bounds": found, "notes": notes}
         click.echo(json.dumps(result, indent=2, allow_nan=False))
     else:
         claim = f"epsilon = {eps!r}, delta = {delta!r}"
-        click.echo(f"{report.name(eps0)}, {users}{often(rounds)}: is it ({claim})-DP?\n")
-        click.echo(f"{verdict.upper()}. {_reason(verdict, opinions, verdicts)}\n")
-        _print_table(opinions, verdicts)
+        click.echo(f"{asked.title()}: is it ({claim})-DP?\n")
+        reason = f"{verdict.upper()}. {_reason(eps, verdict, opinions, blurred)}"
+        click.echo(f"{click.wrap_text(reason, width=80)}\n")
+        _print_table(opinions, eps)
         for note in notes:
             click.echo(f"\n{click.wrap_text(note, width=80)}")
     context.exit(EXIT_CODES[verdict])
 
 
-def opinions_on(report: Report, setting: Setting) -> dict[str, Opinion]:
-    """What every bound says that knows something of the reports, by its name.
-
-    The upper and the lower bound come first; others that do not apply are left out. Raises
-    ValueError for a mistake in the setting.
-    """
-    reports = report.reports
-    found = {}
-    for name, bound in BOUNDS.items():
-        if "epsilon" not in bound.quantities:
-            continue
-        protocol: Protocol
-        protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
-        try:
-            [answer] = bound.prepare(protocol, "epsilon", Numerics())([setting])
-        except ValueError:
-            # Not a bound of such reports, or not of several rounds.
-            if name in ("upper", "lower"):
-                raise
-            continue
-        found[name] = Opinion(bound, answer)
-    proven = {name: one.answer for name, one in found.items() if one.bound.kind is Kind.UPPER}
-    capped, _ = within_eps0(proven, reports.protocol(setting).eps0, setting.rounds or 1)
-    return found | {name: Opinion(BOUNDS[name], answer) for name, answer in capped.items()}
-
-
 def _reason(
-    verdict: Verdict, opinions: Mapping[str, Opinion], verdicts: Mapping[str, Verdict]
+    eps: float, verdict: Verdict, opinions: Mapping[str, Opinion], blurred: Sequence[Opinion]
 ) -> str:
-    if verdict is Verdict.OPEN:
-        ends = (
-            max(one.end for one in opinions.values() if one.bound.kind is Kind.LOWER),
-            min(one.end for one in opinions.values() if one.bound.kind is Kind.UPPER),
-        )
-        between = f"{outward(ends[0], up=False)} and {outward(ends[1], up=True)}"
-        return f"{_MEANINGS[verdict]}. The smallest epsilon that is true lies between {between}."
-    of = [opinions[name] for name, one in verdicts.items() if one is verdict]
+    of = [one for one in opinions.values() if one.verdict(eps) is verdict]
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
-            f"{_MEANINGS[verdict]}: the {best.bound.label} is {outward(best.end, up=True)}, "
+            f"It may be claimed: the {best.bound.label} is {outward(best.end, up=True)}, "
             "which may be claimed, too."
         )
-    best = max(of, key=lambda one: one.end)
-    others = f", in which all other users hold {best.answer.others}," if best.answer.others else ""
+    if verdict is Verdict.REFUTED:
+        best = max(of, key=lambda one: one.end)
+        by = f"differ by an epsilon of {outward(best.end, up=False)}"
+        if math.isinf(best.end):
+            by = "rule out every epsilon at this delta"
+        return f"No analysis can claim it: two datasets{_held(best.answer.others)} {by}."
+    if blurred:
+        return _imprecise(blurred[0])
+    least, most = interval(opinions)
+    between = f"{outward(least, up=False)} and {outward(most, up=True)}"
     return (
-        f"{_MEANINGS[verdict]}: two datasets{others} differ by an epsilon of "
-        f"{outward(best.end, up=False)}."
+        "Nobody can tell: no bound here proves it, no pair of datasets refutes it. The smallest "
+        f"epsilon that is true lies between {between}."
     )
+
+
+def _imprecise(one: Opinion) -> str:
+    """What would settle a claim that lies within the enclosure of a bound."""
+    found = one.answer.enclosure
+    between = f"{outward(found.lower, up=False)} and {outward(found.upper, up=True)}"
+    said = (
+        f"The numbers are not precise enough to tell: the {one.bound.label} is known to lie "
+        f"between {between}, and so does the claim"
+    )
+    finer = 10.0 ** (math.floor(math.log10(found.relative_width)) - 1)
+    if one.answer.shortfall or finer < _FINEST:
+        return f"{said}."
+    return f"{said}. Try --rtol {finer:.0e}."
+
+
+def _held(others: str) -> str:
+    """What all other users hold, as part of a sentence; of a joint, coordinate by coordinate."""
+    held = [_HELD.get(one, f"the value {one}") for one in others.replace(",", " ").split()]
+    if not held:
+        return ""
+    each = " in each coordinate" if len(held) > 1 else ""
+    return f", in which all other users hold{each} {', '.join(held)},"
 
 
 def _plain(opinion: Opinion, verdict: Verdict) -> dict[str, Any]:
@@ -191,14 +169,14 @@ def _plain(opinion: Opinion, verdict: Verdict) -> dict[str, Any]:
     return {"kind": opinion.bound.kind, **ends, **others, "verdict": verdict}
 
 
-def _print_table(opinions: Mapping[str, Opinion], verdicts: Mapping[str, Verdict]) -> None:
+def _print_table(opinions: Mapping[str, Opinion], eps: float) -> None:
     says = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
     lines = [("", "epsilon (natural log)", "")]
-    for name, one in opinions.items():
+    for one in opinions.values():
         up = one.bound.kind is not Kind.LOWER
         unproven = " (not proven)" if one.bound.kind is Kind.UNPROVEN else ""
         lines.append(
-            (f"{one.bound.label}{unproven}", outward(one.end, up=up), says[verdicts[name]])
+            (f"{one.bound.label}{unproven}", outward(one.end, up=up), says[one.verdict(eps)])
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:

@@ -37,7 +37,7 @@ class Users:
 
     def __str__(self) -> str:
         some = f" ({self.colluding} of them colluding)" if self.colluding else ""
-        return f"n = {self.n} users{some}"
+        return f"n = {self.n} {'user' if self.n == 1 else 'users'}{some}"
 
 
 def with_colluding(answer: Answer, colluding: int) -> Answer:
@@ -51,7 +51,10 @@ def crowd_notes(colluding: int) -> list[str]:
     """What bounds of fewer users rest on."""
     if not colluding:
         return []
+    who = "users work with the observer, drop out or break the protocol. What they send hides"
+    if colluding == 1:
+        who = "user works with the observer, drops out or breaks the protocol. What it sends hides"
     return [
-        f"{colluding} users work with the observer, drop out or break the protocol. What they send "
-        "hides nobody, and the answers are those of the others alone, whoever they are."
+        f"{colluding} {who} nobody, and the answers are those of the others alone, whoever they "
+        "are."
     ]

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import click
 
-from shufflebounds.bounds.base import QUANTITIES, Numerics
+from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import round_notes
+from shufflebounds.cli.deployment import round_notes
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.plots import require_plotting
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.styles import DEFAULT, STYLES
 from shufflebounds.cli.trivial import within_eps0
-from shufflebounds.cli.values import NUMBER, WHOLE, Name, Target
+from shufflebounds.cli.values import NUMBER, REAL, WHOLE, Name, Target
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.axis import Axis, Grid
@@ -32,10 +32,16 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 
 @click.command()
 @of_a_report
-@click.option("--eps0", type=float, help="Local privacy parameter of all that a user sends.")
-@click.option("--delta", type=float, help="A probability, 1e-300 to below 1.")
-@click.option("--eps", type=float, help="Privacy loss of curves of delta: natural logarithm.")
-@click.option("--n", type=WHOLE, help="Number of users, where another axis is chosen.")
+@click.option("--eps0", type=REAL, help="Local privacy parameter of all that a user sends.")
+@click.option("--delta", type=REAL, help="A probability, 1e-300 to below 1.")
+@click.option("--eps", type=REAL, help="Privacy loss of curves of delta: natural logarithm.")
+@click.option("--order", type=REAL, help="Order of curves of the Renyi divergence, above 1.")
+@click.option(
+    "--n",
+    type=WHOLE,
+    help="Number of users, where another axis is chosen; here and along the axis without those who "
+    "collude or drop out.",
+)
 @click.option(
     "--rounds",
     type=WHOLE,
@@ -45,10 +51,10 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 )
 @click.option(
     "--x",
-    type=Name(("n", "eps0", "eps", "delta", "rounds")),
+    type=Name(("n", "eps0", "eps", "delta", "rounds", "order")),
     default="n",
     show_default=True,
-    help="The axis: n, eps0, eps, delta or rounds.",
+    help="The axis: n, eps0, eps, delta, rounds or order.",
 )
 @click.option("--start", type=NUMBER, default=1000, show_default=True, help="Where it begins.")
 @click.option("--stop", type=NUMBER, default=100_000, show_default=True, help="Where it ends.")
@@ -59,7 +65,7 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
     type=Name(tuple(QUANTITIES)),
     default="epsilon",
     show_default=True,
-    help="What is computed: epsilon (at delta) or delta (at eps).",
+    help="What is computed: epsilon (at delta), delta (at eps) or renyi (at order).",
 )
 @click.option(
     "--bound",
@@ -70,9 +76,7 @@ _DEFAULT_BOUNDS = ("upper", "lower", "clone")
     show_default=True,
     help="May be repeated; `shufflebounds bounds` lists them.",
 )
-@click.option(
-    "--rtol", type=float, default=1e-4, show_default=True, help="Relative width, at most."
-)
+@click.option("--rtol", type=REAL, default=1e-4, show_default=True, help="Relative width, at most.")
 @click.option(
     "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
 )
@@ -84,6 +88,7 @@ def curve(
     eps0: float | None,
     delta: float | None,
     eps: float | None,
+    order: float | None,
     n: int | None,
     rounds: int | None,
     x: str,
@@ -112,7 +117,8 @@ def curve(
     if report.has_own_eps0:
         report.require_eps0(eps0)
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
-    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps, rounds=rounds)
+    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps, rounds=rounds, order=order)
+    _refuse_what_is_unused(quantity, x, setting)
     specifications = [
         Specification(
             BOUNDS[name], report.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
@@ -126,7 +132,7 @@ def curve(
     computed, trivial = _within_eps0(_computed(report, specifications))
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
-        click.echo(storage.text(curves.columns(quantity), rows), nl=False)
+        click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
     else:
         or_usage_error(output, lambda: curves.write_all(computed, output))
     if plot is not None:
@@ -137,6 +143,19 @@ def curve(
     if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
         raise PrecisionNotReached(f"{missed[0]}{more}")
+
+
+def _refuse_what_is_unused(quantity: str, x: str, setting: Setting) -> None:
+    """Raise ValueError for an option that the curve would ignore."""
+    for name in setting.given():
+        if name == x:
+            raise ValueError(
+                f"--{name} must be left out: the curve runs along {name}, from --start to --stop"
+            )
+        if name not in (*QUANTITIES[quantity], *OPTIONAL, "eps0"):
+            raise ValueError(
+                f"--{name} must be left out: a curve of {quantity} does not depend on it"
+            )
 
 
 def _computed(report: Report, specifications: Sequence[Specification]) -> list[Curve]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,6 +24,10 @@ _COMPUTED = {
     "eps0": ("--eps0", "--eps and --delta"),
     "users": ("--n", "--eps and --delta"),
 }
+# As of a program that the signal of a closed pipe ends.
+_CLOSED_PIPE = 141
+# Longer than any summary.
+_WHOLE = 1_000
 
 
 class UsageError(click.ClickException):
@@ -35,8 +42,28 @@ class PrecisionNotReached(click.ClickException):
     exit_code = 3
 
 
+class Stopped(click.ClickException):
+    """By Ctrl-C; the 1 that click ends with would be a verdict of `check`."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("stopped")
+
+
+class Crash(click.ClickException):
+    """An error of ours, whose traceback is printed, or no memory."""
+
+    exit_code = 70
+
+
 class Group(click.Group):
-    """Commands whose errors end in one sentence."""
+    """Commands whose errors end in one sentence, and whose summaries are not cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _in_one_sentence():
@@ -70,6 +97,19 @@ def _in_one_sentence() -> Iterator[None]:
         raise PrecisionNotReached(_sentence(error)) from None
     except (ValueError, OverflowError) as error:
         raise UsageError(_sentence(error)) from None
+    except KeyboardInterrupt:
+        raise Stopped from None
+    except MemoryError:
+        raise Crash("there is not enough memory for this") from None
+    except BrokenPipeError:
+        # What is left to write would fail again as Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(_CLOSED_PIPE) from None
+    except (click.exceptions.Exit, click.ClickException):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        raise Crash(f"this is a mistake of the program: {error!r}") from None
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:

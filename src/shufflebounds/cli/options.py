@@ -11,7 +11,7 @@ import click
 from shufflebounds.cli.crowd import Users
 from shufflebounds.cli.parameters import fields, flag, kind, mechanisms_by_parameter
 from shufflebounds.cli.report import Report
-from shufflebounds.cli.values import WHOLE, Name
+from shufflebounds.cli.values import REAL, WHOLE, Name
 from shufflebounds.randomizers import registry
 
 
@@ -43,7 +43,7 @@ def of_a_report(command: Callable) -> Callable:
     )
     sample = click.option(
         "--rate",
-        type=float,
+        type=REAL,
         default=1.0,
         show_default=True,
         help="Poisson subsampling: the probability that a report is sent at all.",
@@ -61,22 +61,22 @@ def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callabl
     meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
     return click.option(
         flag(name),
-        type=WHOLE if type_ is int else type_,
+        type={int: WHOLE, float: REAL}.get(type_, type_),
         help=f"{', '.join(mechanisms)}: {meaning}.",
     )
 
 
 eps0_option = click.option(
     "--eps0",
-    type=float,
+    type=REAL,
     help="Local privacy parameter of all that a user sends: natural logarithm, up to 300. Required "
     "but for a matrix, which fixes it.",
 )
 eps_option = click.option(
-    "--eps", type=float, required=True, help="Privacy loss: natural logarithm, at least 0."
+    "--eps", type=REAL, required=True, help="Privacy loss: natural logarithm, at least 0."
 )
 delta_option = click.option(
-    "--delta", type=float, required=True, help="A probability, 1e-300 to below 1."
+    "--delta", type=REAL, required=True, help="A probability, 1e-300 to below 1."
 )
 _n_option = click.option(
     "--n",
@@ -107,7 +107,7 @@ def of_users(command: Callable) -> Callable:
 
 rtol_option = click.option(
     "--rtol",
-    type=float,
+    type=REAL,
     help="Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what "
     "the cells of a continuous mechanism add.",
 )

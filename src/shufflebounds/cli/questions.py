@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -14,14 +16,12 @@ from shufflebounds.cli.answers import show
 from shufflebounds.cli.bounding import (
     FEW,
     all_pairs,
-    answered,
-    answered_once,
-    facts,
-    often,
-    round_notes,
+    proof,
     rows,
+    with_tight,
 )
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
     delta_option,
     eps0_option,
@@ -32,6 +32,7 @@ from shufflebounds.cli.options import (
     rounds_option,
     rtol_option,
 )
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.trivial import is_zero, within_eps0
 from shufflebounds.decomposition import Decomposition
@@ -65,27 +66,27 @@ def epsilon(
     def composed(some: Sequence[Decomposition]) -> Enclosure:
         return compose([(some, users.honest, rounds)]).epsilon(delta, rtol=rtol)
 
-    found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
+    with progress(hidden=as_json):
+        found = _answers(report, "epsilon", setting, Numerics(rtol=rtol), rounds, composed)
     answers, trivial = within_eps0(found, report.protocol(eps0).eps0, rounds)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "delta": delta,
-            "rounds": rounds,
-        },
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, delta = {delta!r}",
+        facts=asked.facts(delta=delta),
+        title=asked.title(f"delta = {delta!r}"),
         column="epsilon (natural log)",
         rows=rows(
             answers,
-            tight=_tight(answers),
+            instead={
+                ("upper", math.inf): "no epsilon is known to hold at this delta.",
+                ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
+            },
+            tight=_least(answers, rounds),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds) + trivial,
+        notes=asked.notes() + trivial,
     )
 
 
@@ -116,29 +117,31 @@ def delta(
         return compose([(some, users.honest, rounds)]).delta(eps, rtol=rtol)
 
     if is_zero(eps, report.protocol(eps0).eps0, validation.rounds(rounds)):
-        answers = dict.fromkeys(answered(report, eps0), Answer(Enclosure(0.0, 0.0)))
+        answers = dict.fromkeys(with_tight(report, eps0), Answer(Enclosure(0.0, 0.0)))
     else:
-        answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+        with progress(hidden=as_json):
+            answers = _answers(report, "delta", setting, Numerics(rtol=rtol), rounds, composed)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={
-            **facts(report),
-            "eps0": report.told_eps0(eps0),
-            **users.facts(),
-            "eps": eps,
-            "rounds": rounds,
-        },
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, epsilon = {eps!r} (natural log)",
+        facts=asked.facts(eps=eps),
+        title=asked.title(f"epsilon = {eps!r} (natural log)"),
         column="delta (probability)",
         rows=rows(
             answers,
-            tight=_tight(answers),
+            tight=_least(answers, rounds),
             upper="the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
             lower="two datasets differ by this much; no analysis can claim less.",
             clone="what would be known of any mechanism with this eps0.",
         ),
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+        notes=asked.notes(),
     )
+
+
+def _least(answers: Mapping[str, Answer], rounds: int) -> str:
+    """What the tight bound is; of many rounds it may be another at every point of their curves."""
+    by = f", here by {proof(answers)}" if rounds == 1 else ""
+    return f"the least that is proven{by}; this may be claimed."
 
 
 def _answers(
@@ -153,7 +156,12 @@ def _answers(
     if validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS) == 1:
         return _evaluated(report, quantity, setting, numerics)
     answers = {}
-    for key, bound in answered(report, setting.eps0).items():
+    for key, bound in one_by_one(with_tight(report, setting.eps0)):
+        if bound.candidates is None:
+            protocol = report.protocol(setting.eps0)
+            composes = bound.prepare(protocol, quantity, numerics)
+            answers[key] = composes([replace(setting, rounds=rounds)])[0]
+            continue
         some = all_pairs(bound, report, setting.eps0)
         if bound.kind is not Kind.LOWER and len(some) > 1:
             # The worst may be another in each round, which no maximum over pairs covers.
@@ -165,20 +173,11 @@ def _answers(
     return answers
 
 
-def _tight(answers: Mapping[str, Answer]) -> str:
-    """What the tight bound lets one claim, and which bound that is; of one round only."""
-    if "tight_bound" not in answers:
-        return ""
-    tight, blanket = (answers[key].enclosure.upper for key in ("tight_bound", "upper_bound"))
-    proof = "the bound for all datasets" if tight < blanket else "the blanket"
-    return f"the least that is proven, here by {proof}; this may be claimed."
-
-
 def _evaluated(
     report: Report, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     protocol = report.protocol(setting.eps0)
     return {
         key: bound.prepare(protocol, quantity, numerics)([setting])[0]
-        for key, bound in answered_once(report, setting.eps0).items()
+        for key, bound in one_by_one(with_tight(report, setting.eps0))
     }

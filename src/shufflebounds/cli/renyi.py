@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Row, show
-from shufflebounds.cli.bounding import facts, often, round_notes
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.bounding import is_generic
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
     eps0_option,
     json_option,
@@ -17,7 +20,9 @@ from shufflebounds.cli.options import (
     rounds_option,
     rtol_option,
 )
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
+from shufflebounds.cli.values import REAL
 from shufflebounds.setting import Setting
 
 # What is answered, by the key of the JSON: the bound, the end that counts, and what it says.
@@ -27,6 +32,10 @@ _ANSWERED = {
     "clone": ("clone", "upper", "what would be known of any mechanism with this eps0."),
     "closed_form": ("girgis_upper", "upper", "what was published of any mechanism."),
 }
+_INFINITE = {
+    "upper": "no divergence is known to hold at this order.",
+    "lower": "two datasets differ beyond all bounds at this order.",
+}
 
 
 @click.command()
@@ -34,14 +43,14 @@ _ANSWERED = {
 @eps0_option
 @of_users
 @click.option(
-    "--order", type=float, required=True, help="Order of the divergence, above 1 and up to 1e6."
+    "--order", type=REAL, required=True, help="Order of the divergence, above 1 and up to 1e6."
 )
 @rounds_option
 @rtol_option
 @json_option
 def renyi(
     report: Report,
-    eps0: float,
+    eps0: float | None,
     users: Users,
     order: float,
     rounds: int,
@@ -52,17 +61,25 @@ def renyi(
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """
+    eps0 = report.require_eps0(eps0)
     setting = Setting(n=users.honest, eps0=eps0, order=order, rounds=rounds)
     protocol, numerics = report.protocol(eps0), Numerics(rtol=rtol)
-    rows = {}
-    for key, (name, end, meaning) in _ANSWERED.items():
-        [answer] = BOUNDS[name].prepare(protocol, "renyi", numerics)([setting])
-        rows[key] = Row(BOUNDS[name].label, end, answer, meaning)
+    bounds, rows = {key: BOUNDS[name] for key, (name, _, _) in _ANSWERED.items()}, {}
+    if not is_generic(report, eps0):
+        bounds = {key: one for key, one in bounds.items() if one.knows_mechanism}
+    with progress(hidden=as_json):
+        for key, bound in one_by_one(bounds):
+            _, end, meaning = _ANSWERED[key]
+            [answer] = bound.prepare(protocol, "renyi", numerics)([setting])
+            if math.isinf(answer.enclosure.upper):
+                meaning = _INFINITE[end]
+            rows[key] = Row(bound.label, end, answer, meaning)
+    asked = Deployment(report, eps0, users, rounds)
     show(
         as_json,
-        facts={**facts(report), "eps0": eps0, **users.facts(), "order": order, "rounds": rounds},
-        title=f"{report.name(eps0)}, {users}{often(rounds)}, order = {order!r}",
+        facts=asked.facts(order=order),
+        title=asked.title(f"order = {order!r}"),
         column="Renyi divergence (natural log)",
         rows=rows,
-        notes=report.notes() + crowd_notes(users.colluding) + round_notes(rounds),
+        notes=asked.notes(),
     )

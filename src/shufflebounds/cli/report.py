@@ -120,7 +120,8 @@ class Report:
         one = registry.mechanism(self.mechanism).__name__ + (f"({listed})" if listed else "")
         if self.has_own_eps0:
             own = self._one.randomizer(None)
-            one = f"{own.label} (eps0 = {_shown(own.eps0)})"
+            each = "" if self.k_joint == 1 else " each"
+            one = f"{own.label} (eps0 = {_shown(own.eps0)}{each})"
         several = "" if self.k_joint == 1 else f"{self.k_joint} x "
         return several + one + ("" if self.rate == 1.0 else f" at rate {self.rate!r}")
 

@@ -18,12 +18,10 @@ from shufflebounds.cli.bounding import (
     ANSWERED,
     FEW,
     answered,
-    facts,
-    often,
     pairs,
-    round_notes,
 )
-from shufflebounds.cli.crowd import Users, crowd_notes
+from shufflebounds.cli.crowd import Users
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import or_usage_error
 from shufflebounds.cli.options import (
     eps0_option,
@@ -33,12 +31,17 @@ from shufflebounds.cli.options import (
     rounds_option,
 )
 from shufflebounds.cli.plots import require_plotting
+from shufflebounds.cli.progress import one_by_one, progress
 from shufflebounds.cli.report import Report
 from shufflebounds.cli.rounding import outward
 from shufflebounds.cli.styles import STYLES
-from shufflebounds.cli.values import Target
+from shufflebounds.cli.values import REAL, Target
 from shufflebounds.enclosure import Enclosure
 
+_CAPTION = (
+    "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
+    "those rows the upper bound on what an attack can do is the smaller number."
+)
 _RATES = (0.001, 0.01, 0.1)
 _MEANINGS = {
     "upper_bound": "no attack does better; this may be claimed.",
@@ -88,7 +91,7 @@ class _Risk:
 @click.option(
     "--false-positives",
     "rates",
-    type=float,
+    type=REAL,
     multiple=True,
     default=_RATES,
     show_default=True,
@@ -117,25 +120,25 @@ def risk(
         require_plotting()
     rates = tuple(validation.probability("false_positives", rate) for rate in rates)
     eps0 = report.require_eps0(eps0)
-    compared = {
-        key: pairs(bound, report, eps0, rounds) for key, bound in answered(report, eps0).items()
-    }
+    bounds = answered(report, eps0)
+    compared = {key: pairs(bound, report, eps0, rounds) for key, bound in bounds.items()}
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
     # Any of them is a lower bound; those that tell the inputs apart best come first.
     compared["lower_bound"] = (tuple(alike) or compared["lower_bound"])[:FEW]
-    risks = {
-        key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
-        for key, some in compared.items()
-    }
+    with progress(hidden=as_json):
+        risks = {
+            key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
+            for key, some in ((key, compared[key]) for key, _ in one_by_one(bounds))
+        }
     notes = [_TEST] if alike else [_TEST, _UNLIKE]
-    notes += report.notes() + crowd_notes(users.colluding) + round_notes(rounds)
-    title = f"{report.name(eps0)}, {users}{often(rounds)}"
+    asked = Deployment(report, eps0, users, rounds)
+    notes += asked.notes()
+    title = asked.title()
     if as_json:
-        told = report.told_eps0(eps0)
-        known = {**facts(report), "eps0": told, **users.facts(), "rounds": rounds}
-        click.echo(json.dumps({**known, **_plain(risks, rates), "notes": notes}, indent=2))
+        found = {**asked.facts(), **_plain(risks, rates), "notes": notes}
+        click.echo(json.dumps(found, indent=2))
     else:
-        click.echo(f"{title}\n")
+        click.echo(f"{title}\n\n{click.wrap_text(_CAPTION, width=80)}\n")
         _print_table(risks, rates)
         click.echo()
         for key in risks:

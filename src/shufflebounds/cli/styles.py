@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+
+def _and_generic(name: str, **look: Any) -> dict[str, dict[str, Any]]:
+    """A bound, and the same by nothing but ε₀."""
+    return {
+        name: {**look, "style": "dashed"},
+        f"{name}_generic": {**look, "style": "dashdot"},
+    }
+
+
 # Keyword arguments of `plotting.layout.Line`.
 STYLES: dict[str, dict[str, Any]] = {
     "upper": {"color": "#8ecae6", "width": 3.5},
@@ -12,12 +21,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "enumerated": {"color": "#009e73", "style": "dashed", "marker": "o"},
     "clone": {"color": "#cc7a00", "style": "dashed", "marker": "o"},
     "stronger_clone": {"color": "#aa3377", "style": "dashed", "marker": "D"},
-    "blanket_hoeffding": {"color": "#a0a0a0", "style": "dashed", "marker": "s"},
-    "blanket_hoeffding_generic": {"color": "#a0a0a0", "style": "dashdot", "marker": "s"},
-    "blanket_bennett": {"color": "#0072b2", "style": "dashed", "marker": "^"},
-    "blanket_bennett_generic": {"color": "#0072b2", "style": "dashdot", "marker": "^"},
-    "blanket_best": {"color": "#56b4e9", "style": "dashed", "marker": "P"},
-    "blanket_best_generic": {"color": "#56b4e9", "style": "dashdot", "marker": "P"},
+    **_and_generic("blanket_hoeffding", color="#a0a0a0", marker="s"),
+    **_and_generic("blanket_bennett", color="#0072b2", marker="^"),
+    **_and_generic("blanket_best", color="#56b4e9", marker="P"),
     "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
     "variation_ratio": {"color": "#00604a", "style": "dashed", "marker": "s"},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class Name(click.Choice):
@@ -18,6 +20,11 @@ class Name(click.Choice):
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         return str(choice).casefold().replace("-", "_")
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return super().shell_complete(ctx, param, self.normalize_choice(incomplete, ctx))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "NAME"
@@ -71,6 +78,22 @@ class Target(click.Path):
         return path
 
 
+class Real(click.types.FloatParamType):
+    """A number as a float; one that would become 0 or infinity is refused."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        mantissa = str(value).lower().partition("e")[0]
+        if any(sign.isdigit() and int(sign) for sign in mantissa):
+            if number == 0.0:
+                self.fail(f"{value!r} is closer to 0 than any floating-point number.", param, ctx)
+            if math.isinf(number):
+                self.fail(f"{value!r} is larger than any floating-point number.", param, ctx)
+        return number + 0.0  # no −0
+
+
 class Number(click.ParamType):
     """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
 
@@ -87,8 +110,9 @@ class Number(click.ParamType):
             self.fail(f"{value!r} is not a number.", param, ctx)
         if not number.is_finite() or number.adjusted() > 30:
             self.fail(f"{value!r} is not a finite number of reasonable size.", param, ctx)
-        return int(number) if number == int(number) else float(number)
+        return int(number) if number == int(number) else REAL.convert(value, param, ctx)
 
 
+REAL = Real()
 WHOLE = Whole()
 NUMBER = Number()

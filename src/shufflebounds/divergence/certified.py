@@ -1,4 +1,4 @@
-"""The default engine: the smooth one or the sweep, by what the tilted law looks like."""
+"""The default engine: of the three there are, those that suit what the tilted law looks like."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
 from shufflebounds.divergence.law import Law, cumulants, tilting_point
 from shufflebounds.divergence.saddle import LogBounds, enclose
 from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
@@ -15,23 +16,42 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that it hardly ever does.
-_COMMON, _RARE = 0.1, 1.5
+# engine does; above the second, so few that the sweep does more often, and above the third, that
+# the smooth engine hardly ever does.
+_COMMON, _RARE, _VERY_RARE = 0.1, 1.5, 10.0
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
-# What to try in turn; what a pass may take is given as modes times what each takes, or as nodes.
+# Values from which a failure of the sweep costs more than the doubling for up to so many users, and
+# for any number of them.
+_MANY_VALUES, _FEW_USERS, _VERY_MANY_VALUES = 200, 256, 1000
+# Relative widths below which the doubling tends to take too many atoms, and comes last; the second
+# is for very few draws that count, of not too many values.
+_FINE, _FINEST = 2e-3, 1e-4
+
+# What to try in turn; what a pass may take is given as modes times what each takes, as nodes, or as
+# atoms.
 _quick_smooth: LogBounds = partial(smooth_bounds, most_work=2**22)
 _quick_sweep: LogBounds = partial(sweep_bounds, most_work=1_000)
 _longer_sweep: LogBounds = partial(sweep_bounds, most_work=5_000)
-_FOR_RARE: tuple[LogBounds, ...] = (
-    _quick_sweep,
+_LAST: tuple[LogBounds, ...] = (_longer_sweep, smooth_bounds, sweep_bounds)
+_FOR_VERY_RARE: tuple[LogBounds, ...] = (_quick_sweep, doubling_bounds, _quick_smooth, *_LAST)
+_DOUBLING_FIRST: tuple[LogBounds, ...] = (doubling_bounds, _quick_sweep, _quick_smooth, *_LAST)
+_FOR_RARE: tuple[LogBounds, ...] = (_quick_sweep, _quick_smooth, doubling_bounds, *_LAST)
+_FOR_FEW: tuple[LogBounds, ...] = (
     _quick_smooth,
-    _longer_sweep,
+    _quick_sweep,
+    doubling_bounds,
     smooth_bounds,
     sweep_bounds,
 )
-_FOR_FEW: tuple[LogBounds, ...] = (_quick_smooth, _quick_sweep, smooth_bounds, sweep_bounds)
+_FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
+    _quick_smooth,
+    doubling_bounds,
+    _quick_sweep,
+    smooth_bounds,
+    sweep_bounds,
+)
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -47,7 +67,7 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
-    engines = _FOR_RARE if kurtosis > _RARE else _FOR_FEW
+    engines = _engines(kurtosis, g.values.size, n, rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
@@ -58,6 +78,24 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
         ends = engine(g, n, rtol)
         low, high = max(low, ends[0]), min(high, ends[1])
     return low, high
+
+
+def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    """What to try in turn where few draws make up the spread of S."""
+    very_many, finest = values > _VERY_MANY_VALUES, _FINE
+    if kurtosis <= _RARE:
+        engines = _FOR_FEW_OF_MANY if very_many else _FOR_FEW
+    elif very_many:
+        return _DOUBLING_FIRST
+    elif kurtosis <= _VERY_RARE:
+        engines = _FOR_RARE
+    elif values > _MANY_VALUES:
+        return _DOUBLING_FIRST if n <= _FEW_USERS else _FOR_VERY_RARE
+    else:
+        engines, finest = _FOR_VERY_RARE, _FINEST
+    if rtol >= finest:
+        return engines
+    return (*(one for one in engines if one is not doubling_bounds), doubling_bounds)
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:

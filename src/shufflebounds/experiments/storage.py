@@ -21,12 +21,16 @@ CHECKSUM = "checksum"
 def write(
     columns: Sequence[str], rows: Iterable[Iterable[object]], path: str | os.PathLike[str]
 ) -> None:
-    """Write a table, at once or not at all: its `text` with a checksum."""
+    """Write a table, at once or not at all: its `sealed` text."""
+    with written_whole(Path(path)) as part:
+        part.write_text(sealed(columns, rows), encoding="utf-8", newline="\n")
+
+
+def sealed(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """The `text` of a table with a checksum at the end of each row, as `read` wants it."""
     header, *body = text(columns, rows).removesuffix("\n").split("\n")
     checksum = _checksum([header, *body])
-    lines = [f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""]
-    with written_whole(Path(path)) as part:
-        part.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+    return "\n".join([f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""])
 
 
 def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:

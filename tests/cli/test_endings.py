@@ -1,0 +1,120 @@
+"""How commands end other than with an answer, and what they show until then."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import main, progress
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+CLAIM = ("check", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e4")
+CLAIM = (*CLAIM, "--delta", "1e-6", "--eps", "0.5")
+
+
+# Takes long; the signal is one that a shell in the background would have it ignore.
+SLOW = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from shufflebounds.cli import main
+def slow(*_):
+    print("at work", flush=True)
+    time.sleep(60)
+sys.modules["shufflebounds.cli.check"].opinions_on = slow
+main(sys.argv[1:])
+"""
+
+
+def failing(error: BaseException):
+    def fails(*_, **__):
+        raise error
+
+    return fails
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (KeyboardInterrupt(), 130, "Error: stopped\n"),
+        (MemoryError(), 70, "Error: there is not enough memory for this\n"),
+        (ZeroDivisionError("by us"), 70, "mistake of the program: ZeroDivisionError('by us')\n"),
+        (RuntimeError("odd"), 70, "mistake of the program: RuntimeError('odd')\n"),
+    ],
+)
+def test_no_accident_looks_like_a_verdict(monkeypatch, error, code, sentence):
+    # The name of the module is that of the command in its package.
+    monkeypatch.setattr(sys.modules["shufflebounds.cli.check"], "opinions_on", failing(error))
+    result = CliRunner().invoke(main, CLAIM)
+    assert result.exit_code == code
+    assert result.stderr.endswith(sentence)
+    assert ("Traceback" in result.stderr) == ("mistake of the program" in sentence)
+
+
+def test_a_stopped_program_says_so():
+    command = [sys.executable, "-c", SLOW, *CLAIM]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout.readline() == "at work\n"
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=30) == 130
+        assert run.stderr.read() == "Error: stopped\n"
+
+
+def test_a_closed_pipe_ends_it_without_a_word():
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "shufflebounds.cli", *CLAIM]
+    done = subprocess.run(
+        command, env=ENVIRONMENT, stdout=theirs, stderr=subprocess.PIPE, check=False
+    )
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch, stream: io.StringIO, *, hidden: bool = False) -> str:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    bounds = {"upper_bound": BOUNDS["upper"], "lower_bound": BOUNDS["lower"]}
+    with progress.progress(hidden=hidden):
+        for place, _ in enumerate(progress.one_by_one(bounds), start=1):
+            end = time.monotonic() + (10.0 if stream.isatty() and not hidden else 0.1)
+            while f"({place} of 2)" not in stream.getvalue() and time.monotonic() < end:
+                time.sleep(0.01)
+    return stream.getvalue()
+
+
+def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
+    text = shown(monkeypatch, Terminal())
+    assert "\rcomputing: upper bound (1 of 2), 0 s" in text
+    assert "\rcomputing: lower bound (2 of 2), " in text
+    *_, blank, end = text.split("\r")
+    assert (blank.strip(), end) == ("", "")
+    assert len(blank) >= len("computing: upper bound (1 of 2), 0 s")
+
+
+def test_nothing_is_shown_elsewhere(monkeypatch):
+    assert shown(monkeypatch, io.StringIO()) == ""
+    assert shown(monkeypatch, Terminal(), hidden=True) == ""
+
+
+def test_a_quick_answer_shows_nothing(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "AFTER", 60.0)
+    with progress.progress(hidden=False):
+        pass
+    assert stream.getvalue() == ""
