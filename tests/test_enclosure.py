@@ -22,6 +22,19 @@ def test_times_holds_the_product_and_hardly_more(x, y, count):
     assert math.nextafter(found.upper, -math.inf) <= high
 
 
+@given(FINITE, st.integers(min_value=2**53, max_value=2**200))
+def test_counts_that_no_float_holds(x, count):
+    found = Enclosure(x, x).times(count)
+    assert found.lower <= Fraction(x) * count <= found.upper
+
+
+@pytest.mark.parametrize("factor", [3.32087125479599e-306, -3.32087125479599e-306])
+def test_a_product_that_is_rounded_twice(factor):
+    count = 10693370125025559
+    found = Enclosure(factor, factor).times(count)
+    assert found.lower <= Fraction(factor) * count <= found.upper
+
+
 def test_exact_products_are_not_rounded():
     assert Enclosure(0.5, 0.75).times(6) == Enclosure(3.0, 4.5)
     assert Enclosure(0.1, 0.3).times(1) == Enclosure(0.1, 0.3)

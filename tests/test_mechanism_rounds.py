@@ -14,6 +14,7 @@ from shufflebounds.accounting.grid import grid
 from shufflebounds.accounting.mechanism_rounds import round_of
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.divergence.pessimistic import pessimistic
 from shufflebounds.protocols.single_message import SingleMessage
 from shufflebounds.setting import Setting
 
@@ -156,3 +157,24 @@ def test_the_bound_tight_composes():
 def test_other_engines_are_refused():
     with pytest.raises(ValueError, match=r"^engine must be saddle for a randomizer, got 'fft'$"):
         sb.epsilon(sb.BLH(1.0), 100, 1e-3, rounds=2, engine="fft")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed):
+    """At the points, between and beyond them, and at x < 1: of two to four inputs, zeros too."""
+    rng = np.random.default_rng(seed)
+    n, step = int(rng.integers(20, 36)), 0.05
+    rows = rng.dirichlet([6.0, 6.0], size=2 + seed % 2)
+    if seed == 3:
+        rows = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
+    made = round_of(sb.MatrixRandomizer(rows), n, 2)
+    upper = crowd_grid(made.decompositions, made.crowds, n, step, 1e-3).upper(1e-6)
+    pair = pessimistic(upper, step)
+    losses = pair.shift + pair.step * pair.index
+    found = histograms(rows, n)
+    reach = step * upper.size
+    for eps in [*(step * np.arange(upper.size)), *rng.uniform(-1.2 * reach, 1.2 * reach, 20)]:
+        truth = float(np.maximum(found[:, 0] - math.exp(eps) * found[:, 1], 0.0).sum(1).max())
+        above = float(pair.masses @ np.maximum(-np.expm1(eps - losses), 0.0)) + pair.infinite
+        assert truth * (1 - 1e-11) - 1e-14 <= above
+    assert made.crowds

@@ -58,9 +58,11 @@ def _product(factor: float, count: int, towards: float) -> float:
     if math.isinf(factor):
         return product
     exact = Fraction(factor) * count
-    # Python compares fractions with floats, infinite ones included, exactly.
-    is_beyond = exact <= product if towards > 0.0 else exact >= product
-    return product if is_beyond else math.nextafter(product, towards)
+    # Python compares fractions with floats, infinite ones included, exactly. One step is enough
+    # unless the count is too large for a float to hold.
+    while exact > product if towards > 0.0 else exact < product:
+        product = math.nextafter(product, towards)
+    return product
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,6 +74,32 @@ def test_advanced_and_basic_are_their_formulas():
     assert many.upper < 0.1 * basic([(0.01, 10_000)], 1e-13, 1e-6).lower
 
 
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        [(3.72471048517827e-159, 82)],
+        [(2.866331422053154e-161, 7084)],
+        [(1e-170, 5), (1e-300, 10**5), (0.0, 3)],
+        [(1e-170, 5), (0.3, 2)],
+        [(0.0, 4)],
+    ],
+)
+@pytest.mark.parametrize("delta", [1e-290, 1e-6, 0.999])
+def test_advanced_of_losses_whose_squares_are_no_floats(rounds, delta):
+    each = 0.1 * delta / sum(times for _, times in rounds)
+    found = advanced(rounds, each, delta)
+    with mpmath.workdps(50):
+        slack = mpmath.mpf(delta) - mpmath.mpf(each) * sum(times for _, times in rounds)
+        exact = [(mpmath.mpf(eps), times) for eps, times in rounds]
+        spread = mpmath.sqrt(sum(times * eps**2 for eps, times in exact))
+        log = min(-mpmath.log(slack), mpmath.log(mpmath.e + spread / slack))
+        drift = sum(times * eps * mpmath.tanh(eps / 2) for eps, times in exact)
+        total = sum(times * eps for eps, times in exact)
+        truth = min(total, drift + spread * mpmath.sqrt(2 * log))
+        assert found.lower <= truth <= found.upper
+        assert found.upper <= truth * (1 + 1e-11)
+
+
 def test_advanced_knows_the_better_logarithm():
     """Where ε is tiny next to δ̃, log(e + √(Σε²)/δ̃) is the smaller one."""
     eps, times, slack = 1e-6, 10**6, 1e-3

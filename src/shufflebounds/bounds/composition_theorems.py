@@ -38,11 +38,13 @@ def advanced(rounds: Sequence[tuple[float, int]], each: float, delta: float) -> 
     """
     slack = delta - each * sum(times for _, times in rounds)
     drift = math.fsum(times * eps * math.tanh(0.5 * eps) for eps, times in rounds)
-    spread = math.fsum(times * eps**2 for eps, times in rounds)
     total = math.fsum(eps * times for eps, times in rounds)
+    # Squares of the smallest ε would be 0; where those of the drift are, it counts for nothing.
+    largest = max(eps for eps, _ in rounds) or 1.0
+    spread = largest * math.sqrt(math.fsum(times * (eps / largest) ** 2 for eps, times in rounds))
     # δ̃ is a difference, but not far below δ, and its logarithm is hardly moved by its roundings.
-    log = min(-math.log(slack), math.log(math.e + math.sqrt(spread) / slack))
-    found = min(total, drift + math.sqrt(2.0 * spread * log))
+    log = min(-math.log(slack), math.log(math.e + spread / slack))
+    found = min(total, drift + spread * math.sqrt(2.0 * log))
     return Enclosure(found * (1.0 - _SAFE), found * (1.0 + _SAFE))
 
 
