@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -29,6 +30,8 @@ _STUCK = 0.5
 _STEEPER = 0.02
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
 _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
+# Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
+_NEAR = 12
 
 
 def smallest_eps(
@@ -174,10 +177,13 @@ def _beyond(
     width = min(max(found.relative_width, FINEST), COARSEST)
     # An infinite slope, where D is flat up to rounding, does not say how far to go.
     step = 3.0 * width / max(-slope, 1e-3) or FINEST
-    while start + step < min(high, LARGEST_EPS):
+    for tried in itertools.count():
+        if start + step >= min(high, LARGEST_EPS):
+            break
         if evaluate(start + step, width).upper <= delta:
             return start + step
-        step *= 4.0
+        # Where nothing near will do, far steps cost no less.
+        step *= 4.0 if tried < _NEAR else 4.0**_NEAR
     return high
 
 

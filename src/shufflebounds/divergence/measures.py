@@ -85,7 +85,8 @@ def lowered(x: Measure, starts: NDArray[np.int64]) -> Measure:
     first = x.values[starts]
     total = np.add.reduceat(x.masses, starts)
     # Of terms that are not negative, in any order.
-    lift = np.add.reduceat(x.masses * (x.values - np.repeat(first, counts)), starts) / total
+    moments = x.masses * (x.values - np.repeat(first, counts))
+    lift = np.add.reduceat(np.where(moments >= _FAINT, moments, 0.0), starts) / total
     slop = 2.0 * U * (counts + 6.0)
     mean = np.where(counts > 1, _moved(first + lift * (1.0 - slop), up=False), first)
     return Measure(mean, np.where(counts > 1, total * (1.0 - slop), total))
@@ -124,4 +125,5 @@ def mean_positive_part(x: Measure, y: Measure, up: bool) -> float:
         sums = np.maximum(np.add.outer(x.values[part], y.values), 0.0)
         total += float(x.masses[part] @ (sums @ y.masses))
     slop = 2.0 * U * (x.size + y.size + 16.0)
-    return total * (1.0 + slop) + 1e-290 if up else total * (1.0 - slop)
+    # What underflows is less than that.
+    return total * (1.0 + slop) + _FAINT if up else max(total * (1.0 - slop) - _FAINT, 0.0)
