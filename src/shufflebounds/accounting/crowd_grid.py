@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class CrowdGrid:
     n: int
     step: float
     found: list[float] = field(default_factory=list)
+    # A point that two threads append at once would shift all that follow.
+    growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def upper(self, level: float) -> FloatArray:
         """Bounds of D in both directions at iΔ, shape (K + 1,), as far as one is above `level`."""
@@ -38,11 +41,12 @@ class CrowdGrid:
         for one in self.blankets:
             one.extend(size)
         blanket = np.max([one.upper(size) for one in self.blankets], axis=0)
-        for i in range(len(self.found), size):
-            if i >= _FEWEST and self.found[-1] <= level:
-                break
-            every = max(supremum(crowd, i * self.step, self.n) for crowd in self.crowds)
-            self.found.append(min(every, float(blanket[i])))
+        with self.growing:
+            for i in range(len(self.found), size):
+                if i >= _FEWEST and self.found[-1] <= level:
+                    break
+                every = max(supremum(crowd, i * self.step, self.n) for crowd in self.crowds)
+                self.found.append(min(every, float(blanket[i])))
         enough = next(
             (i for i, x in enumerate(self.found) if i + 1 >= _FEWEST and x <= level), size - 1
         )

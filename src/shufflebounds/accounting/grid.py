@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _SMALLEST_SIZE = 3
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED = 64
 _grids: OrderedDict[tuple, Grid] = OrderedDict()
+_remembering = Lock()
 
 
 @dataclass(eq=False)
@@ -38,6 +40,8 @@ class Grid:
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
     few: dict[int, Atoms | None] = field(init=False)
+    # A point that two threads append at once would shift all that follow.
+    growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.inner = [[] for _ in self.problem.directions]
@@ -56,12 +60,9 @@ class Grid:
         """
         floor = self.problem.never_below() * (1.0 + 1e-6) + level
         size = 0
-        while size < MAX_NODES:
-            if size == len(self.outer[0]):
-                if (size + 1) * self.step > LARGEST_EPS:
-                    break
-                self._append()
+        while size < MAX_NODES and (size + 1) * self.step <= LARGEST_EPS:
             size += 1
+            self.extend(size)
             last = max(nodes[size - 1].upper for nodes in self.outer)
             if size >= _SMALLEST_SIZE and last <= floor:
                 break
@@ -69,8 +70,9 @@ class Grid:
 
     def extend(self, size: int) -> None:
         """Append points until there are so many."""
-        while len(self.outer[0]) < size:
-            self._append()
+        with self.growing:
+            while len(self.outer[0]) < size:
+                self._append()
 
     def upper(self, size: int) -> FloatArray:
         """Upper bounds of D in both directions, shape (size,)."""
@@ -117,13 +119,13 @@ def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid
     `rtol` is the relative width of the enclosures to aim at.
     """
     key = (*content(decomposition), n, step, rtol)
-    if key in _grids:
+    with _remembering:
+        if key not in _grids:
+            _grids[key] = Grid(Problem.of(decomposition, n), step, rtol)
+            if len(_grids) > _REMEMBERED:
+                _grids.popitem(last=False)
         _grids.move_to_end(key)
-    else:
-        _grids[key] = Grid(Problem.of(decomposition, n), step, rtol)
-        if len(_grids) > _REMEMBERED:
-            _grids.popitem(last=False)
-    return _grids[key]
+        return _grids[key]
 
 
 def content(decomposition: Decomposition) -> tuple:
