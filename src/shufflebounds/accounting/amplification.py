@@ -150,10 +150,10 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
-    ``upper`` is an ε at which D was found to be at most δ, ``lower`` one at which it was at least
-    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1, and is not
-    rounded if it is no float; either `n` or `delta` may be an array. The other arguments and what
-    is raised are those of `delta`.
+    At ``upper``, D is at most δ; below ``lower``, it is above δ. Both follow from enclosures of D
+    nearby, as D is convex in e^ε. Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and
+    1, and is not rounded if it is no float; either `n` or `delta` may be an array. The other
+    arguments and what is raised are those of `delta`.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if grid.is_several(n) or grid.is_several(delta):
