@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.divergence.certified import divergence
+from shufflebounds.divergence.certified import Experience, divergence
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
@@ -34,6 +34,7 @@ class Problem:
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
     engine: str
+    experience: Experience = field(default_factory=Experience, repr=False, compare=False)
 
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str = DEFAULT) -> Problem:
@@ -81,7 +82,7 @@ class Problem:
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)
-        return divergence(decomposition, eps, self.n, rtol)
+        return divergence(decomposition, eps, self.n, rtol, self.experience)
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""

@@ -54,28 +54,62 @@ _FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
 )
 
 
-def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+class Experience:
+    """Which engines reached the width asked of them, from one ε of a question to the next."""
+
+    def __init__(self) -> None:
+        self._failed: dict[LogBounds, float] = {}
+        self._last: LogBounds | None = None
+
+    def add(self, engine: LogBounds, rtol: float, width: float) -> None:
+        """Note the relative width that an engine was asked for, and the one it reached."""
+        if width <= rtol:
+            self._last = engine
+            self._failed.pop(engine, None)
+        else:
+            self._failed[engine] = max(rtol, self._failed.get(engine, 0.0))
+
+    def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
+        """The one that did it last comes first; those that failed at no less come last."""
+        return sorted(
+            engines,
+            key=lambda one: (self._failed.get(one, 0.0) >= rtol, one is not self._last),
+        )
+
+
+def divergence(
+    decomposition: Decomposition,
+    eps: float,
+    n: int,
+    rtol: float = 1e-4,
+    experience: Experience | None = None,
+) -> Enclosure:
     """Enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
 
-    What one engine leaves wider than the relative width `rtol`, the other one tries too. Raises
-    ValueError for eps < 0 or n < 1.
+    What one engine leaves wider than the relative width `rtol`, the other one tries too;
+    `experience` with a neighbouring ε tells which comes first. Raises ValueError for eps < 0 or
+    n < 1.
     """
-    return enclose(decomposition, eps, n, rtol, log_bounds)
+    return enclose(decomposition, eps, n, rtol, partial(log_bounds, experience=experience))
 
 
-def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def log_bounds(
+    g: Law, n: int, rtol: float, experience: Experience | None = None
+) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
-    engines = _engines(kurtosis, g.values.size, n, rtol)
+    experience = experience or Experience()
+    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = () if high - low <= _CLOSE * rtol else (sweep_bounds,)
+        engines = [] if high - low <= _CLOSE * rtol else [sweep_bounds]
     for engine in engines:
         if high - low <= rtol:
             break
         ends = engine(g, n, rtol)
+        experience.add(engine, rtol, ends[1] - ends[0])
         low, high = max(low, ends[0]), min(high, ends[1])
     return low, high
 
