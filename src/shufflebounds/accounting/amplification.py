@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import TypeVar, overload
@@ -21,6 +22,7 @@ from shufflebounds.accounting.shortfalls import (
 )
 from shufflebounds.accounting.starts import start_of
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.enclosure import Enclosure, Enclosures
 
@@ -181,6 +183,7 @@ def _epsilon(problem: Problem, delta: float, goal: float) -> Enclosure:
         return Enclosure(math.inf, math.inf)
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
+    problem = dataclasses.replace(problem, experience=Experience(delta))
     return smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
 
 

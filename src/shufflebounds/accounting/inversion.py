@@ -32,10 +32,14 @@ _STEEPER = 0.02
 # By how much log D should fall from the root to a neighbour that supports it, how wide the latter
 # may be, and what of both comes next.
 _FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
+# A probe whose distance from the root is at most so many times its noise may be at the root.
+_DROWNED = 4.0
 # Where D cannot be known any better: what share of a step to where its end is δ is made from beyond
 # and from before it, how much more of it each time, what share of the bracket it must be worth, and
 # how wide D may be there, in units of the noise.
 _INWARD, _OUTWARD, _FURTHER, _WORTH, _FINER = 0.8, 1.05, 1.4, 0.05, 0.25
+# A bracket this wide, in units of the width wanted, is halved.
+_NEARLY = 4.0
 # Supports and finer probes in the same place before it is left at that.
 _SETTLED = 12
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
@@ -105,7 +109,8 @@ class _Search:
         self.trials: list[Trial] = []
         # Of log D at the root, and how far it is trusted.
         self.slope, self.distrust = math.nan, _STEEPER
-        # Where D stayed wider than was asked for.
+        # The widths asked for, and where D stayed wider.
+        self.asked: dict[float, float] = {}
         self.short: set[float] = set()
         self.care, self.fall, self.loose = _CARE, _FALL, _LOOSE
         self.outward = {1.0: _OUTWARD, -1.0: _OUTWARD}
@@ -124,7 +129,7 @@ class _Search:
                 guess, doubt = self.guessed()
                 continue
             plan = self.planned(guess, doubt)
-            if plan is None:
+            if plan is None or self.asked.get(plan.eps, math.inf) <= plan.aim:
                 break
             if self.learn(*plan):
                 guess, doubt = self.guessed()
@@ -140,12 +145,14 @@ class _Search:
         high = self.root.high
         return self.end if high > self.end * (1.0 - _END * self.rtol) else high
 
-    def is_narrow(self) -> bool:
+    def is_narrow(self, times: float = 1.0) -> bool:
+        """Whether the bracket is at most so many times as wide as it is wanted."""
         low, high = self.root.low, self.upper()
-        return high < math.inf and high - low <= self.rtol * high
+        return high < math.inf and high - low <= times * self.rtol * high
 
     def learn(self, eps: float, aim: float) -> bool:
         """Evaluate D; whether that told anything to steer by."""
+        self.asked[eps] = aim
         found = self.evaluate(eps, aim)
         self.root.add(eps, found)
         width = _log(found.upper) - _log(found.lower)
@@ -201,9 +208,9 @@ class _Search:
         if self.trials:
             near = min(self.trials, key=lambda x: (abs(x.eps - guess), x.noise))
             away, short = abs(near.eps - guess), near.eps in self.short
-            untold = away * abs(self.slope) <= 2.0 * near.noise
+            untold = near.noise < 1.0 and away * abs(self.slope) <= 2.0 * near.noise
             same = away <= _SAME * self.rtol * guess and near.noise <= need
-            if same or (short and untold):
+            if same or (short and untold and _distance(near) <= _DROWNED * near.noise):
                 return self.support(near)
             if untold:
                 aim = max(min(aim, _SHARP * near.noise), need)
@@ -221,6 +228,10 @@ class _Search:
             return None
         if near.eps in self.short:
             return self.aside(near)
+        if self.is_narrow(_NEARLY):
+            self.care *= _MORE_CARE
+            middle = 0.5 * (self.root.low + self.root.high)
+            return _Plan(middle, min(self.need(middle), COARSEST))
         supports = (
             4.0 * (near.noise + x.noise) < near.excess - x.excess <= 1.5 * self.fall
             for x in self.trials
@@ -228,8 +239,9 @@ class _Search:
         )
         if any(supports):
             self.care *= _MORE_CARE
-            return _Plan(near.eps, self.need(near.eps))
-        plan = _Plan(near.eps - self.fall / self.slope, self.loose)
+            return _Plan(near.eps, min(self.need(near.eps), COARSEST))
+        eps = min(near.eps - self.fall / self.slope, 0.5 * (near.eps + self.end))
+        plan = _Plan(eps, self.loose)
         self.fall, self.loose = _CLOSER * self.fall, _CLOSER * self.loose
         return plan
 

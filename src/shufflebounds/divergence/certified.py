@@ -22,6 +22,9 @@ _COMMON, _RARE, _VERY_RARE = 0.1, 1.5, 10.0
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
+# D that is off δ by so much, as a logarithm, only has to be known to be so.
+_FAR_OFF = 7.0
+
 # Values from which a failure of the sweep costs more than the doubling for up to so many users, and
 # for any number of them.
 _MANY_VALUES, _FEW_USERS, _VERY_MANY_VALUES = 200, 256, 1000
@@ -55,9 +58,13 @@ _FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
 
 
 class Experience:
-    """Which engines reached the width asked of them, from one ε of a question to the next."""
+    """Which engines reached the width asked of them, from one ε of a question to the next.
 
-    def __init__(self) -> None:
+    Where the question is at which ε D falls to `delta`, D far below or above it is close enough.
+    """
+
+    def __init__(self, delta: float = math.nan) -> None:
+        self._target = math.log(delta)
         self._failed: dict[LogBounds, float] = {}
         self._last: LogBounds | None = None
 
@@ -68,6 +75,10 @@ class Experience:
             self._failed.pop(engine, None)
         else:
             self._failed[engine] = max(rtol, self._failed.get(engine, 0.0))
+
+    def is_far_off(self, log_low: float, log_high: float) -> bool:
+        """Whether D with these ends, as logarithms, is so far from δ that no more need be known."""
+        return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
         """The one that did it last comes first; those that failed at no less come last."""
@@ -111,6 +122,8 @@ def log_bounds(
         ends = engine(g, n, rtol)
         experience.add(engine, rtol, ends[1] - ends[0])
         low, high = max(low, ends[0]), min(high, ends[1])
+        if experience.is_far_off(low - math.log(n), high - math.log(n)):
+            break
     return low, high
 
 
