@@ -32,8 +32,6 @@ _STEEPER = 0.02
 # By how much log D should fall from the root to a neighbour that supports it, how wide the latter
 # may be, and what of both comes next.
 _FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
-# A probe whose distance from the root is at most so many times its noise may be at the root.
-_DROWNED = 4.0
 # Where D cannot be known any better: what share of a step to where its end is δ is made from beyond
 # and from before it, how much more of it each time, what share of the bracket it must be worth, and
 # how wide D may be there, in units of the noise.
@@ -206,14 +204,20 @@ class _Search:
         need = self.need(guess)
         aim = need if doubt <= _TAMED * need else _SHARP * doubt
         if self.trials:
+            # Those that do not tell the guess from where they were made.
+            untold = [
+                x
+                for x in self.trials
+                if x.noise < 1.0 and abs((x.eps - guess) * self.slope) <= 2.0 * x.noise
+            ]
+            drowned = [x for x in untold if x.eps in self.short and _distance(x) <= 4.0 * x.noise]
+            if drowned:
+                return self.aside(min(drowned, key=_distance))
             near = min(self.trials, key=lambda x: (abs(x.eps - guess), x.noise))
-            away, short = abs(near.eps - guess), near.eps in self.short
-            untold = near.noise < 1.0 and away * abs(self.slope) <= 2.0 * near.noise
-            same = away <= _SAME * self.rtol * guess and near.noise <= need
-            if same or (short and untold and _distance(near) <= _DROWNED * near.noise):
+            if abs(near.eps - guess) <= _SAME * self.rtol * guess and near.noise <= need:
                 return self.support(near)
             if untold:
-                aim = max(min(aim, _SHARP * near.noise), need)
+                aim = max(min(aim, _SHARP * min(x.noise for x in untold)), need)
         return _Plan(guess, max(min(aim, COARSEST), FINEST))
 
     def need(self, eps: float) -> float:
@@ -226,8 +230,6 @@ class _Search:
         self.settled += 1
         if self.settled > _SETTLED or not self.slope < 0.0:
             return None
-        if near.eps in self.short:
-            return self.aside(near)
         if self.is_narrow(_NEARLY):
             self.care *= _MORE_CARE
             middle = 0.5 * (self.root.low + self.root.high)
@@ -248,6 +250,9 @@ class _Search:
     def aside(self, near: Trial) -> _Plan | None:
         """Probes where either end of D should be δ, next to one that cannot be known any better."""
         low, high = self.root.low, self.root.high
+        self.settled += 1
+        if self.settled > _SETTLED or not self.slope < 0.0:
+            return None
         worth = _WORTH * (high - low) if high < math.inf else 0.0
         aim = max(_FINER * near.noise, FINEST)
         right = self.where_end_is_delta(1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.divergence import largest_draw
 from shufflebounds.divergence.certified import Experience, divergence
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
@@ -91,6 +92,10 @@ class Problem:
     def refined_estimate(self, eps: float) -> Refined:
         """A better one, and by how much it may be off."""
         return max(refined_estimate(outer, eps, self.n) for _, outer in self.directions)
+
+    def rare_estimate(self, eps: float) -> float:
+        """Rough log D(ε) where few draws count."""
+        return max(largest_draw.log_estimate(outer, eps, self.n) for _, outer in self.directions)
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,11 @@ _CLOSE = 30.0
 
 # D that is off δ by so much, as a logarithm, only has to be known to be so.
 _FAR_OFF = 7.0
+
+# Failures at an ε this close, relatively, are expected again.
+_NEARBY = 0.01
+# An engine that reached more than this share of the width it had with less work is not given more.
+_NO_LESS = 0.7
 
 # Values from which a failure of the sweep costs more than the doubling for up to so many users, and
 # for any number of them.
@@ -57,6 +64,14 @@ _FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
 )
 
 
+class _Failure(NamedTuple):
+    """The width that an engine was asked for and the one that it reached, at some ε."""
+
+    eps: float
+    rtol: float
+    width: float
+
+
 class Experience:
     """Which engines reached the width asked of them, from one ε of a question to the next.
 
@@ -64,28 +79,39 @@ class Experience:
     """
 
     def __init__(self, delta: float = math.nan) -> None:
-        self._target = math.log(delta)
-        self._failed: dict[LogBounds, float] = {}
+        self._target, self._eps = math.log(delta), 0.0
+        self._failures: dict[LogBounds, _Failure] = {}
         self._last: LogBounds | None = None
+
+    def at(self, eps: float) -> Experience:
+        """The same, about to be used at another ε."""
+        self._eps = eps
+        return self
 
     def add(self, engine: LogBounds, rtol: float, width: float) -> None:
         """Note the relative width that an engine was asked for, and the one it reached."""
         if width <= rtol:
             self._last = engine
-            self._failed.pop(engine, None)
         else:
-            self._failed[engine] = max(rtol, self._failed.get(engine, 0.0))
+            self._failures[engine] = _Failure(self._eps, rtol, width)
 
     def is_far_off(self, log_low: float, log_high: float) -> bool:
         """Whether D with these ends, as logarithms, is so far from δ that no more need be known."""
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
-        """The one that did it last comes first; those that failed at no less come last."""
-        return sorted(
-            engines,
-            key=lambda one: (self._failed.get(one, 0.0) >= rtol, one is not self._last),
-        )
+        """The one that did it last comes first.
+
+        Of those that failed nearby when no less was asked for, only the best comes at all, last.
+        """
+        failed = {
+            one: was.width
+            for one, was in self._failures.items()
+            if was.rtol >= rtol and abs(was.eps - self._eps) <= _NEARBY * self._eps
+        }
+        fresh = [one for one in engines if one not in failed]
+        best = [one for one in engines if one in failed and failed[one] == min(failed.values())]
+        return [*sorted(fresh, key=lambda one: one is not self._last), *best]
 
 
 def divergence(
@@ -101,6 +127,7 @@ def divergence(
     `experience` with a neighbouring ε tells which comes first. Raises ValueError for eps < 0 or
     n < 1.
     """
+    experience = (experience or Experience()).at(eps)
     return enclose(decomposition, eps, n, rtol, partial(log_bounds, experience=experience))
 
 
@@ -116,11 +143,16 @@ def log_bounds(
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
         engines = [] if high - low <= _CLOSE * rtol else [sweep_bounds]
+    widths: dict[Any, list[float]] = defaultdict(list)
     for engine in engines:
         if high - low <= rtol:
             break
+        before = widths[getattr(engine, "func", engine)]
+        if len(before) > 1 and before[-1] > _NO_LESS * before[-2]:
+            continue  # more of the same does not help
         ends = engine(g, n, rtol)
-        experience.add(engine, rtol, ends[1] - ends[0])
+        before.append(ends[1] - ends[0])
+        experience.add(engine, rtol, before[-1])
         low, high = max(low, ends[0]), min(high, ends[1])
         if experience.is_far_off(low - math.log(n), high - math.log(n)):
             break
