@@ -46,8 +46,9 @@ _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 _NEAR = 12
 # Guesses this close to a probe, in units of the width wanted, are the same.
 _SAME = 0.3
-# How far from an end of the bracket a guess is moved that lies beyond it, as a share.
-_MARGIN = 0.05
+# How far from the lower and from the upper end of the bracket a guess is moved that lies beyond it,
+# as a share: where D falls as a straight line, the root is at the lower end.
+_MARGIN, _INSIDE = 0.05, 0.3
 # An upper end this close to where D is 0, in units of the width wanted, is told as that.
 _END = 0.1
 # How far towards 0 one step may lead, as a factor, before D(0) is asked for.
@@ -132,10 +133,12 @@ class _Search:
             if self.learn(*plan):
                 guess, doubt = self.guessed()
                 continue
-            self.blind += 1
+            guess, doubt = math.nan, math.inf
+            if self.root.low < plan.eps < self.root.high:
+                self.blind += 1
+                guess = self.elsewhere(plan.eps)
             if self.blind > _BLIND:
                 break
-            guess, doubt = self.elsewhere(plan.eps), math.inf
         return Enclosure(self.root.low, self.upper())
 
     def upper(self) -> float:
@@ -273,12 +276,14 @@ class _Search:
     def inside(self, guess: float) -> float:
         """A guess, or what comes close to it within the bracket."""
         low, high = self.root.low, self.root.high
+        if math.isinf(high):
+            return min(guess if guess > low else max(2.0 * low, 1.0), LARGEST_EPS)
         if not guess > 0.0:
             guess = math.sqrt(low * high) if low > 0.0 else 0.25 * high
         if guess <= low:
             guess = low + _MARGIN * (min(high, 2.0 * low) - low)
         elif guess >= high:
-            guess = high - _MARGIN * (high - max(low, 0.5 * high))
+            guess = high - _INSIDE * (high - max(low, 0.5 * high))
         return min(guess, LARGEST_EPS)
 
     def elsewhere(self, probe: float) -> float:

@@ -30,7 +30,7 @@ _FAR_OFF = 7.0
 # Failures at an ε this close, relatively, are expected again.
 _NEARBY = 0.01
 # An engine that reached more than this share of the width it had with less work is not given more.
-_NO_LESS = 0.7
+_NO_LESS = 0.98
 
 # Values from which a failure of the sweep costs more than the doubling for up to so many users, and
 # for any number of them.
