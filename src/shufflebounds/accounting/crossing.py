@@ -12,11 +12,12 @@ _MARGIN = 0.03
 
 
 class Trial(NamedTuple):
-    """log D − log δ at ε, known to within ``noise``."""
+    """log D − log δ at ε, known to within ``noise``, which is ``short`` of what was asked for."""
 
     eps: float
     excess: float
     noise: float
+    short: bool = False
 
 
 class Crossing(NamedTuple):
