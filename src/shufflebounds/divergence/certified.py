@@ -18,9 +18,8 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the sweep does more often, and above the third, that
-# the smooth engine hardly ever does.
-_COMMON, _RARE, _VERY_RARE = 0.1, 1.5, 10.0
+# engine does; above the second, so few that the others do more often.
+_COMMON, _RARE = 0.1, 0.7
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -32,35 +31,26 @@ _NEARBY = 0.01
 # An engine that reached more than this share of the width it had with less work is not given more.
 _NO_LESS = 0.98
 
-# Values from which a failure of the sweep costs more than the doubling for up to so many users, and
-# for any number of them.
-_MANY_VALUES, _FEW_USERS, _VERY_MANY_VALUES = 200, 256, 1000
-# Relative widths below which the doubling tends to take too many atoms, and comes last; the second
-# is for very few draws that count, of not too many values.
-_FINE, _FINEST = 2e-3, 1e-4
 
-# What to try in turn; what a pass may take is given as modes times what each takes, as nodes, or as
-# atoms.
-_quick_smooth: LogBounds = partial(smooth_bounds, most_work=2**22)
-_quick_sweep: LogBounds = partial(sweep_bounds, most_work=1_000)
-_longer_sweep: LogBounds = partial(sweep_bounds, most_work=5_000)
-_LAST: tuple[LogBounds, ...] = (_longer_sweep, smooth_bounds, sweep_bounds)
-_FOR_VERY_RARE: tuple[LogBounds, ...] = (_quick_sweep, doubling_bounds, _quick_smooth, *_LAST)
-_DOUBLING_FIRST: tuple[LogBounds, ...] = (doubling_bounds, _quick_sweep, _quick_smooth, *_LAST)
-_FOR_RARE: tuple[LogBounds, ...] = (_quick_sweep, _quick_smooth, doubling_bounds, *_LAST)
+def _smooth(log_work: int) -> LogBounds:
+    """The smooth engine with so much work a pass, in modes times what each takes."""
+    return partial(smooth_bounds, most_work=2.0**log_work)
+
+
+def _sweep(nodes: int) -> LogBounds:
+    """The sweep with so many nodes a pass."""
+    return partial(sweep_bounds, most_work=nodes)
+
+
+# What to try in turn, by what it tends to cost until one of them gets there.
+_LAST: tuple[LogBounds, ...] = (_sweep(20_000), _smooth(27), _sweep(200_000), _smooth(28))
 _FOR_FEW: tuple[LogBounds, ...] = (
-    _quick_smooth,
-    _quick_sweep,
-    doubling_bounds,
-    smooth_bounds,
-    sweep_bounds,
+    *(_smooth(22), _sweep(1_000), doubling_bounds, _smooth(25), _sweep(5_000)),
+    *_LAST,
 )
-_FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
-    _quick_smooth,
-    doubling_bounds,
-    _quick_sweep,
-    smooth_bounds,
-    sweep_bounds,
+_FOR_RARE: tuple[LogBounds, ...] = (
+    *(_sweep(1_000), doubling_bounds, _smooth(22), _sweep(5_000), _smooth(25)),
+    *_LAST,
 )
 
 
@@ -138,11 +128,11 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
+    engines = experience.order(_FOR_FEW if kurtosis < _RARE else _FOR_RARE, rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = [] if high - low <= _CLOSE * rtol else [sweep_bounds]
+        engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
     widths: dict[Any, list[float]] = defaultdict(list)
     for engine in engines:
         if high - low <= rtol:
@@ -157,24 +147,6 @@ def log_bounds(
         if experience.is_far_off(low - math.log(n), high - math.log(n)):
             break
     return low, high
-
-
-def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
-    """What to try in turn where few draws make up the spread of S."""
-    very_many, finest = values > _VERY_MANY_VALUES, _FINE
-    if kurtosis <= _RARE:
-        engines = _FOR_FEW_OF_MANY if very_many else _FOR_FEW
-    elif very_many:
-        return _DOUBLING_FIRST
-    elif kurtosis <= _VERY_RARE:
-        engines = _FOR_RARE
-    elif values > _MANY_VALUES:
-        return _DOUBLING_FIRST if n <= _FEW_USERS else _FOR_VERY_RARE
-    else:
-        engines, finest = _FOR_VERY_RARE, _FINEST
-    if rtol >= finest:
-        return engines
-    return (*(one for one in engines if one is not doubling_bounds), doubling_bounds)
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:
