@@ -32,24 +32,22 @@ _NEARBY = 0.01
 _NO_LESS = 0.98
 
 
-def _smooth(log_work: int) -> LogBounds:
-    """The smooth engine with so much work a pass, in modes times what each takes."""
-    return partial(smooth_bounds, most_work=2.0**log_work)
-
-
-def _sweep(nodes: int) -> LogBounds:
-    """The sweep with so many nodes a pass."""
-    return partial(sweep_bounds, most_work=nodes)
-
+# The engines, by how much work a pass may take: modes times what each takes, and nodes.
+_SMOOTH: dict[int, LogBounds] = {
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 27, 28)
+}
+_SWEEP: dict[int, LogBounds] = {
+    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
+}
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_sweep(20_000), _smooth(27), _sweep(200_000), _smooth(28))
+_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[27], _SWEEP[200_000], _SMOOTH[28])
 _FOR_FEW: tuple[LogBounds, ...] = (
-    *(_smooth(22), _sweep(1_000), doubling_bounds, _smooth(25), _sweep(5_000)),
+    *(_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000]),
     *_LAST,
 )
 _FOR_RARE: tuple[LogBounds, ...] = (
-    *(_sweep(1_000), doubling_bounds, _smooth(22), _sweep(5_000), _smooth(25)),
+    *(_SWEEP[1_000], doubling_bounds, _SMOOTH[22], _SWEEP[5_000], _SMOOTH[25]),
     *_LAST,
 )
 
