@@ -26,6 +26,8 @@ _CLOSE = 30.0
 # D that is off δ by so much, as a logarithm, only has to be known to be so.
 _FAR_OFF = 7.0
 
+# A search for ε can do with so many times the width that it asked for.
+_ENOUGH = 1.5
 # Failures at an ε this close, relatively, are expected again.
 _NEARBY = 0.01
 # An engine that reached more than this share of the width it had with less work is not given more.
@@ -63,11 +65,13 @@ class _Failure(NamedTuple):
 class Experience:
     """Which engines reached the width asked of them, from one ε of a question to the next.
 
-    Where the question is at which ε D falls to `delta`, D far below or above it is close enough.
+    Where the question is at which ε D falls to `delta`, D far below or above it is close enough,
+    and what misses the width by little, too.
     """
 
     def __init__(self, delta: float = math.nan) -> None:
         self._target, self._eps = math.log(delta), 0.0
+        self._enough = 1.0 if math.isnan(delta) else _ENOUGH
         self._failures: dict[LogBounds, _Failure] = {}
         self._last: LogBounds | None = None
 
@@ -78,10 +82,14 @@ class Experience:
 
     def add(self, engine: LogBounds, rtol: float, width: float) -> None:
         """Note the relative width that an engine was asked for, and the one it reached."""
-        if width <= rtol:
+        if self.is_enough(rtol, width):
             self._last = engine
         else:
             self._failures[engine] = _Failure(self._eps, rtol, width)
+
+    def is_enough(self, rtol: float, width: float) -> bool:
+        """Whether a relative width will do where another was asked for."""
+        return width <= self._enough * rtol
 
     def is_far_off(self, log_low: float, log_high: float) -> bool:
         """Whether D with these ends, as logarithms, is so far from δ that no more need be known."""
@@ -133,7 +141,7 @@ def log_bounds(
         engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
     widths: dict[Any, list[float]] = defaultdict(list)
     for engine in engines:
-        if high - low <= rtol:
+        if experience.is_enough(rtol, high - low):
             break
         before = widths[getattr(engine, "func", engine)]
         if len(before) > 1 and before[-1] > _NO_LESS * before[-2]:
