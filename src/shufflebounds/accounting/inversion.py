@@ -25,7 +25,7 @@ FLAT = 1.0
 # Relative widths worth aiming at.
 COARSEST, FINEST = 0.1, 1e-12
 # The share of the width that one enclosure of D may take; less where that was not enough.
-_CARE, _MORE_CARE = 0.35, 0.4
+_CARE, _MORE_CARE = 0.5, 0.4
 # How much of what log D may be off at a guess a probe there may be wide.
 _SHARP, _TAMED = 0.2, 25.0
 # By how much log D should fall from the root to a neighbour that supports it, how wide the latter
