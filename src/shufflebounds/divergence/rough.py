@@ -1,0 +1,133 @@
+"""What every measure of the doubling engine looks like, roughly: on one grid for all of them.
+
+The grid is linear around 0 and logarithmic beyond. As it is the same for all, where sums of its
+points lie is found once. No bounds: the estimate decides about width and cost only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.measures import Jumps, Measure, weighed
+from shufflebounds.divergence.steps import Steps
+
+# Points per decade of the grid, and at most, on either side of 0.
+_PER_DECADE, _MOST_POINTS = 12.0, 40
+# Distances below so many times the scale of S, or of the threshold, are no more told apart.
+_FINEST, _FINEST_OF_THRESHOLD = 0.03, 0.1
+# How far the grid reaches beyond the largest jump and the threshold, and in standard deviations.
+_REACH, _DEVIATIONS = 30.0, 10.0
+# Nothing is told apart below so many times that.
+_LEAST = 1e-40
+# With so many draws of other atoms, more than three are hardly ever.
+_FEW = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Rough:
+    """Masses on the points of a grid ``x`` (k,), which holds 0 and ``threshold``.
+
+    ``found`` (L, k) are the measures of what the draws add up to before the first step
+    and after each, without the draw of nothing but the base; ``facing`` (L, k) are those of minus
+    what the other draws do, the base included; ``size`` is E[S₊].
+    """
+
+    x: FloatArray
+    threshold: float
+    found: FloatArray
+    facing: FloatArray
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    x: FloatArray
+    index: NDArray[np.int64]
+    share: FloatArray
+
+    @staticmethod
+    def of(x: FloatArray) -> _Grid:
+        return _Grid(x, *_between(x, np.add.outer(x, x).ravel()))
+
+    def placed(self, values: FloatArray, masses: FloatArray) -> FloatArray:
+        """Masses, each split between the two points around its value."""
+        return _spread(*_between(self.x, values), masses, self.x.size)
+
+    def sum(self, one: FloatArray, two: FloatArray) -> FloatArray:
+        """The convolution of two."""
+        return _spread(self.index, self.share, np.multiply.outer(one, two).ravel(), self.x.size)
+
+
+def _between(x: FloatArray, values: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    index = np.clip(np.searchsorted(x, values, side="right") - 1, 0, x.size - 2)
+    share = np.clip((values - x[index]) / (x[1:] - x[:-1])[index], 0.0, 1.0)
+    return index, share
+
+
+def _spread(
+    index: NDArray[np.int64], share: FloatArray, masses: FloatArray, size: int
+) -> FloatArray:
+    right = masses * share
+    spread = weighed(index, masses - right, size)
+    spread[1:] += weighed(index, right, size)[:-1]
+    return spread
+
+
+def rough(jumps: Jumps, steps: Steps, theta: float) -> Rough:
+    """An estimate for all steps, where S is of the scale 1/θ."""
+    n, threshold = steps.n, -steps.n * jumps.base
+    x = _points(jumps.others, n, abs(threshold), theta)
+    grid, zero = _Grid.of(x), x.size // 2
+    one = grid.placed(jumps.others.values, jumps.others.masses)
+    draws = np.array(steps.draws, dtype=float)
+    # With few draws of others, their number is 0, …, 3.
+    start = int(np.searchsorted(draws * float(one.sum()), _FEW, side="right"))
+    start = min(max(start, 1), draws.size)
+    found = np.zeros((draws.size, x.size))
+    log_idle = math.log(jumps.idle)
+    sums, weight = one, draws[:start] * np.exp((draws[:start] - 1.0) * log_idle)
+    for k in (1, 2, 3):
+        found[:start] += np.multiply.outer(weight, sums)
+        if k < 3:
+            sums = grid.sum(one, sums)
+            weight = weight * np.maximum(draws[:start] - k, 0.0) / ((k + 1) * jumps.idle)
+    found[:start, zero] += 1.0 - found[:start].sum(axis=1)
+    for k in range(start, draws.size):
+        found[k] = grid.sum(found[k - 1], found[k - 1 if steps.doubles[k - 1] else 0])
+    facing = np.zeros_like(found)
+    half = grid.sum(found[-1], found[0]) if steps.odd else found[-1]
+    facing[-1] = grid.placed(threshold - x, half)
+    size = float(found[-1] @ np.maximum(np.subtract.outer(x, x), 0.0) @ facing[-1])
+    for k in range(draws.size - 1, 0, -1):
+        if k < start:
+            facing[:k] = facing[k]
+            break
+        other = found[k - 1 if steps.doubles[k - 1] else 0]
+        facing[k - 1] = grid.sum(facing[k], other[::-1])
+    found[:, zero] -= np.minimum(np.exp(draws * log_idle), found[:, zero])
+    at = int(np.argmin(np.abs(x - threshold)))
+    facing[:, at] -= np.minimum(np.exp((n - draws) * log_idle), facing[:, at])
+    return Rough(x, threshold, found, facing, size)
+
+
+def _points(others: Measure, n: int, threshold: float, theta: float) -> FloatArray:
+    """The grid: symmetric, with 0 and the threshold."""
+    finest = _FINEST / theta
+    if threshold > 0.0:
+        finest = min(finest, _FINEST_OF_THRESHOLD * threshold)
+    upper = np.maximum(others.values, 0.0)
+    deviation = math.sqrt(n * float(others.masses @ upper**2))
+    reach = _REACH * max(float(upper.max()), threshold) + _DEVIATIONS * deviation
+    finest = max(finest, _LEAST * reach)
+    span = math.asinh(reach / finest)
+    count = min(max(math.ceil(span / math.log(10.0) * _PER_DECADE), 8), _MOST_POINTS)
+    right = finest * np.sinh(np.linspace(0.0, span, count + 1))
+    nearest = int(np.argmin(np.abs(right - threshold)))
+    if nearest > 0:
+        right[nearest] = threshold
+    return np.concatenate([-right[:0:-1], right])
