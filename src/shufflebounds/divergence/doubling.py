@@ -32,15 +32,22 @@ from shufflebounds.divergence.rough import Rough, rough
 from shufflebounds.divergence.steps import Steps
 
 # Cells per measure at first: so many for a relative width of 0.1, and more by that power of it.
-_CELLS, _BY_WIDTH, _FEWEST_CELLS = 32.0, 0.12, 16.0
-# Passes, the least and the largest growth of their cells, and what is never exceeded.
-_PASSES, _LEAST_GROWTH, _MOST_GROWTH, _MOST_CELLS = 4, 1.4, 4.0, 320.0
-# More cells than the cost of a width asks for, as costs are not known exactly.
+_CELLS, _BY_WIDTH, _FEWEST_CELLS = 48.0, 0.12, 32.0
+# Passes, the least and the largest growth of their cells, and that where the ends are too far apart
+# to tell.
+_PASSES, _LEAST_GROWTH, _MOST_GROWTH, _BLIND_GROWTH = 4, 1.3, 3.5, 2.0
+# What is never exceeded, and not tried where so much more seems to be needed in every respect.
+_MOST_CELLS, _HOPELESS = 400.0, 1.2
+# More cells than the width asks for, as it is not in proportion to 1/N² exactly.
 _MARGIN = 1.15
+# A single draw that is added to m others may cost as much as they do: 1/√m of its cells suffice,
+# times the first, but no fewer than the second.
+_SINGLE, _FEWEST_SINGLE = 3.0, 12.0
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
 
-_Reduce = Callable[[Measure, int], Measure]
+# Reduces a measure to the cells of a step, or to every so many of them at once.
+_Reduce = Callable[[Measure, int, int], Measure]
 
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
@@ -54,16 +61,23 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     steps = Steps(n)
     estimate = rough(above, steps, tilting_point(g, n))
     low, high = 0.0, math.inf
+    wanted = enough(estimate, steps, rtol)
     cells = _CELLS * (0.1 / min(rtol, 0.1)) ** _BY_WIDTH
-    cells = max(min(cells, enough(estimate, steps, rtol)), _FEWEST_CELLS)
+    cells = max(min(cells, wanted), _FEWEST_CELLS)
     for _ in range(_PASSES):
         ends = _pass(below, above, steps, estimate, cells)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high <= (1.0 + rtol) * low or cells >= _MOST_CELLS or not high > _SMALLEST:
+        if high <= (1.0 + rtol) * low or not high > _SMALLEST:
             break
-        wide = (high / low - 1.0) / rtol if low > 0.0 else math.inf
-        growth = min(max(_MARGIN * math.sqrt(wide), _LEAST_GROWTH), _MOST_GROWTH)
-        cells = min(growth * cells, _MOST_CELLS)
+        wide = math.log(high / low) if low > 0.0 else math.inf
+        growth = max(_MARGIN * math.sqrt(wide / rtol), _LEAST_GROWTH)
+        if wide > 1.0:
+            growth = _BLIND_GROWTH
+        elif min(wanted, growth * cells) > _HOPELESS * _MOST_CELLS:
+            break
+        if cells >= _MOST_CELLS:
+            break
+        cells = min(min(growth, _MOST_GROWTH) * cells, _MOST_CELLS)
     if not high > _SMALLEST:
         return nothing
     scale = g.exponent * math.log(2.0)
@@ -79,34 +93,40 @@ def _pass(
     starts = edges(estimate, steps, cells)
     found: list[FloatArray] = []
 
-    def unite(x: Measure, step: int) -> Measure:
-        bins = Bins.of(x, starts[step])
+    def unite(x: Measure, step: int, stride: int) -> Measure:
+        bins = Bins.of(x, starts[step][::stride])
         lower, full = united(bins)
         found.append(vertices(bins, lower, full, estimate, step))
         return lower
 
-    low = _result(below, steps, unite, up=False)
+    low = _result(below, steps, cells, unite, up=False)
     remaining: Iterator[FloatArray] = iter(found)
 
-    def divide(x: Measure, step: int) -> Measure:
+    def divide(x: Measure, step: int, stride: int) -> Measure:
         places = next(remaining)
         top = float(x.values.max())
         if top > places[-1]:
             places = np.append(places, top)
         return split(Bins.of(x, places))
 
-    return low, _result(above, steps, divide, up=True)
+    return low, _result(above, steps, cells, divide, up=True)
 
 
-def _result(one: Jumps, steps: Steps, reduce: _Reduce, *, up: bool) -> float:
+def _result(one: Jumps, steps: Steps, cells: float, reduce: _Reduce, *, up: bool) -> float:
     """E[S₊] from both halves of the draws, on one side of the truth."""
-    first = reduce(one.others, 0).with_atom_at_zero(one.idle)
-    half = first
+    half = first = reduce(one.others, 0, 1).with_atom_at_zero(one.idle)
+
+    def one_more(x: Measure, draws: int) -> Measure:
+        fewer = min(math.sqrt(draws) / _SINGLE, cells / _FEWEST_SINGLE)
+        if fewer < 2.0:
+            return added(x, first)
+        return added(x, reduce(one.others, 0, int(fewer)).with_atom_at_zero(one.idle))
+
     for k, doubles in enumerate(steps.doubles, 1):
-        half = reduce(doubled(half) if doubles else added(half, first), k)
+        half = reduce(doubled(half) if doubles else one_more(half, steps.draws[k]), k, 1)
     other = half
     if steps.odd:
-        other = reduce(added(half, first), len(steps.doubles))
+        other = reduce(one_more(half, steps.draws[-1]), len(steps.doubles), 1)
     shift = steps.n * one.base
     shift += 4.0 * U * abs(shift) * (1.0 if up else -1.0)
     return mean_positive_part(half, other, shift, up)
