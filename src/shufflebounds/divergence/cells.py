@@ -19,7 +19,7 @@ from shufflebounds.divergence.rough import Rough
 from shufflebounds.divergence.steps import Steps
 
 # The share of the cells that is spread evenly over the grid, whatever the estimate says.
-_EVEN = 0.5
+_EVEN = 0.6
 # No measure has fewer than this share of the average number of cells.
 _LEAST = 0.3
 # Both ends of a cell: 1/12 of its width for the chord, 1/24 for the mean.

@@ -40,14 +40,11 @@ _PASSES, _LEAST_GROWTH, _MOST_GROWTH, _BLIND_GROWTH = 4, 1.3, 3.5, 2.0
 _MOST_CELLS, _HOPELESS = 400.0, 1.2
 # More cells than the width asks for, as it is not in proportion to 1/N² exactly.
 _MARGIN = 1.15
-# A single draw that is added to m others may cost as much as they do: 1/√m of its cells suffice,
-# times the first, but no fewer than the second.
-_SINGLE, _FEWEST_SINGLE = 3.0, 12.0
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
 
-# Reduces a measure to the cells of a step, or to every so many of them at once.
-_Reduce = Callable[[Measure, int, int], Measure]
+# Reduces a measure to the cells of a step.
+_Reduce = Callable[[Measure, int], Measure]
 
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
@@ -93,40 +90,31 @@ def _pass(
     starts = edges(estimate, steps, cells)
     found: list[FloatArray] = []
 
-    def unite(x: Measure, step: int, stride: int) -> Measure:
-        bins = Bins.of(x, starts[step][::stride])
+    def unite(x: Measure, step: int) -> Measure:
+        bins = Bins.of(x, starts[step])
         lower, full = united(bins)
         found.append(vertices(bins, lower, full, estimate, step))
         return lower
 
-    low = _result(below, steps, cells, unite, up=False)
+    low = _result(below, steps, unite, up=False)
     remaining: Iterator[FloatArray] = iter(found)
 
-    def divide(x: Measure, step: int, stride: int) -> Measure:
+    def divide(x: Measure, step: int) -> Measure:
         places = next(remaining)
         top = float(x.values.max())
         if top > places[-1]:
             places = np.append(places, top)
         return split(Bins.of(x, places))
 
-    return low, _result(above, steps, cells, divide, up=True)
+    return low, _result(above, steps, divide, up=True)
 
 
-def _result(one: Jumps, steps: Steps, cells: float, reduce: _Reduce, *, up: bool) -> float:
+def _result(one: Jumps, steps: Steps, reduce: _Reduce, *, up: bool) -> float:
     """E[S₊] from both halves of the draws, on one side of the truth."""
-    half = first = reduce(one.others, 0, 1).with_atom_at_zero(one.idle)
-
-    def one_more(x: Measure, draws: int) -> Measure:
-        fewer = min(math.sqrt(draws) / _SINGLE, cells / _FEWEST_SINGLE)
-        if fewer < 2.0:
-            return added(x, first)
-        return added(x, reduce(one.others, 0, int(fewer)).with_atom_at_zero(one.idle))
-
+    half = first = reduce(one.others, 0).with_atom_at_zero(one.idle)
     for k, doubles in enumerate(steps.doubles, 1):
-        half = reduce(doubled(half) if doubles else one_more(half, steps.draws[k]), k, 1)
-    other = half
-    if steps.odd:
-        other = reduce(one_more(half, steps.draws[-1]), len(steps.doubles), 1)
+        half = reduce(doubled(half) if doubles else added(half, first), k)
+    other = reduce(added(half, first), len(steps.doubles)) if steps.odd else half
     shift = steps.n * one.base
     shift += 4.0 * U * abs(shift) * (1.0 if up else -1.0)
     return mean_positive_part(half, other, shift, up)

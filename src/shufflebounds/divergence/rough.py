@@ -24,6 +24,7 @@ _FINEST, _FINEST_OF_THRESHOLD = 0.03, 0.1
 _REACH, _DEVIATIONS = 30.0, 10.0
 # Nothing is told apart below so many times that.
 _LEAST = 1e-40
+_LINEAR_REACH, _LINEAR = 2.0, 8
 # With so many draws of other atoms, more than three are hardly ever.
 _FEW = 0.2
 
@@ -47,26 +48,35 @@ class Rough:
 @dataclass(frozen=True, eq=False)
 class _Grid:
     x: FloatArray
+    theta: float
     index: NDArray[np.int64]
     share: FloatArray
 
     @staticmethod
-    def of(x: FloatArray) -> _Grid:
-        return _Grid(x, *_between(x, np.add.outer(x, x).ravel()))
+    def of(x: FloatArray, theta: float) -> _Grid:
+        return _Grid(x, theta, *_between(x, theta, np.add.outer(x, x).ravel()))
 
     def placed(self, values: FloatArray, masses: FloatArray) -> FloatArray:
         """Masses, each split between the two points around its value."""
-        return _spread(*_between(self.x, values), masses, self.x.size)
+        return _spread(*_between(self.x, self.theta, values), masses, self.x.size)
 
     def sum(self, one: FloatArray, two: FloatArray) -> FloatArray:
         """The convolution of two."""
         return _spread(self.index, self.share, np.multiply.outer(one, two).ravel(), self.x.size)
 
 
-def _between(x: FloatArray, values: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+def _between(
+    x: FloatArray, theta: float, values: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """The point to the left, and the share of the other one such that the mean of e^{θv} stays.
+
+    Were it that of v, tails would grow with every step.
+    """
     index = np.clip(np.searchsorted(x, values, side="right") - 1, 0, x.size - 2)
-    share = np.clip((values - x[index]) / (x[1:] - x[:-1])[index], 0.0, 1.0)
-    return index, share
+    left, right = x[index], x[index + 1]
+    inside = np.clip(values, left, right)
+    share = np.expm1(theta * (left - inside)) / np.expm1(theta * (left - right))
+    return index, np.exp(theta * (inside - right)) * share
 
 
 def _spread(
@@ -82,7 +92,7 @@ def rough(jumps: Jumps, steps: Steps, theta: float) -> Rough:
     """An estimate for all steps, where S is of the scale 1/θ."""
     n, threshold = steps.n, -steps.n * jumps.base
     x = _points(jumps.others, n, abs(threshold), theta)
-    grid, zero = _Grid.of(x), x.size // 2
+    grid, zero = _Grid.of(x, theta), x.size // 2
     one = grid.placed(jumps.others.values, jumps.others.masses)
     draws = np.array(steps.draws, dtype=float)
     # With few draws of others, their number is 0, …, 3.
@@ -99,16 +109,16 @@ def rough(jumps: Jumps, steps: Steps, theta: float) -> Rough:
     found[:start, zero] += 1.0 - found[:start].sum(axis=1)
     for k in range(start, draws.size):
         found[k] = grid.sum(found[k - 1], found[k - 1 if steps.doubles[k - 1] else 0])
-    facing = np.zeros_like(found)
+    rest = np.zeros_like(found)
     half = grid.sum(found[-1], found[0]) if steps.odd else found[-1]
-    facing[-1] = grid.placed(threshold - x, half)
-    size = float(found[-1] @ np.maximum(np.subtract.outer(x, x), 0.0) @ facing[-1])
+    rest[-1] = grid.placed(x - threshold, half)
+    size = float(found[-1] @ np.maximum(np.add.outer(x, x), 0.0) @ rest[-1])
     for k in range(draws.size - 1, 0, -1):
         if k < start:
-            facing[:k] = facing[k]
+            rest[:k] = rest[k]
             break
-        other = found[k - 1 if steps.doubles[k - 1] else 0]
-        facing[k - 1] = grid.sum(facing[k], other[::-1])
+        rest[k - 1] = grid.sum(rest[k], found[k - 1 if steps.doubles[k - 1] else 0])
+    facing = rest[:, ::-1].copy()
     found[:, zero] -= np.minimum(np.exp(draws * log_idle), found[:, zero])
     at = int(np.argmin(np.abs(x - threshold)))
     facing[:, at] -= np.minimum(np.exp((n - draws) * log_idle), facing[:, at])
@@ -127,7 +137,5 @@ def _points(others: Measure, n: int, threshold: float, theta: float) -> FloatArr
     span = math.asinh(reach / finest)
     count = min(max(math.ceil(span / math.log(10.0) * _PER_DECADE), 8), _MOST_POINTS)
     right = finest * np.sinh(np.linspace(0.0, span, count + 1))
-    nearest = int(np.argmin(np.abs(right - threshold)))
-    if nearest > 0:
-        right[nearest] = threshold
+    right = np.union1d(right, threshold * np.linspace(0.0, _LINEAR_REACH, _LINEAR + 1))
     return np.concatenate([-right[:0:-1], right])
