@@ -169,7 +169,7 @@ def moved(values: FloatArray, up: bool) -> FloatArray:
 def mean_positive_part(x: Measure, y: Measure, shift: float, up: bool) -> float:
     """∫∫(x + y + shift)₊, rounded up or down."""
     shifted = moved(x.values + shift, up)
-    total, block = 0.0, max(1, _BLOCK // y.size)
+    total, block = 0.0, max(1, _BLOCK // max(y.size, 1))
     for start in range(0, x.size, block):
         part = slice(start, start + block)
         sums = np.maximum(np.add.outer(shifted[part], y.values), 0.0)
