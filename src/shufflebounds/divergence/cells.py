@@ -67,7 +67,8 @@ def vertices(
 ) -> FloatArray:
     """Where to split what is united in `cells`: at its means, so that heavy atoms stay in place.
 
-    A cell of several atoms next to an empty one keeps the edge between.
+    A cell of several atoms next to an empty one keeps the edge between, and so do the first, which
+    is far wider than most, and the last.
     """
     edges = bins.edges
     full = np.zeros(edges.size + 1, bool)

@@ -1,7 +1,8 @@
 """What every measure of the doubling engine looks like, roughly: on one grid for all of them.
 
-The grid is linear around 0 and logarithmic beyond. As it is the same for all, where sums of its
-points lie is found once. No bounds: the estimate decides about width and cost only.
+The grid is linear around 0 and logarithmic beyond, with some points more up to the threshold. As it
+is the same for all, where sums of its points lie is found once. No bounds: the estimate decides
+about width and cost only.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ _FINEST, _FINEST_OF_THRESHOLD = 0.03, 0.1
 _REACH, _DEVIATIONS = 30.0, 10.0
 # Nothing is told apart below so many times that.
 _LEAST = 1e-40
-_LINEAR_REACH, _LINEAR = 2.0, 8
-# With so many draws of other atoms, more than three are hardly ever.
+# Points at equal distances, and how many times the threshold they reach to.
+_LINEAR, _LINEAR_REACH = 8, 2.0
+# Where so many draws are expected to leave the base, more than three hardly ever do.
 _FEW = 0.2
 
 
@@ -33,9 +35,9 @@ _FEW = 0.2
 class Rough:
     """Masses on the points of a grid ``x`` (k,), which holds 0 and ``threshold``.
 
-    ``found`` (L, k) are the measures of what the draws add up to before the first step
-    and after each, without the draw of nothing but the base; ``facing`` (L, k) are those of minus
-    what the other draws do, the base included; ``size`` is E[S₊].
+    ``found`` (L, k) are the measures of what draws add up to, as seen from the base, before the
+    first step and after each; ``facing`` (L, k) are those of minus what all other draws do, and of
+    the threshold. Neither has the mass of where no draw leaves the base. ``size`` is E[S₊].
     """
 
     x: FloatArray
@@ -92,37 +94,39 @@ def rough(jumps: Jumps, steps: Steps, theta: float) -> Rough:
     """An estimate for all steps, where S is of the scale 1/θ."""
     n, threshold = steps.n, -steps.n * jumps.base
     x = _points(jumps.others, n, abs(threshold), theta)
-    grid, zero = _Grid.of(x, theta), x.size // 2
-    one = grid.placed(jumps.others.values, jumps.others.masses)
+    grid = _Grid.of(x, theta)
     draws = np.array(steps.draws, dtype=float)
-    # With few draws of others, their number is 0, …, 3.
-    start = int(np.searchsorted(draws * float(one.sum()), _FEW, side="right"))
-    start = min(max(start, 1), draws.size)
-    found = np.zeros((draws.size, x.size))
-    log_idle = math.log(jumps.idle)
-    sums, weight = one, draws[:start] * np.exp((draws[:start] - 1.0) * log_idle)
-    for k in (1, 2, 3):
-        found[:start] += np.multiply.outer(weight, sums)
-        if k < 3:
-            sums = grid.sum(one, sums)
-            weight = weight * np.maximum(draws[:start] - k, 0.0) / ((k + 1) * jumps.idle)
-    found[:start, zero] += 1.0 - found[:start].sum(axis=1)
-    for k in range(start, draws.size):
-        found[k] = grid.sum(found[k - 1], found[k - 1 if steps.doubles[k - 1] else 0])
+    few = int(np.searchsorted(draws * float(jumps.others.masses.sum()), _FEW, side="right"))
+    few = max(few, 1)
+    found = _found(grid, jumps, steps, few)
     rest = np.zeros_like(found)
-    half = grid.sum(found[-1], found[0]) if steps.odd else found[-1]
-    rest[-1] = grid.placed(x - threshold, half)
+    rest[-1] = grid.placed(x - threshold, grid.sum(found[-1], found[0]) if steps.odd else found[-1])
     size = float(found[-1] @ np.maximum(np.add.outer(x, x), 0.0) @ rest[-1])
-    for k in range(draws.size - 1, 0, -1):
-        if k < start:
-            rest[:k] = rest[k]
-            break
+    for k in range(draws.size - 1, few - 1, -1):
         rest[k - 1] = grid.sum(rest[k], found[k - 1 if steps.doubles[k - 1] else 0])
+    # All others are hardly fewer than all.
+    rest[: few - 1] = rest[few - 1]
     facing = rest[:, ::-1].copy()
-    found[:, zero] -= np.minimum(np.exp(draws * log_idle), found[:, zero])
-    at = int(np.argmin(np.abs(x - threshold)))
-    facing[:, at] -= np.minimum(np.exp((n - draws) * log_idle), facing[:, at])
+    for measures, at, idle in ((found, 0.0, draws), (facing, threshold, n - draws)):
+        column = measures[:, int(np.argmin(np.abs(x - at)))]
+        column -= np.minimum(np.exp(idle * math.log(jumps.idle)), column)
     return Rough(x, threshold, found, facing, size)
+
+
+def _found(grid: _Grid, jumps: Jumps, steps: Steps, few: int) -> FloatArray:
+    """The measures of all steps; of the first `few`, by the number of draws that leave the base."""
+    one = grid.placed(jumps.others.values, jumps.others.masses)
+    found = np.zeros((len(steps.draws), grid.x.size))
+    draws = np.array(steps.draws[:few], dtype=float)
+    sums, weight = one, draws * np.exp((draws - 1.0) * math.log(jumps.idle))
+    for k in (1, 2, 3):
+        found[:few] += np.multiply.outer(weight, sums)
+        sums = grid.sum(one, sums)
+        weight = weight * np.maximum(draws - k, 0.0) / ((k + 1) * jumps.idle)
+    found[:few, grid.x.size // 2] += 1.0 - found[:few].sum(axis=1)
+    for k in range(few, len(steps.draws)):
+        found[k] = grid.sum(found[k - 1], found[k - 1 if steps.doubles[k - 1] else 0])
+    return found
 
 
 def _points(others: Measure, n: int, threshold: float, theta: float) -> FloatArray:
