@@ -33,9 +33,10 @@ from shufflebounds.divergence.steps import Steps
 
 # Cells per measure at first: so many for a relative width of 0.1, and more by that power of it.
 _CELLS, _BY_WIDTH, _FEWEST_CELLS = 48.0, 0.12, 32.0
-# Passes, the least and the largest growth of their cells, and that where the ends are too far apart
-# to tell.
-_PASSES, _LEAST_GROWTH, _MOST_GROWTH, _BLIND_GROWTH = 4, 1.3, 3.5, 2.0
+# Passes, and the least and the largest growth of their cells.
+_PASSES, _LEAST_GROWTH, _MOST_GROWTH = 4, 1.3, 4.0
+# Ends so far apart, in logarithms, tell nothing; one more pass may.
+_BLIND = 1.0
 # What is never exceeded, and not tried where so much more seems to be needed in every respect.
 _MOST_CELLS, _HOPELESS = 400.0, 1.2
 # More cells than the width asks for, as it is not in proportion to 1/N² exactly.
@@ -61,18 +62,15 @@ def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     wanted = enough(estimate, steps, rtol)
     cells = _CELLS * (0.1 / min(rtol, 0.1)) ** _BY_WIDTH
     cells = max(min(cells, wanted), _FEWEST_CELLS)
-    for _ in range(_PASSES):
+    for attempt in range(_PASSES):
         ends = _pass(below, above, steps, estimate, cells)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high <= (1.0 + rtol) * low or not high > _SMALLEST:
+        if high <= (1.0 + rtol) * low or not high > _SMALLEST or cells >= _MOST_CELLS:
             break
         wide = math.log(high / low) if low > 0.0 else math.inf
         growth = max(_MARGIN * math.sqrt(wide / rtol), _LEAST_GROWTH)
-        if wide > 1.0:
-            growth = _BLIND_GROWTH
-        elif min(wanted, growth * cells) > _HOPELESS * _MOST_CELLS:
-            break
-        if cells >= _MOST_CELLS:
+        too_many = min(wanted, growth * cells) > _HOPELESS * _MOST_CELLS
+        if attempt > 0 if wide > _BLIND else too_many:
             break
         cells = min(min(growth, _MOST_GROWTH) * cells, _MOST_CELLS)
     if not high > _SMALLEST:
