@@ -81,6 +81,16 @@ def test_every_decomposition_within_the_uncertainty_is_covered(seed, rel_err, su
     assert overlap(found, exact(Decomposition(a, b, c), eps, n))
 
 
+@pytest.mark.parametrize("rel_err", [1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("n", [10**6, 10**9, 10**12])
+def test_errors_of_masses_that_n_multiplies_beyond_all_bounds(rel_err, n):
+    """(1 + rel_err)^n may exceed the floats, and (1 − rel_err)^n vanish."""
+    exact_entries = KRR(k=3, eps0=2.0).blanket()
+    a, b, c = exact_entries.a, exact_entries.b, exact_entries.c * (1.0 - 1e-3)
+    found = doubling(Decomposition(a, b, c, rel_err=rel_err), 0.5, n)
+    assert overlap(found, saddle(Decomposition(a, b, c), 0.5, n))
+
+
 def fractions(measure):
     """The atoms of a measure as pairs of rationals."""
     pairs = zip(measure.values.tolist(), measure.masses.tolist(), strict=True)

@@ -50,6 +50,12 @@ _Reduce = Callable[[Measure, int], Measure]
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) if nothing is known."""
+    # Masses whose relative errors n multiplies may overflow: no number is an upper bound then.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _log_bounds(g, n, rtol)
+
+
+def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     nothing = (-math.inf, math.inf)
     if n < 2 or not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
         return nothing

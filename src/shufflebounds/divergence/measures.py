@@ -156,7 +156,8 @@ def split(bins: Bins) -> Measure:
     total = (masses - right) * (1.0 + 4.0 * U)
     total[1:] += right[:-1]
     total[0] += bins.below * (1.0 + 2.0 * U * (bins.atoms_below + 16.0)) + _LOST * bins.atoms_below
-    kept = total > 0.0
+    # What has overflowed, and may be no number any more, must not be lost.
+    kept = total != 0.0
     return Measure(vertices[kept], total[kept] * (1.0 + 8.0 * U))
 
 

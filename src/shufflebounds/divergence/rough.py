@@ -109,7 +109,7 @@ def rough(jumps: Jumps, steps: Steps, theta: float) -> Rough:
     facing = rest[:, ::-1].copy()
     for measures, at, idle in ((found, 0.0, draws), (facing, threshold, n - draws)):
         column = measures[:, int(np.argmin(np.abs(x - at)))]
-        column -= np.minimum(np.exp(idle * math.log(jumps.idle)), column)
+        column -= np.minimum(np.exp(idle * _log_idle(jumps)), column)
     return Rough(x, threshold, found, facing, size)
 
 
@@ -118,7 +118,7 @@ def _found(grid: _Grid, jumps: Jumps, steps: Steps, few: int) -> FloatArray:
     one = grid.placed(jumps.others.values, jumps.others.masses)
     found = np.zeros((len(steps.draws), grid.x.size))
     draws = np.array(steps.draws[:few], dtype=float)
-    sums, weight = one, draws * np.exp((draws - 1.0) * math.log(jumps.idle))
+    sums, weight = one, draws * np.exp((draws - 1.0) * _log_idle(jumps))
     for k in (1, 2, 3):
         found[:few] += np.multiply.outer(weight, sums)
         sums = grid.sum(one, sums)
@@ -127,6 +127,11 @@ def _found(grid: _Grid, jumps: Jumps, steps: Steps, few: int) -> FloatArray:
     for k in range(few, len(steps.draws)):
         found[k] = grid.sum(found[k - 1], found[k - 1 if steps.doubles[k - 1] else 0])
     return found
+
+
+def _log_idle(jumps: Jumps) -> float:
+    """An upper bound of a probability may exceed 1."""
+    return math.log(min(jumps.idle, 1.0))
 
 
 def _points(others: Measure, n: int, threshold: float, theta: float) -> FloatArray:
