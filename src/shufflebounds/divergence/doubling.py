@@ -37,8 +37,8 @@ _CELLS, _BY_WIDTH, _FEWEST_CELLS = 48.0, 0.12, 32.0
 _PASSES, _LEAST_GROWTH, _MOST_GROWTH = 4, 1.3, 4.0
 # Ends so far apart, in logarithms, tell nothing; one more pass may.
 _BLIND = 1.0
-# What is never exceeded, and not tried where so much more seems to be needed in every respect.
-_MOST_CELLS, _HOPELESS = 400.0, 1.2
+# Where more seem to be needed, by the estimate and by what a pass has found, nothing more is tried.
+_MOST_CELLS = 300.0
 # More cells than the width asks for, as it is not in proportion to 1/N² exactly.
 _MARGIN = 1.15
 # No size of E[S₊], relative to the largest value, below this is attempted.
@@ -75,7 +75,7 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
             break
         wide = math.log(high / low) if low > 0.0 else math.inf
         growth = max(_MARGIN * math.sqrt(wide / rtol), _LEAST_GROWTH)
-        too_many = min(wanted, growth * cells) > _HOPELESS * _MOST_CELLS
+        too_many = min(wanted, growth * cells) > _MOST_CELLS
         if attempt > 0 if wide > _BLIND else too_many:
             break
         cells = min(min(growth, _MOST_GROWTH) * cells, _MOST_CELLS)
