@@ -27,11 +27,13 @@ _ROUGH, _PASSES = 0.03, 8
 # The first pass is not rough where single draws make up that share of Chernoff's bound, nor the
 # last where the size turned out to be so many times larger.
 _TELLING, _MUCH_LARGER = 0.3, 3.0
+# What is taken for the size where only Chernoff's bound is known, relative to that.
+_CHERNOFF = 1e-2
 # Numbers of atoms that this is tried with.
 _ENDS = 33
 _MOST_WORK = 200_000
-# More values than this are united first, as finely as that at most.
-_MOST_ATOMS, _FINEST_CELLS = 256, 1024
+# More values than this are united first, in so many cells and then more, at most that many.
+_MOST_ATOMS, _CELLS, _FINEST_CELLS = 1024, 256, 1024
 # No R_j may be known less well than this, relatively: their errors are taken to first order.
 _COARSE = 2e-3
 # No size of E[S₊], relative to the largest value, below this is attempted.
@@ -59,7 +61,7 @@ def log_bounds(g: Law, n: int, rtol: float, most_work: int = _MOST_WORK) -> tupl
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
-    low, high, cells = -math.inf, math.inf, _MOST_ATOMS
+    low, high, cells = -math.inf, math.inf, _CELLS
     while high - low > rtol and cells <= _FINEST_CELLS:
         if 2 * cells > g.values.size:
             return _log_bounds(g, n, rtol, most_work)
@@ -89,12 +91,16 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         if not _SMALLEST < size < 1e300:
             break
         goal = (max(_ROUGH, 0.5 * rtol) if rough else rtol) * size
-        ends = tree_bounds(atoms, table, n, goal, most_work)
-        low, high, known = max(low, ends[0]), min(high, ends[1]), max(low, ends[0], single)
+        found = tree_bounds(atoms, table, n, goal, most_work)
+        low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high or not (rough or low > _MUCH_LARGER * size):
             break
-        rough = not known > 0.0
-        size = 0.1 * min(high, size) if rough else known
+        if not found.complete and low <= _MUCH_LARGER * size:
+            break
+        # What Chernoff's bound says of the common draws is too large, but not by any factor.
+        known = max(low, single)
+        size = max(known, _CHERNOFF * found.slack) if found.complete else low
+        rough = size > known
     scale = g.exponent * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)

@@ -24,6 +24,8 @@ _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 _MOST_LEAVES = 150
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
+# The same where the smooth engine takes over.
+_SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
 # More nodes than this are united, in about so many cells for every number of draws left.
@@ -32,13 +34,23 @@ _MANY_NODES, _CELLS = 2000, 300
 _BOTH, _LOWER, _UPPER = "both", "lower", "upper"
 
 
-def tree_bounds(
-    atoms: Atoms, table: Moments, n: int, goal: float, most_work: int
-) -> tuple[float, float]:
-    """Bounds of E[S₊], lower and upper, that are about `goal` apart, by at most so many nodes."""
+@dataclass(frozen=True)
+class Found:
+    """Bounds of E[S₊], what part of the distance is slack of closed nodes, and whether no limit
+    was met.
+    """
+
+    low: float
+    high: float
+    slack: float
+    complete: bool
+
+
+def tree_bounds(atoms: Atoms, table: Moments, n: int, goal: float, most_work: int) -> Found:
+    """Bounds that are about `goal` apart, by at most so many nodes."""
     branch = _Branch(atoms, table, tame(atoms, n), goal, most_work)
     low, high = branch.run(root(atoms, n), _BOTH)
-    return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+    return Found(low * (1.0 - 1e-12), high * (1.0 + 1e-12), branch.slack, branch.complete)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +89,8 @@ class _Branch:
     cuttable: float = math.nan
     leaves: int = 0
     work: int = 0
+    slack: float = 0.0
+    complete: bool = True
     retry: float = math.inf
 
     def __post_init__(self) -> None:
@@ -89,6 +103,7 @@ class _Branch:
             nodes, j = rest.nodes, int(rest.nodes.law.min())
             if self.work > self.most_work or self.leaves > 2 * _MOST_LEAVES:
                 self._count(nodes, rest.slack, *mean(nodes, self.atoms))
+                self.complete = False
                 break
             if nodes.size <= _MOST_LEAVES and self._tries(j, j + 1).any():
                 rest = self._hand_over(rest, j)
@@ -118,15 +133,21 @@ class _Branch:
         lost = total(slack)
         parts = positive_parts(nodes, middle, err)
         self.low, self.high = self.low + parts[0], self.high + parts[1] + lost
-        self.closable -= lost
+        self.closable, self.slack = self.closable - lost, self.slack + lost
 
     def _tries(self, j: int, end: int) -> NDArray[np.bool_]:
         """For which of atoms j, …, `end` − 1 the smooth engine is worth a try."""
         part = slice(j, end)
-        return self.tame[part] & (np.abs(self.atoms.values[part]) <= self.retry)
+        return self.tame[part] & (np.abs(self.atoms.values[part]) < self.retry)
 
     def _hand_over(self, rest: _Open, j: int) -> _Open:
         """Let the smooth engine have a try; what it leaves, to be tried again further down."""
+        # Mostly nothing will be left: most of what may still be spent saves it nodes.
+        saved = _SPENT * self.cuttable
+        self.closable, self.cuttable = self.closable + saved, self.cuttable - saved
+        rest = self._close(rest.nodes, _SPENT)
+        if not rest.nodes.size:
+            return rest
         done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, _LEAVES * self.goal)
         self.leaves += done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
@@ -137,16 +158,20 @@ class _Branch:
         """Condition the first nodes on the draws of the next few atoms."""
         atoms, table = self.atoms, self.table
         near = max(1, _MOST_BOUNDS // (rest.nodes.size * table.theta.size))
-        tries = np.flatnonzero(self._tries(j + 1, j + near))
-        end = j + 1 + int(tries[0]) if tries.size else min(j + near, atoms.size)
+        end = min(j + near, atoms.size)
         rest = rest.where(np.argsort(rest.nodes.law, kind="stable"))
         first = rest.nodes.where(slice(int(np.searchsorted(rest.nodes.law, end))))
         bounds = log_of_drawn(first, atoms, table, j, end)
         allowance = _SHARE * self.cuttable
         left_out = negligible(bounds, 0.5 * allowance)
-        # As many atoms as make a fair number of children.
+        # As many atoms as make a fair number of children, or down to where the smooth engine may
+        # take over, and beyond that if none of them is drawn.
         found = np.cumsum(bounds.shape[0] - np.count_nonzero(left_out, axis=0))
-        end = j + max(1, int(np.searchsorted(found, _MOST_CHILDREN, side="right")))
+        most = _MOST_CHILDREN
+        tries = np.flatnonzero(self._tries(j + 1, end))
+        if tries.size:
+            most = min(most, int(found[tries[0]]))
+        end = j + max(1, int(np.searchsorted(found, most, side="right")))
         count = int(np.searchsorted(first.law, end))
         part = slice(count), slice(end - j)
         new = grown(
