@@ -24,7 +24,7 @@ from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
-# The first pass is not rough where single draws make up that share of Chernoff's bound, nor the
+# The first pass is not rough where rare draws make up that share of Chernoff's bound, nor the
 # last where the size turned out to be so many times larger.
 _TELLING, _MUCH_LARGER = 0.3, 3.0
 # What is taken for the size where only Chernoff's bound is known, relative to that.
@@ -84,9 +84,9 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         return nothing
     table = moments(atoms, tilts(atoms, n))
     ceiling = exp_up(float(log_slack(root(atoms, n), table, np.ones(1))[0]))
-    low, high, single = 0.0, ceiling * (1.0 + 1e-12), _single_draws(atoms, n)
-    rough = single < _TELLING * ceiling
-    size = ceiling if rough else single
+    low, high, rare = 0.0, ceiling * (1.0 + 1e-12), _rare_draws(atoms, n)
+    rough = rare < _TELLING * ceiling
+    size = ceiling if rough else rare
     for _ in range(_PASSES):
         if not _SMALLEST < size < 1e300:
             break
@@ -98,7 +98,7 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         if not found.complete and low <= _MUCH_LARGER * size:
             break
         # What Chernoff's bound says of the common draws is too large, but not by any factor.
-        known = max(low, single)
+        known = max(low, rare)
         size = max(known, _CHERNOFF * found.slack) if found.complete else low
         rough = size > known
     scale = g.exponent * math.log(2.0)
@@ -107,14 +107,21 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
 
 
-def _single_draws(atoms: Atoms, n: int) -> float:
-    """About what the largest atoms add to E[S₊] if at most one is drawn once, the rest at its mean.
+def _rare_draws(atoms: Atoms, n: int) -> float:
+    """About what rare draws add to E[S₊] with all others at their mean: single draws of the
+    largest atoms, and as many draws of one atom as it takes.
 
     The best of several numbers of atoms: a size to aim with, mostly no larger than the result.
     """
     ends = np.unique(np.linspace(0.0, atoms.size, _ENDS).astype(np.int64))
-    middle = n * (atoms.base + atoms.mean[ends])
-    gains = np.maximum(middle[:, None] + atoms.values, 0.0)
+    middle = n * (atoms.base + atoms.mean)
+    gains = np.maximum(middle[ends, None] + atoms.values, 0.0)
     gains[np.arange(atoms.size) >= ends[:, None]] = 0.0
-    found = np.maximum(middle, 0.0) + n * (gains @ atoms.masses)
-    return float((np.exp(n * atoms.log_left[ends]) * found).max())
+    found = np.maximum(middle[ends], 0.0) + n * (gains @ atoms.masses)
+    single = float((np.exp(n * atoms.log_left[ends]) * found).max())
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        draws = np.floor(np.maximum(-middle[1:], 0.0) / atoms.values) + 1.0
+        worth = middle[1:] + draws * atoms.values
+        log_chance = draws * (np.log(n * atoms.masses / draws) + 1.0) + n * atoms.log_left[1:]
+        several = np.nan_to_num(np.where(atoms.values > 0.0, np.exp(log_chance) * worth, 0.0))
+    return max(single, float(several.max()))

@@ -173,6 +173,12 @@ class _Branch:
             most = min(most, int(found[tries[0]]))
         end = j + max(1, int(np.searchsorted(found, most, side="right")))
         count = int(np.searchsorted(first.law, end))
+        # Children take at least as many draws of an atom as it has on average.
+        likely = first.draws.max() * atoms.masses[j:end] / atoms.left[j:end]
+        pairs = np.diff(found[: end - j], prepend=0)
+        if self.work + float(pairs @ (1.0 + likely)) > self.most_work:
+            self.work = self.most_work + 1
+            return rest
         part = slice(count), slice(end - j)
         new = grown(
             first.where(part[0]), atoms, table, bounds[part], left_out[part], j, end, allowance
