@@ -18,6 +18,8 @@ from shufflebounds.divergence.law import Law, U, rise
 
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
+# Tilts times atoms held in memory at once.
+_BLOCK = 2**15
 # A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
 _DOUBTFUL, _VOID = 0.01, 400.0
 # Where all other atoms may have less than this share, nothing is claimed of it.
@@ -149,52 +151,48 @@ class Moments:
 
 def moments(atoms: Atoms, theta: FloatArray) -> Moments:
     """Tabulate log1p(Σ_{i≥j} p_i expm1(θh_i)/R_j) with its error, for both signs of θ."""
-    masses = atoms.masses[:, None]
-    rises = (atoms.values > 0.0)[:, None]
+    shape = atoms.size + 1, theta.size
+    upper, lower = np.empty((2, *shape)), np.empty(shape)
+    one = np.empty((atoms.size, theta.size))
+    most = (atoms.masses * (1.0 + atoms.mass_err))[:, None]
+    log_most = np.log(most)
+    log_most += 8.0 * U * np.abs(log_most) + 1e-12
+    doubt = (2.0 * U * np.abs(atoms.values) + atoms.value_err)[:, None] * (1.0 + 4.0 * U)
+    step = max(1, _BLOCK // atoms.size)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        x = np.multiply.outer(np.abs(atoms.values), theta)
-        x_err = 2.0 * U * x + np.multiply.outer(atoms.value_err, theta)
-        growth = np.expm1(x)
-        # Both from one exponential: 1 − e^{−x} = 1/(1 + 1/expm1(x)).
-        up, down = masses * growth, masses / (1.0 + 1.0 / growth)
-        slip = 1.72 * x_err
-        slip *= masses * (1.0 + atoms.mass_err)[:, None]
-        up_slip, down_slip = slip * (1.0 + growth), slip
-        vague = x_err[:, -1] >= 1.0
-        if vague.any():
-            most = masses[vague] * (1.0 + atoms.mass_err[vague])[:, None]
-            up_slip[vague] = most * rise(x[vague], x_err[vague])
-            down_slip[vague] = most * rise(-x[vague], x_err[vague])
-        rounding = (2.0 * atoms.size + 16.0) * U + 1.01 * float(atoms.left_err.max())
-        relative = (atoms.mass_err + rounding)[:, None]
-        up_slip, down_slip = up_slip + relative * up, down_slip + relative * down
-        k, err = _log_moment(atoms, np.where(rises, up, -down), np.where(rises, up_slip, down_slip))
-        low, low_err = _log_moment(
-            atoms, np.where(rises, -down, up), np.where(rises, down_slip, up_slip)
-        )
-        good, low_good = err < np.inf, low_err < np.inf
-        upper = np.where(good, k + err, np.inf), np.where(low_good, low + low_err, np.inf)
-        lower = np.where(good, k - err, -np.inf)
-        log_mass = np.log(atoms.masses * (1.0 + atoms.mass_err))
-        one = np.where(rises, x, -x) + (log_mass + 8.0 * U * np.abs(log_mass))[:, None]
-        one += x_err + 8.0 * U * x + 1e-12
-    return Moments(theta, np.array(upper), lower, one, 1.0 + np.log(theta))
+        for start in range(0, theta.size, step):
+            part = slice(start, start + step)
+            x, x_err = atoms.values[:, None] * theta[part], doubt * theta[part]
+            one[:, part] = x + (x_err + 8.0 * U * np.abs(x)) + log_most
+            k, err = _log_moment(atoms, x, x_err, most)
+            upper[0, :, part] = np.where(err <= 0.5, k + err, np.inf)
+            lower[:, part] = np.where(err <= 0.5, k - err, -np.inf)
+            k, err = _log_moment(atoms, -x, x_err, most)
+            upper[1, :, part] = np.where(err <= 0.5, k + err, np.inf)
+    return Moments(theta, upper, lower, one, 1.0 + np.log(theta))
 
 
 def _log_moment(
-    atoms: Atoms, growth: FloatArray, slip: FloatArray
+    atoms: Atoms, x: FloatArray, x_err: FloatArray, most: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """K_j from the summands p_i expm1(θh_i) and what they are off by; the error, inf if too large.
+    """K_j from the exponents and their errors, and its error, which means nothing beyond ½.
 
-    The error includes 8u|K|, for the product with a number of draws.
+    The error includes 8u|K|, for the product with a number of draws. `most` are the largest masses.
     """
+    rounding = (2.0 * atoms.size + 16.0) * U + 1.01 * float(atoms.left_err.max())
+    growth = np.expm1(x)
+    slip = (growth + 1.0) * (x_err * (1.72 * most))
+    vague = x_err[:, -1] >= 1.0
+    if vague.any():
+        slip[vague] = most[vague] * rise(x[vague], x_err[vague])
+    growth *= atoms.masses[:, None]
+    slip += np.abs(growth) * (atoms.mass_err + rounding)[:, None]
+    total, slip = _tails(growth), _tails(slip)
     left = atoms.left[:, None]
-    total = _tails(growth) / left
-    slip = _tails(slip) / left
-    k = np.log1p(total)
-    err = 2.0 * slip / (1.0 + total) + 4.0 * U * np.abs(k) + 2.0**-1000
-    good = np.isfinite(k) & (err <= 0.5)
-    return k, np.where(good, err + 8.0 * U * np.abs(k), np.inf)
+    slip /= total + left
+    total /= left
+    k = np.log1p(total, out=total)
+    return k, 2.0 * slip + 12.0 * U * np.abs(k) + 2.0**-1000
 
 
 def tilts(atoms: Atoms, n: int) -> FloatArray:

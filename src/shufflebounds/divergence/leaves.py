@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.atoms import Atoms
-from shufflebounds.divergence.law import Law, U, exp_down
+from shufflebounds.divergence.law import Law, U, cumulants, exp_down, tilting_point
 from shufflebounds.divergence.nodes import Nodes, mean
 from shufflebounds.divergence.saddle import log_mean_positive_part
 
@@ -17,6 +17,8 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 # on average.
 _TAME, _COMMON = 15.0, 3.0
 _LEAF_WORK = 2**23
+# Relative widths to aim at, and what of the width allowed, given an estimate of the value.
+_FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.8
 
 
 def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
@@ -39,10 +41,10 @@ def leaves(
     middle, err = mean(nodes, atoms)
     for i in range(nodes.size):
         node = nodes.where(np.array([i]))
-        rtol = min(max(3.0 * float(allowed[i]) / exp_up(float(slack[i])), 1e-10), 0.1)
-        ends = log_mean_positive_part(
-            leaf(atoms, node, float(side[i])), int(node.draws[0]), rtol, _LEAF_WORK
-        )
+        g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
+        size = min(float(slack[i]), float(node.log_weight[0]) + _log_estimate(g, n))
+        rtol = min(max(_CAUTION * float(allowed[i]) / exp_up(size), _FINEST), _COARSEST)
+        ends = log_mean_positive_part(g, n, rtol, _LEAF_WORK)
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
@@ -70,6 +72,17 @@ def leaf(atoms: Atoms, node: Nodes, side: float) -> Law:
     value_err = np.where(mass_err > 0.01, 2.0 * value_err + 4.0 * U * np.abs(values), value_err)
     masses = np.append(atoms.masses[j:], atoms.left[-1]) / atoms.left[j]
     return Law(values, masses, 0, value_err, 1.02 * mass_err + 4.0 * U, 0.0, 0.0)
+
+
+def _log_estimate(g: Law, n: int) -> float:
+    """A saddlepoint estimate of log E[S₊], to aim with; inf where there is none."""
+    if not g.values.max() > 0.0:
+        return math.inf
+    theta = tilting_point(g, n)
+    k, _, variance = cumulants(g, theta)
+    spread = n * variance + 2.0 / theta / theta
+    found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
+    return found if math.isfinite(found) else math.inf
 
 
 def exp_up(x: float) -> float:

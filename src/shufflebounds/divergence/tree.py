@@ -148,7 +148,10 @@ class _Branch:
         rest = self._close(rest.nodes, _SPENT)
         if not rest.nodes.size:
             return rest
-        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, _LEAVES * self.goal)
+        spent = _SPENT * max(self.closable, 0.0)
+        self.closable -= spent
+        goal = _LEAVES * self.goal + spent
+        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal)
         self.leaves += done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
         self.retry = 0.5 * abs(self.atoms.values[j])
