@@ -9,14 +9,15 @@ bound says that its positive or its negative part is negligible. Proofs: docs/en
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.atoms import Atoms, moments, recentred, tilts
+from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.law import Law, U, tilt, tilting_point
-from shufflebounds.divergence.leaves import exp_up
+from shufflebounds.divergence.leaves import exp_up, tame
 from shufflebounds.divergence.nodes import log_slack, root
 from shufflebounds.divergence.saddle import enclose
 from shufflebounds.divergence.tree import tree_bounds
@@ -24,9 +25,8 @@ from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
-# The first pass is not rough where rare draws make up that share of Chernoff's bound, nor the
-# last where the size turned out to be so many times larger.
-_TELLING, _MUCH_LARGER = 0.3, 3.0
+# Another pass is made where the size turned out to be so many times larger.
+_MUCH_LARGER = 3.0
 # What is taken for the size where only Chernoff's bound is known, relative to that.
 _CHERNOFF = 1e-2
 # Numbers of atoms that this is tried with.
@@ -83,9 +83,9 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     if not (atoms.left_err[:-1].max() <= _COARSE and np.isfinite(atoms.log_left_err[-1])):
         return nothing
     table = moments(atoms, tilts(atoms, n))
-    ceiling = exp_up(float(log_slack(root(atoms, n), table, np.ones(1))[0]))
+    ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
     low, high, rare = 0.0, ceiling * (1.0 + 1e-12), _rare_draws(atoms, n)
-    rough = rare < _TELLING * ceiling
+    rough = rare < common
     size = ceiling if rough else rare
     for _ in range(_PASSES):
         if not _SMALLEST < size < 1e300:
@@ -105,6 +105,18 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)
     return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
+
+
+def _first_tame(atoms: Atoms, n: int) -> int:
+    """The first law that the smooth engine may evaluate; the last one if there is none."""
+    found = np.flatnonzero(tame(atoms, n))
+    return int(found[0]) if found.size else atoms.size
+
+
+def _chernoff(atoms: Atoms, table: Moments, n: int, j: int) -> float:
+    """An upper bound of E[S₊] if all draws were of law j."""
+    node = replace(root(atoms, n), law=np.full(1, j))
+    return exp_up(float(log_slack(node, table, np.ones(1))[0]))
 
 
 def _rare_draws(atoms: Atoms, n: int) -> float:
