@@ -19,7 +19,7 @@ from shufflebounds.divergence.law import Law, U, rise
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
 # Tilts times atoms held in memory at once.
-_BLOCK = 2**15
+_BLOCK = 2**14
 # A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
 _DOUBTFUL, _VOID = 0.01, 400.0
 # Where all other atoms may have less than this share, nothing is claimed of it.

@@ -20,7 +20,7 @@ from shufflebounds.divergence.nodes import Nodes, joined, log_weight_margin, mar
 # this order.
 _COUNTS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257], dtype=np.float64)
 # Nodes times atoms times tilts held in memory at once.
-_BLOCK = 2**19
+_BLOCK = 2**13
 
 Indices = NDArray[np.int64]
 
@@ -40,10 +40,10 @@ def log_of_drawn(nodes: Nodes, atoms: Atoms, table: Moments, start: int, end: in
     each -= np.log(atoms.left * (1.0 - atoms.left_err - 8.0 * U))[nodes.law, None]
     one = table.one[start:end]
     found = np.empty((nodes.size, end - start))
-    block = max(1, _BLOCK // max(1, one.size))
-    for first in range(0, nodes.size, block):
+    block = max(1, 2 * _BLOCK // max(1, each.size))
+    for first in range(0, end - start, block):
         part = slice(first, first + block)
-        found[part] = (each[part, None] + one).min(axis=2)
+        found[:, part] = (each[:, None] + one[part]).min(axis=2)
     return np.where(np.arange(start, end) < nodes.law[:, None], -np.inf, moved_up(found))
 
 
@@ -212,17 +212,26 @@ def _log_tail(
     ways = _log_binomials(nodes.draws[parent], int(column.max()))
     first = _drawn(nodes, atoms, parent, atom, count, tuple(x[row, column] for x in ways))
     jump = atoms.values[atom]
-    jump = jump + atoms.value_err[atom] + 8.0 * U * np.abs(jump)
-    left = np.maximum(first.draws, 0.0)
+    jump = jump + atoms.value_err[atom] + 12.0 * U * np.abs(jump)
+    left, reach = np.maximum(first.draws, 0.0), first.value + margin(first)
+    odds = left / (count + 1.0) * atoms.odds[atom] * (1.0 + 1e-12)
+    tail = np.empty(parent.size)
+    block = max(1, _BLOCK // table.theta.size)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        ratio = jump[:, None] * table.theta - table.lower[first.law]
-        ratio += (4.0 * U * np.abs(jump))[:, None] * table.theta
-        np.exp(ratio, out=ratio)
-        ratio *= (left / (count + 1.0) * atoms.odds[atom] * (1.0 + 1e-12))[:, None]
-        bound = left[:, None] * table.upper[0, first.law]
-        bound += (first.value + margin(first))[:, None] * table.theta
-        bound -= table.scale + np.log1p(-np.minimum(ratio, 1.0))
-        tail = np.fmin.reduce(bound, axis=1)
+        for start in range(0, parent.size, block):
+            part = slice(start, start + block)
+            law = first.law[part]
+            ratio = jump[part, None] * table.theta
+            ratio -= table.lower[law]
+            np.exp(ratio, out=ratio)
+            ratio *= odds[part, None]
+            np.minimum(ratio, 1.0, out=ratio)
+            bound = table.upper[0, law]
+            bound *= left[part, None]
+            bound += reach[part, None] * table.theta
+            bound -= np.log1p(np.negative(ratio, out=ratio), out=ratio)
+            bound -= table.scale
+            tail[part] = np.fmin.reduce(bound, axis=1)
     tail = np.where(np.isnan(tail), np.inf, tail)
     tail += first.log_weight + log_weight_margin(first)
     return np.where(first.draws >= 0.0, moved_up(tail), -np.inf)

@@ -17,7 +17,7 @@ from shufflebounds.divergence.atoms import Atoms, Moments
 from shufflebounds.divergence.law import U
 
 # Tilts times nodes held in memory at once.
-_BLOCK = 2**18
+_BLOCK = 2**13
 
 
 @dataclass(frozen=True, eq=False)
