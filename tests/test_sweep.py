@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -21,7 +22,7 @@ from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.nodes import root
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.saddle import enclose, saddle
 from shufflebounds.divergence.sweep import sweep
 
 
@@ -36,6 +37,17 @@ def test_few_users_against_enumeration(data, n, rtol):
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
     assert overlap(sweep(decomposition, eps, n, rtol), exact(decomposition, eps, n))
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 60))
+@examples(60)
+def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
+    """Nodes that were left open when the limit was met count as well."""
+    decomposition = data.draw(decompositions())
+    eps = data.draw(epsilons(decomposition))
+    limited = partial(sweep_module.log_bounds, most_work=most_work)
+    found = enclose(decomposition, eps, n, 1e-4, limited)
+    assert overlap(found, exact(decomposition, eps, n))
 
 
 @given(st.data(), st.integers(2, 3))

@@ -17,8 +17,10 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 # on average.
 _TAME, _COMMON = 15.0, 3.0
 _LEAF_WORK = 2**23
+# With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
+_RARE = 4.0
 # Relative widths to aim at, and what of the width allowed, given an estimate of the value.
-_FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.8
+_FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
 
 
 def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
@@ -42,7 +44,10 @@ def leaves(
     for i in range(nodes.size):
         node = nodes.where(np.array([i]))
         g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
-        size = min(float(slack[i]), float(node.log_weight[0]) + _log_estimate(g, n))
+        log_estimate, kurtosis = _outlook(g, n)
+        if kurtosis > _RARE:
+            continue
+        size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
         rtol = min(max(_CAUTION * float(allowed[i]) / exp_up(size), _FINEST), _COARSEST)
         ends = log_mean_positive_part(g, n, rtol, _LEAF_WORK)
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
@@ -74,15 +79,19 @@ def leaf(atoms: Atoms, node: Nodes, side: float) -> Law:
     return Law(values, masses, 0, value_err, 1.02 * mass_err + 4.0 * U, 0.0, 0.0)
 
 
-def _log_estimate(g: Law, n: int) -> float:
-    """A saddlepoint estimate of log E[S₊], to aim with; inf where there is none."""
+def _outlook(g: Law, n: int) -> tuple[float, float]:
+    """A saddlepoint estimate of log E[S₊], to aim with, and the excess kurtosis of the tilted S."""
     if not g.values.max() > 0.0:
-        return math.inf
+        return math.inf, 0.0
     theta = tilting_point(g, n)
-    k, _, variance = cumulants(g, theta)
+    k, mean, variance = cumulants(g, theta)
     spread = n * variance + 2.0 / theta / theta
     found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    return found if math.isfinite(found) else math.inf
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        away = np.where(weights > 0.0, g.values - mean, 0.0)
+        kurtosis = float(weights @ away**4) / (n * np.square(variance))
+    return found if math.isfinite(found) else math.inf, float(np.nan_to_num(kurtosis, nan=0.0))
 
 
 def exp_up(x: float) -> float:

@@ -25,8 +25,9 @@ from shufflebounds.enclosure import Enclosure
 
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
-# Another pass is made where the size turned out to be so many times larger.
-_MUCH_LARGER = 3.0
+# Another pass is made where the size turned out to be so many times larger, or that share of what
+# was taken for it.
+_MUCH_LARGER, _NO_LESS = 3.0, 0.7
 # What is taken for the size where only Chernoff's bound is known, relative to that.
 _CHERNOFF = 1e-2
 # Numbers of atoms that this is tried with.
@@ -36,8 +37,8 @@ _MOST_WORK = 200_000
 _MOST_ATOMS, _CELLS, _FINEST_CELLS = 1024, 256, 1024
 # No R_j may be known less well than this, relatively: their errors are taken to first order.
 _COARSE = 2e-3
-# No size of E[S₊], relative to the largest value, below this is attempted.
-_SMALLEST = 1e-250
+# No size of E[S₊], relative to the largest value, beyond these is attempted.
+_SMALLEST, _LARGEST = 1e-250, 1e300
 
 
 def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
@@ -85,22 +86,27 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     table = moments(atoms, tilts(atoms, n))
     ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
     low, high, rare = 0.0, ceiling * (1.0 + 1e-12), _rare_draws(atoms, n)
-    rough = rare < common
-    size = ceiling if rough else rare
+    # Without any bound of the whole there is none of its parts.
+    rough = rare < common or not ceiling < _LARGEST
+    size, goal = ceiling if rough else rare, math.inf
     for _ in range(_PASSES):
-        if not _SMALLEST < size < 1e300:
+        before, goal = goal, (max(_ROUGH, 0.5 * rtol) if rough else rtol) * size
+        # What was not reached before is not reached for about as much.
+        if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        goal = (max(_ROUGH, 0.5 * rtol) if rough else rtol) * size
         found = tree_bounds(atoms, table, n, goal, most_work)
         low, high = max(low, found.low), min(high, found.high)
-        if high - low <= rtol * high or not (rough or low > _MUCH_LARGER * size):
+        if high - low <= rtol * high:
             break
-        if not found.complete and low <= _MUCH_LARGER * size:
+        if high <= 2.0 * low or low > _MUCH_LARGER * size:
+            size, rough = low, False
+        elif rough and found.complete:
+            # Chernoff's bound of the common draws is too large, but not by any factor.
+            known = max(low, rare)
+            size = max(known, _CHERNOFF * found.slack)
+            rough = size > known
+        else:
             break
-        # What Chernoff's bound says of the common draws is too large, but not by any factor.
-        known = max(low, rare)
-        size = max(known, _CHERNOFF * found.slack) if found.complete else low
-        rough = size > known
     scale = g.exponent * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)

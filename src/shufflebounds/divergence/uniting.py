@@ -79,6 +79,8 @@ def _groups(
     nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Indices of nodes of equal law and n′ by rising value, and which of them begin a cell."""
+    # No bound at all is more than any other.
+    slack = np.minimum(slack, 1e300)
     for law, draws in sorted(set(zip(nodes.law.tolist(), nodes.draws.tolist(), strict=True))):
         group = np.flatnonzero((nodes.law == law) & (nodes.draws == draws))
         group = group[np.argsort(value[group], kind="stable")]
