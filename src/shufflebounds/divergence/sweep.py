@@ -1,8 +1,8 @@
 """The divergence where large values are rare: condition on their draws, largest first.
 
 The tilt of the smooth engine (`saddle`) follows a rare jump, while the bulk of S may live decades
-below it. Here the draws of one atom after another are enumerated, as far as they can matter, until
-what is left is tame and the smooth engine can take over. A branch is closed as soon as a Chernoff
+below it. Here the draws of the largest atoms are enumerated, as far as they can matter, until what
+is left is tame and the smooth engine can take over. A branch is closed as soon as a Chernoff
 bound says that its positive or its negative part is negligible. Proofs: docs/engine.md, section 11.
 """
 
