@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,20 +29,21 @@ _FAR_OFF = 7.0
 _ENOUGH = 1.5
 # Failures at an ε this close, relatively, are expected again.
 _NEARBY = 0.01
-# An engine that reached more than this share of the width it had with less work is not given more.
-_NO_LESS = 0.98
+# A sweep with more than this width, or than this share of the one it had with less work, is not
+# given more.
+_HOPELESS, _NO_LESS = 0.5, 0.9
 
 
 # The engines, by how much work a pass may take: modes times what each takes, and nodes.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 27, 28)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
 }
 _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[27], _SWEEP[200_000], _SMOOTH[28])
+_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
 _FOR_FEW: tuple[LogBounds, ...] = (
     *(_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000]),
     *_LAST,
@@ -95,16 +95,25 @@ class Experience:
         """Whether D with these ends, as logarithms, is so far from δ that no more need be known."""
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
+    def is_futile(self, engine: LogBounds) -> bool:
+        """Whether a sweep promises nothing after those with less work."""
+        nearby = self._nearby()
+        widths = [nearby[one].width for one in _SWEEP.values() if one in nearby]
+        if engine not in _SWEEP.values() or engine in nearby or len(widths) < 2:
+            return False
+        return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
+
+    def _nearby(self) -> dict[LogBounds, _Failure]:
+        close = _NEARBY * self._eps
+        return {one: x for one, x in self._failures.items() if abs(x.eps - self._eps) <= close}
+
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
         """The one that did it last comes first.
 
         Of those that failed nearby when no less was asked for, only the best comes at all, last.
         """
-        failed = {
-            one: was.width
-            for one, was in self._failures.items()
-            if was.rtol >= rtol and abs(was.eps - self._eps) <= _NEARBY * self._eps
-        }
+        nearby = self._nearby()
+        failed = {one: nearby[one].width for one in nearby if nearby[one].rtol >= rtol}
         fresh = [one for one in engines if one not in failed]
         best = [one for one in engines if one in failed and failed[one] == min(failed.values())]
         return [*sorted(fresh, key=lambda one: one is not self._last), *best]
@@ -139,16 +148,13 @@ def log_bounds(
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
         engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
-    widths: dict[Any, list[float]] = defaultdict(list)
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break
-        before = widths[getattr(engine, "func", engine)]
-        if len(before) > 1 and before[-1] > _NO_LESS * before[-2]:
-            continue  # more of the same does not help
+        if experience.is_futile(engine):
+            continue
         ends = engine(g, n, rtol)
-        before.append(ends[1] - ends[0])
-        experience.add(engine, rtol, before[-1])
+        experience.add(engine, rtol, ends[1] - ends[0])
         low, high = max(low, ends[0]), min(high, ends[1])
         if experience.is_far_off(low - math.log(n), high - math.log(n)):
             break

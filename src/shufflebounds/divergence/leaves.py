@@ -19,6 +19,8 @@ _TAME, _COMMON = 15.0, 3.0
 _LEAF_WORK = 2**23
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
+# So many that came out too wide are enough to leave the others to the tree.
+_MOST_FAILED = 8
 # Relative widths to aim at, and what of the width allowed, given an estimate of the value.
 _FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
 
@@ -41,7 +43,10 @@ def leaves(
     worth = np.exp(np.maximum(slack - slack.max(), -600.0))
     allowed = 0.5 * goal * (1.0 / nodes.size + worth / worth.sum())
     middle, err = mean(nodes, atoms)
+    failed = 0
     for i in range(nodes.size):
+        if failed == _MOST_FAILED:
+            break
         node = nodes.where(np.array([i]))
         g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
         log_estimate, kurtosis = _outlook(g, n)
@@ -53,8 +58,9 @@ def leaves(
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
-        if found[1] - found[0] <= 2.0 * float(allowed[i]):
-            done[i] = True
+        done[i] = found[1] - found[0] <= 2.0 * float(allowed[i])
+        failed += not done[i]
+        if done[i]:
             low, high = low + found[0], high + found[1]
             if side[i] < 0.0:  # what lies below 0 comes on top of the mean
                 least = float(middle[i] - err[i])
