@@ -1,5 +1,6 @@
 """Products of decompositions in blocks, against sums over exact ratios in fractions."""
 
+import functools
 import random
 from collections import defaultdict
 from fractions import Fraction
@@ -53,6 +54,24 @@ def test_blocks_against_fractions(monkeypatch, block, seed):
     assert joint.rel_err <= 200 * 2.0**-53
 
 
+@pytest.mark.parametrize("kept", [1, 12, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_uniting_as_blocks_go_against_fractions(monkeypatch, kept, seed):
+    """United products of some blocks are united with those of later ones, again and again."""
+    monkeypatch.setattr(products, "_BLOCK", 9)
+    monkeypatch.setattr(products, "_KEPT", kept)
+    source = random.Random(seed)
+    factors = [dyadic(source, source.randint(4, 7)) for _ in range(4)]
+    joint = functools.reduce(sb.Decomposition.joint, factors)
+    truth = sorted(exact_product(factors))
+    found = sorted(zip(joint.a.tolist(), joint.b.tolist(), joint.c.tolist(), strict=True))
+    assert len(found) == len(truth)
+    for entry, exact in zip(found, truth, strict=True):
+        for x, y in zip(entry, exact, strict=True):
+            assert abs(Fraction(x) - y) <= Fraction(joint.rel_err) * y
+    assert joint.rel_err <= 1e-12
+
+
 @pytest.mark.parametrize("block", [50, 2**20])
 def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
     monkeypatch.setattr(products, "_BLOCK", block)
@@ -74,7 +93,12 @@ def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
     np.testing.assert_allclose(np.sort(joint.a), np.sort(expected.a), rtol=1e-13)
 
 
-def test_distinct_products_of_ratios():
+@pytest.mark.parametrize("block", [1, 3, 2**20])
+@pytest.mark.parametrize("kept", [1, 2**20])
+def test_distinct_products_of_ratios(monkeypatch, block, kept):
+    monkeypatch.setattr(products, "_BLOCK", block)
+    monkeypatch.setattr(products, "_KEPT", kept)
     logs = products.log_ratios(np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([1.0, 1.0]))
     distinct = products.distinct_products(logs, logs)
     assert distinct.shape == (2, 3)
+    assert products.distinct_products(distinct, logs).shape == (2, 4)

@@ -7,6 +7,8 @@ differed is measured and charged, so that a label that is wrong costs nothing bu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +21,8 @@ _ABSENT = -2e3
 _HASH = np.int64(0x1F3B0A5C7D96E84F)
 # Errors that no rounding makes.
 _WRONG = 1e-9
-# Pairs in memory at once.
-_BLOCK = 2**20
+# Pairs in memory at once, and united ones of several blocks, unless more of them remain.
+_BLOCK, _KEPT = 2**18, 2**20
 
 
 def log_ratios(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
@@ -37,27 +39,50 @@ def ratio_keys(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def distinct_products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
     """The distinct ratios of all pairs, from those of both sides as `log_ratios` gives them."""
-    kept = [_distinct(_pairs(one[:, rows], two, np.add)) for rows in _rows(one, two)]
-    return kept[0] if len(kept) == 1 else _distinct(np.concatenate(kept, axis=1))
+    one = one[:, _by_ratio(one)]
+    kept = np.empty((2, 0), dtype=np.int64)
+    waiting: list[NDArray[np.int64]] = []
+    for rows in _rows(one, two):
+        waiting.append(_distinct(_pairs(one[:, rows], two, np.add)))
+        if _are_many(waiting, kept):
+            kept, waiting = _distinct(np.concatenate([kept, *waiting], axis=1)), []
+    return _distinct(np.concatenate([kept, *waiting], axis=1)) if waiting else kept
 
 
-def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, float, float]:
+def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[float]]:
     """Products of all pairs of components, shape (3, J), those of one ratio united.
 
     `one` and `two` are a, b and c in rows. Returned besides are the relative errors of uniting, one
     on top of the other, but not the rounding of the products.
     """
+    # Neighbours in a block have more products of equal ratios.
+    one = one[:, _by_ratio(log_ratios(*one))]
     logs = log_ratios(*one), log_ratios(*two)
-    parts = [
-        _united(_pairs(one[:, rows], two, np.multiply), _pairs(logs[0][:, rows], logs[1], np.add))
-        for rows in _rows(one, two)
-    ]
-    product = np.concatenate([x for x, _ in parts], axis=1)
-    first = max(err for _, err in parts)
-    if len(parts) == 1:
-        return product, first, 0.0
-    product, second = _united(product, log_ratios(*product))
-    return product, first, second
+    kept = np.empty((3, 0))
+    waiting: list[FloatArray] = []
+    first, errors = 0.0, []
+    blocks = _rows(one, two)
+    for rows in blocks:
+        pairs = _pairs(one[:, rows], two, np.multiply)
+        united, error = _united(pairs, _pairs(logs[0][:, rows], logs[1], np.add))
+        first = max(first, error)
+        waiting.append(united)
+        if rows is blocks[-1] or _are_many(waiting, kept):
+            together = np.concatenate([kept, *waiting], axis=1)
+            if len(blocks) == 1:
+                return together, [first]
+            kept, error = _united(together, log_ratios(*together))
+            errors.append(error)
+            waiting = []
+    return kept, [first, *errors]
+
+
+def _by_ratio(ratios: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.lexsort(ratios // _COARSE)
+
+
+def _are_many(waiting: Sequence[NDArray], kept: NDArray) -> bool:
+    return sum(part.shape[1] for part in waiting) > max(_KEPT - kept.shape[1], kept.shape[1])
 
 
 def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:
