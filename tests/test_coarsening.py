@@ -154,12 +154,11 @@ def test_joints_have_fewer_components_and_say_as_much(eps0, k):
     parts = [sb.Laplace(eps0).blanket()] * k
     joint, few = product(parts), Joint([sb.Laplace(eps0)] * k).blanket()
     assert len(few.inner) < 0.6 * len(joint.inner)
-    for rate in (1.0, 1e-2):
-        for n, delta in ((300, 1e-6), (10**5, 1e-8)):
-            before, after = (sb.epsilon(sb.subsample(one, rate), n, delta) for one in (joint, few))
-            assert after.lower <= before.upper
-            assert after.upper >= before.lower
-            assert after.relative_width < 2e-4
+    for n, delta in ((10**5, 1e-8), (10**8, 1e-6)):
+        before, after = (sb.epsilon(one, n, delta) for one in (joint, few))
+        assert after.lower <= before.upper
+        assert after.upper >= before.lower
+        assert after.relative_width < 2e-4
 
 
 @pytest.mark.parametrize("share", [3.0, 30.0])

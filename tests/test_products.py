@@ -93,7 +93,7 @@ def sublinear_sum(forms, components):
 def on_a_lattice(source, size, off):
     """Components of ratios e^{0.01 i} and their mirror images, off that by up to `off`."""
     c = [source.uniform(0.5, 1.0) for _ in range(size)]
-    a, b = (np.exp(0.01 * np.array([source.randrange(40) for _ in c])) * c for _ in "ab")
+    a, b = (np.exp(0.01 * np.array([source.randrange(12) for _ in c])) * c for _ in "ab")
     noise = np.array([1.0 + off * source.uniform(-1.0, 1.0) for _ in c])
     a, b, c = np.concatenate([a * noise, b]), np.concatenate([b, a * noise]), np.tile(c, 2)
     return sb.Decomposition(a / a.sum(), b / a.sum(), c / a.sum())
@@ -118,7 +118,7 @@ def lattices_found(monkeypatch):
 def test_products_on_a_lattice_against_all_pairs_in_fractions(monkeypatch, seed, off):
     """Convex functions tell both apart by no more than errors of the entries."""
     source = random.Random(seed)
-    one, two = (on_a_lattice(source, 20, off) for _ in range(2))
+    one, two = (on_a_lattice(source, 9, off) for _ in range(2))
     truth = exact_product([one, two])
     found = lattices_found(monkeypatch)
     joint = one.joint(two)
