@@ -23,8 +23,8 @@ from shufflebounds.uncertainty import compounded
 # boxes than this save nothing.
 _FEW, _SHORTER, _LEAST_BOXES = 6000, 0.75, 2000
 # How far either end may move, in terms of how far they are apart at most. That is a sum of worst
-# cases: where they are furthest apart they were found to move by 8 % of it (docs/engine.md).
-_INNER_SHARE, _OUTER_SHARE = 0.5, 1.0
+# cases: ε was found to move by 2e-5 at most, relatively (docs/engine.md).
+_INNER_SHARE, _OUTER_SHARE = 0.25, 0.5
 # Beyond, masses at the corners or squares of ratios might not fit in floats.
 _SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e100
 # Components this close to their own mirror image belong to both halves of a symmetric law.
