@@ -19,12 +19,12 @@ from shufflebounds.randomizers.composed.boxes import STRIPS, corners, cut
 from shufflebounds.randomizers.composed.stakes import stakes
 from shufflebounds.uncertainty import compounded
 
-# Ends this short are left as they are, and so are those that would not become much shorter. Fewer
+# Ends this short are left as they are, and so are those that would hardly become shorter. Fewer
 # boxes than this save nothing.
-_FEW, _SHORTER, _LEAST_BOXES = 6000, 0.75, 2000
+_FEW, _SHORTER, _LEAST_BOXES = 6000, 0.95, 2000
 # How far either end may move, in terms of how far they are apart at most. That is a sum of worst
-# cases: ε was found to move by 2e-5 at most, relatively (docs/engine.md).
-_INNER_SHARE, _OUTER_SHARE = 0.25, 0.5
+# cases: by 2.1e-5 at most were they found to move apart, relatively in ε (docs/engine.md).
+_INNER_SHARE, _OUTER_SHARE = 0.3, 0.6
 # Beyond, masses at the corners or squares of ratios might not fit in floats.
 _SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e100
 # Components this close to their own mirror image belong to both halves of a symmetric law.
