@@ -143,6 +143,20 @@ def test_finite_short_and_empty_ones_are_left_alone(coarse):
     assert coarse(tiny) is tiny
 
 
+@pytest.mark.parametrize(("eps0", "k"), [(12.0, 3), (40.0, 3), (50.0, 4), (0.001, 4)])
+@pytest.mark.parametrize("which", ["blanket", "dataset_pair"])
+def test_ratios_of_any_width(eps0, k, which, coarse):
+    """Some beyond what is coarsened, all of them without a word of warning."""
+    joint = product([getattr(sb.Laplace(eps0, 5), which)()] * k)
+    few = coarse(joint)
+    for before, after, sign in zip(alone(joint), alone(few), (-1.0, 1.0), strict=True):
+        for eps in (0.0, 0.5 * eps0 * k, 0.95 * eps0 * k):
+            old, new = (
+                math.fsum(np.maximum(one.a - math.exp(eps) * one.b, 0.0)) for one in (before, after)
+            )
+            assert sign * (new - old) >= -1e-9 * old
+
+
 def test_short_joints_are_left_alone():
     joint = product([sb.Laplace(1.0, 20).blanket()] * 2)
     assert max(map(len, joint.bounds())) <= coarsening._FEW

@@ -62,7 +62,7 @@ def cut(ratios: FloatArray, costs: FloatArray, least: int = 0) -> Boxes:
     while True:
         cost = _costs(labels, sizes, steps, costs)
         total, count = float(cost.sum()), cost.shape[1]
-        if total == 0.0 or (total <= 1.0 and count >= least):
+        if not total > 0.0 or (total <= 1.0 and count >= least):
             break
         dear = cost.sum(axis=0) > limit
         if not dear.any():

@@ -26,7 +26,7 @@ _FEW, _SHORTER, _LEAST_BOXES = 6000, 0.95, 2000
 # cases: by 2.1e-5 at most were they found to move apart, relatively in ε (docs/engine.md).
 _INNER_SHARE, _OUTER_SHARE = 0.3, 0.6
 # Beyond, masses at the corners or squares of ratios might not fit in floats.
-_SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e100
+_SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e70
 # Components this close to their own mirror image belong to both halves of a symmetric law.
 _ON_THE_AXIS = 1e-9
 _U = 2.0**-53

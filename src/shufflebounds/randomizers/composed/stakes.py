@@ -114,11 +114,13 @@ def _questions(masses: FloatArray) -> Iterator[_Question]:
             tilted = c * np.exp(theta * values)
             # The rate at which θ is the minimiser: those who are absent have the value 1 − e^ε.
             pull = math.exp(theta * absent)
-            rate = -absent * pull / (-absent * pull + max(0.0, _mean(values, tilted)))
+            away, towards = -absent * pull, max(0.0, _mean(values, tilted))
+            rate = away / (away + towards) if away > 0.0 else 0.0
             if rate < _LEAST_RATE:
                 break
-            gain = rate * _mean(np.expm1(theta * values), c)
-            cumulant = math.log1p(gain + (1.0 - rate) * math.expm1(theta * absent))
+            change = rate * _mean(np.expm1(theta * values), c)
+            change += (1.0 - rate) * math.expm1(theta * absent)
+            cumulant = math.log1p(change) if change > -1.0 else -math.inf
             if _EXPONENT / _MOST < -cumulant < _EXPONENT / _FEWEST:
                 mean = rate * _mean(b / c, tilted) + (1.0 - rate) * pull
                 yield _Question(eps, theta, rate / (theta * math.exp(eps) * eps * mean))
