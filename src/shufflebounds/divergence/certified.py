@@ -29,7 +29,7 @@ _FAR_OFF = 7.0
 _ENOUGH = 1.5
 # Failures at an ε this close, relatively, are expected again.
 _NEARBY = 0.01
-# A sweep with more than this width, or than this share of the one it had with less work, is not
+# An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
@@ -96,10 +96,11 @@ class Experience:
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def is_futile(self, engine: LogBounds) -> bool:
-        """Whether a sweep promises nothing after those with less work."""
+        """Whether more work promises nothing after the same engine had less."""
         nearby = self._nearby()
-        widths = [nearby[one].width for one in _SWEEP.values() if one in nearby]
-        if engine not in _SWEEP.values() or engine in nearby or len(widths) < 2:
+        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        widths = [nearby[one].width for one in family.values() if one in nearby]
+        if engine in nearby or len(widths) < 2:
             return False
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 
@@ -154,10 +155,10 @@ def log_bounds(
         if experience.is_futile(engine):
             continue
         ends = engine(g, n, rtol)
-        experience.add(engine, rtol, ends[1] - ends[0])
         low, high = max(low, ends[0]), min(high, ends[1])
         if experience.is_far_off(low - math.log(n), high - math.log(n)):
             break
+        experience.add(engine, rtol, ends[1] - ends[0])
     return low, high
 
 
