@@ -17,8 +17,9 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the others do more often.
-_COMMON, _RARE = 0.1, 0.7
+# engine does; above the second, so few that the others do more often, of many values the doubling
+# first of all up to the third.
+_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -44,14 +45,16 @@ _SWEEP: dict[int, LogBounds] = {
 
 # What to try in turn, by what it tends to cost until one of them gets there.
 _LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_FOR_FEW: tuple[LogBounds, ...] = (
-    *(_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000]),
-    *_LAST,
-)
-_FOR_RARE: tuple[LogBounds, ...] = (
-    *(_SWEEP[1_000], doubling_bounds, _SMOOTH[22], _SWEEP[5_000], _SMOOTH[25]),
-    *_LAST,
-)
+_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
+_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
+_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
+_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+
+
+def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
+    if kurtosis < _RARE:
+        return _FOR_FEW
+    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
 
 
 class _Failure(NamedTuple):
@@ -144,7 +147,7 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_FOR_FEW if kurtosis < _RARE else _FOR_RARE, rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
