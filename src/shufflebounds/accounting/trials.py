@@ -10,8 +10,8 @@ from shufflebounds.accounting.crossing import Trial, bracketed
 
 # How far a derivative of log D is trusted: what this share of a step changes may be wrong.
 _STEEPER = 0.02
-# Probes on one side after which steps grow.
-_CREEPING = 2
+# Probes on one side after which steps grow, each time by this factor.
+_CREEPING, _STRIDE = 1, 2.0
 # How far towards 0 one step may lead, as a factor, before D(0) is asked for.
 _SHRINK, _SHRUNK = 8.0, 2
 # Noises by which two probes must differ to tell a slope, by which they must differ to be told
@@ -65,7 +65,7 @@ class Trials:
         step = -near.excess / self.slope
         run = self._streak()
         if run > _CREEPING and abs(near.excess) > near.noise:
-            step *= 2.0 ** (run - _CREEPING)
+            step *= _STRIDE ** (run - _CREEPING)
             doubt = abs(near.excess)
         if near.eps + step < min(near.eps, near.eps / _SHRINK):
             self._shrunk += 1

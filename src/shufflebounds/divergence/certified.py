@@ -17,8 +17,9 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the others do more often.
-_COMMON, _RARE = 0.1, 0.7
+# engine does; above the second, so few that the others do more often, of many values the doubling
+# first of all up to the third.
+_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -29,7 +30,7 @@ _FAR_OFF = 7.0
 _ENOUGH = 1.5
 # Failures at an ε this close, relatively, are expected again.
 _NEARBY = 0.01
-# A sweep with more than this width, or than this share of the one it had with less work, is not
+# An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
@@ -44,14 +45,16 @@ _SWEEP: dict[int, LogBounds] = {
 
 # What to try in turn, by what it tends to cost until one of them gets there.
 _LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_FOR_FEW: tuple[LogBounds, ...] = (
-    *(_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000]),
-    *_LAST,
-)
-_FOR_RARE: tuple[LogBounds, ...] = (
-    *(_SWEEP[1_000], doubling_bounds, _SMOOTH[22], _SWEEP[5_000], _SMOOTH[25]),
-    *_LAST,
-)
+_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
+_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
+_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
+_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+
+
+def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
+    if kurtosis < _RARE:
+        return _FOR_FEW
+    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
 
 
 class _Failure(NamedTuple):
@@ -96,10 +99,11 @@ class Experience:
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def is_futile(self, engine: LogBounds) -> bool:
-        """Whether a sweep promises nothing after those with less work."""
+        """Whether more work promises nothing after the same engine had less."""
         nearby = self._nearby()
-        widths = [nearby[one].width for one in _SWEEP.values() if one in nearby]
-        if engine not in _SWEEP.values() or engine in nearby or len(widths) < 2:
+        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        widths = [nearby[one].width for one in family.values() if one in nearby]
+        if engine in nearby or len(widths) < 2:
             return False
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 
@@ -143,7 +147,7 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_FOR_FEW if kurtosis < _RARE else _FOR_RARE, rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
@@ -154,10 +158,10 @@ def log_bounds(
         if experience.is_futile(engine):
             continue
         ends = engine(g, n, rtol)
-        experience.add(engine, rtol, ends[1] - ends[0])
         low, high = max(low, ends[0]), min(high, ends[1])
         if experience.is_far_off(low - math.log(n), high - math.log(n)):
             break
+        experience.add(engine, rtol, ends[1] - ends[0])
     return low, high
 
 

@@ -22,6 +22,8 @@ from shufflebounds.divergence.uniting import spread, united
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 _MOST_LEAVES = 150
+# What a leaf counts for of the work, in nodes.
+_LEAF_WORK = 25
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
 # The same where the smooth engine takes over.
@@ -152,7 +154,7 @@ class _Branch:
         self.closable -= spent
         goal = _LEAVES * self.goal + spent
         done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal)
-        self.leaves += done.size
+        self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
         self.retry = 0.5 * abs(self.atoms.values[j])
         return rest.where(~done)
