@@ -115,6 +115,21 @@ def test_few_users_by_enumeration(factors, coarse):
             assert max(one.upper for one in above) >= truth[1].lower
 
 
+@pytest.mark.parametrize("mass", [0.2, 1e-10])
+def test_nothing_is_lost_or_counted_twice_next_to_the_axis(mass, coarse):
+    """a − b is no more than 10⁻⁹ of a, but more than that of b."""
+    numbers = (mass * (1.0 + i / 4096.0) for i in range(4096))
+    pairs = ((a, a - 1e-9 * a) for a in numbers)
+    a, b = next((a, b) for a, b in pairs if 1e-9 * b < a - b <= 1e-9 * a)
+    others = np.array([0.7, 0.3]) * (1.0 - a - b)
+    end = sb.Decomposition([a, b, *others], [b, a, *others[::-1]], [0.5 * a, 0.5 * a, 0.1, 0.1])
+    assert end.is_symmetric()
+    few = coarse(sb.Decomposition(end.a, end.b, end.c, inner=end), 1e-30)
+    for one in few.bounds():
+        for before, after in ((end.a, one.a), (end.b, one.b), (end.c, one.c)):
+            assert math.fsum(after) == pytest.approx(math.fsum(before), rel=1e-14)
+
+
 @pytest.mark.parametrize("kind", ["blankets", "mixed", "of tiny eps0"])
 def test_what_is_symmetric_stays_so(kind, coarse):
     few = coarse(product(KINDS[kind]))

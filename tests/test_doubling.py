@@ -245,3 +245,12 @@ def test_a_hundredth_of_a_draw_against_conditioning_on_their_number():
     # A third draw adds at most what the three do on average, whatever the others are.
     more = 3.0 * math.comb(n, 3) * shares.sum() ** 2 * float(shares @ np.maximum(jumps, 0.0))
     assert found.lower <= (one + two + more) / n * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("rare", [1e-145, 1e-206])
+def test_values_that_may_be_huge_for_all_that_is_known_are_left_to_others(rare):
+    """At ε = 0, rel_err of a = b makes a value of 0 one of up to rel_err a/c."""
+    masses = [1.0, 1e-38, 1e-205], [1.0, 1e-132, 1e-48], [rare, 0.99, 1e-96]
+    found = doubling(Decomposition(*masses, rel_err=1e-6), 0.0, 6, 0.1)
+    assert overlap(found, exact(Decomposition(*masses), 0.0, 6))
+    assert overlap(found, exact(Decomposition(*masses, rel_err=1e-6), 0.0, 6))

@@ -199,3 +199,10 @@ def test_distinct_products_of_ratios(monkeypatch, block, kept):
     distinct = products.distinct_products(logs, logs)
     assert distinct.shape == (2, 3)
     assert products.distinct_products(distinct, logs).shape == (2, 4)
+
+
+def test_a_lattice_of_more_places_than_an_int64_can_count_is_none():
+    """Its 2³² by 2³² places are 0 modulo 2⁶⁴."""
+    places = np.array([0.0, 1.0, 2.0**32 - 1.0])
+    two = 2.0**-36 * np.stack([places, places])
+    assert lattice_products.common_lattice(np.zeros((2, 1)), two) is None

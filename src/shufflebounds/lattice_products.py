@@ -6,6 +6,7 @@ are sums of whole numbers, and components of one place are united as they come.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +70,7 @@ def common_lattice(one: FloatArray, two: FloatArray) -> Lattice | None:
     least = [at.min(axis=1, keepdims=True) for at in places]
     found = Lattice(places[0] - least[0], places[1] - least[1], least[0] + least[1], step, off)
     extent = np.prod(found.one.max(axis=1) + 1.0)
-    if off > _OFF or np.prod(found.shape) > _MOST_PLACES or one.shape[1] < _FILLED * extent:
+    if off > _OFF or math.prod(found.shape) > _MOST_PLACES or one.shape[1] < _FILLED * extent:
         return None
     return found
 

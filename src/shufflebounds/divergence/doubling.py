@@ -43,6 +43,9 @@ _MOST_CELLS = 300.0
 _MARGIN = 1.15
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
+# Values that may be so many times the largest one are all uncertainty; n times the square of a
+# larger one might overflow.
+_VAGUE = 1e140
 
 # Reduces a measure to the cells of a step.
 _Reduce = Callable[[Measure, int], Measure]
@@ -61,6 +64,8 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
         return nothing
     below, above = jumps(g, up=False), jumps(g, up=True)
     if not (below.others.size and above.others.size):
+        return nothing
+    if above.others.values.max() > _VAGUE:
         return nothing
     steps = Steps(n)
     estimate = rough(above, steps, tilting_point(g, n))

@@ -27,8 +27,9 @@ _FEW, _SHORTER, _LEAST_BOXES = 6000, 0.95, 2000
 _INNER_SHARE, _OUTER_SHARE = 0.3, 0.6
 # Beyond, masses at the corners or squares of ratios might not fit in floats.
 _SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e70
-# Components this close to their own mirror image belong to both halves of a symmetric law.
-_ON_THE_AXIS = 1e-9
+# Components this close to their own mirror image belong to both halves of a symmetric law. None may
+# be only about so close, or its own image might be on the other side of the limit.
+_ON_THE_AXIS, _DOUBTFUL = 1e-9, 1.01
 _U = 2.0**-53
 
 # Fewer masses a, b, c, shape (3, J), and their rounding, from masses and costs as in `cut`.
@@ -66,11 +67,13 @@ def _shorter(
 ) -> Decomposition:
     """One end by itself, coarser if that makes it much shorter."""
     masses, rel_err = np.stack([end.a, end.b, end.c]), end.rel_err
+    distances = np.abs(end.a - end.b) / (_ON_THE_AXIS * end.a)
+    doubtful = (distances > 1.0 / _DOUBTFUL) & (distances < _DOUBTFUL)
+    symmetric = symmetric and not doubtful.any()
     if symmetric:
         # The law is one half and its mirror image, so that what bounds the half does for both.
-        a, b, _ = masses
-        on_the_axis = np.abs(a - b) <= _ON_THE_AXIS * a
-        half = on_the_axis | (a > b)
+        on_the_axis = distances <= 1.0
+        half = on_the_axis | (end.a > end.b)
         share = np.where(on_the_axis, 0.5, 1.0)[half]
         masses, costs = masses[:, half] * share, costs[:, half] * (2.0 * share)
         rel_err = compounded(rel_err, 2.0 * end.asymmetry)
