@@ -21,7 +21,7 @@ from shufflebounds.divergence.atoms import moments, recentred, tilts
 from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.nodes import root
+from shufflebounds.divergence.nodes import Nodes, positive_parts, root
 from shufflebounds.divergence.saddle import enclose, saddle
 from shufflebounds.divergence.sweep import sweep
 
@@ -343,3 +343,12 @@ def test_eight_attributes_sent_together(n):
 )
 def test_what_used_to_fail_has_answers(decomposition, n, delta):
     assert sb.epsilon(decomposition, n=n, delta=delta).relative_width <= 1e-4
+
+
+def test_weights_that_may_be_anything_claim_nothing():
+    """Neither do they of a mean of 0, which no weight makes any larger."""
+    one = np.ones(1)
+    node = Nodes(np.zeros(1, np.int64), one, one, 0.0 * one, -one, 1e4 * one)
+    with np.errstate(all="raise", under="ignore"):
+        assert positive_parts(node, one, 0.0 * one) == (0.0, np.inf)
+        assert positive_parts(node, -one, 0.0 * one) == (0.0, 0.0)

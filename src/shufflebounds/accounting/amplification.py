@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from shufflebounds.accounting.starts import start_of
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.engines import DEFAULT
-from shufflebounds.enclosure import Enclosure, Enclosures
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 
 T = TypeVar("T")
 Several = Sequence[T] | NDArray
@@ -110,10 +110,9 @@ def delta(
     near, far = validation.eps_between(eps)
     n = validation.users(n)
     if near < far:  # D falls in ε
-        lower, upper = (
-            delta(decomposition, end, n, rtol=rtol, engine=engine) for end in (far, near)
+        return _joined(
+            lambda one: delta(decomposition, one, n, rtol=rtol, engine=engine), far, near
         )
-        return Enclosure(lower.lower, upper.upper)
     problem = Problem.of(decomposition, n, engine)
     found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
     return or_raise(found, delta_shortfall(problem, near, found, rtol))
@@ -169,13 +168,24 @@ def epsilon(
     small, large = validation.delta_between(delta)
     n = validation.users(n)
     if small < large:  # ε falls in δ
-        lower, upper = (
-            epsilon(decomposition, n, end, rtol=rtol, engine=engine) for end in (large, small)
+        return _joined(
+            lambda one: epsilon(decomposition, n, one, rtol=rtol, engine=engine), large, small
         )
-        return Enclosure(lower.lower, upper.upper)
     problem = Problem.of(decomposition, n, engine)
     found = _epsilon(problem, small, goal)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
+
+
+def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
+    """The lower end at one float and the upper one at the other, also where either fell short."""
+    ends, shortfall = [], None
+    for one in (below, above):
+        try:
+            ends.append(evaluate(one))
+        except PrecisionError as error:
+            ends.append(error.enclosure)
+            shortfall = str(error)
+    return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
 
 
 def _epsilon(problem: Problem, delta: float, goal: float) -> Enclosure:

@@ -153,8 +153,10 @@ class _Search:
         return True
 
     def trial(self, eps: float, found: Enclosure, aim: float) -> Trial:
-        width = _log(found.upper) - _log(found.lower)
-        middle = _log(found.upper) - 0.5 * width
+        # An engine that knows nothing says inf; D is at most 1, but for roundings of its entries.
+        high = _log(max(found.lower, min(found.upper, 1.0)))
+        width = high - _log(found.lower)
+        middle = high - 0.5 * width
         return Trial(eps, middle - math.log(self.delta), 0.5 * width, width > _SHORT * aim)
 
     def planned(self, guess: Guess) -> _Plan | None:
@@ -199,7 +201,8 @@ class _Search:
         aim = max(_FINER * noise, FINEST)
         right = self.trials.where_end_is_delta(1.0)
         if right < high - worth:
-            return _Plan(right, aim)
+            # A slope from probes beyond may lead below 0.
+            return _Plan(max(right, 0.0), aim)
         left = self.trials.where_end_is_delta(-1.0)
         return _Plan(left, aim) if left > low + worth else None
 

@@ -30,7 +30,7 @@ def log_of_drawn(nodes: Nodes, atoms: Atoms, table: Moments, start: int, end: in
 
     Shape (N, end − start); −inf for atoms that come before the law of a node.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         k = table.upper[0, nodes.law]
         each = k * (nodes.draws - 1.0)[:, None]
         each += (nodes.value + margin(nodes))[:, None] * table.theta

@@ -83,7 +83,7 @@ def log_slack(nodes: Nodes, table: Moments, sign: FloatArray) -> FloatArray:
     reach = sign * nodes.value + margin(nodes)
     side = (sign < 0.0).astype(np.int64)
     block = max(1, _BLOCK // table.theta.size)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, nodes.size, block):
             part = slice(start, start + block)
             bound = table.upper[side[part], nodes.law[part]]
@@ -107,7 +107,10 @@ def positive_parts(nodes: Nodes, middle: FloatArray, err: FloatArray) -> tuple[f
     low, high = np.maximum(middle - err, 0.0), np.maximum(middle + err, 0.0)
     # A logarithm this low is that of nothing; rounded up for the upper end.
     lower = np.exp(np.maximum(nodes.log_weight - nodes.weight_err, -1e4)) * low
-    upper = np.exp(np.maximum(nodes.log_weight + nodes.weight_err, -690.0)) * high
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Weights known this badly may overflow; what is 0 stays so, whatever they are.
+        upper = np.exp(np.maximum(nodes.log_weight + nodes.weight_err, -690.0)) * high
+        upper[high == 0.0] = 0.0
     slop = 1e-12 + nodes.size * U
     return float(lower.sum()) * (1.0 - slop), float(upper.sum()) * (1.0 + slop)
 

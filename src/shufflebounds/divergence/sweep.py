@@ -107,6 +107,8 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
             rough = size > known
         else:
             break
+    # Sums this small may be of subnormal floats, which know nothing of their last digits.
+    low = low if low > _SMALLEST else 0.0
     scale = g.exponent * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)
