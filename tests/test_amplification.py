@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -167,6 +169,21 @@ def test_shortfall_is_told_and_carries_the_enclosure():
     fine = sb.epsilon(sb.Laplace(4.0).blanket(), 1000, 1e-6)
     assert caught.value.enclosure.lower <= fine.upper
     assert fine.lower <= caught.value.enclosure.upper
+
+
+@pytest.mark.parametrize("loss", [70.0, 120.0])
+def test_a_shortfall_at_a_loss_that_is_no_float_carries_both_ends(loss):
+    """Next to the largest loss, D at the floats beside ε differs by more than it is rounded."""
+    pair = sb.Decomposition([0.5, 0.5], [math.exp(-loss), 1.0 - math.exp(-loss)], [0.0, 0.25])
+    with mpmath.workdps(60):
+        a, b = (mpmath.mpf(x[0]) for x in (pair.a, pair.b))
+        eps = mpmath.log(a / b) - mpmath.mpf("5e-8")
+        eps = Fraction(*map(int, eps.as_integer_ratio()))
+        truth = a - mpmath.exp(mpmath.mpf(eps.numerator) / eps.denominator) * b
+        with pytest.raises(sb.PrecisionError) as caught:
+            sb.delta(pair, eps, 500, rtol=1e-9)
+        found = caught.value.enclosure
+        assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
 
 
 def test_joint_of_all_coordinates_equals_the_matrix_product():

@@ -803,9 +803,19 @@ def test_estimates_of_size_are_never_too_small(factors):
     assert 0.98 * truth <= joint_size._pairs(factors) <= 1.5 * truth
 
 
+def ends_of(factors):
+    """What is multiplied: the arrays, and inner and outer ends where there are any."""
+    factors = [factor.merge() for factor in factors]
+    return [
+        [getattr(factor, end) or factor for factor in factors]
+        for end in ("inner", "outer")
+        if any(getattr(factor, end) is not None for factor in factors)
+    ] + [factors]
+
+
 @pytest.mark.parametrize("factors", FACTORS.values(), ids=FACTORS)
 def test_sizes_are_refused_before_any_work(factors, monkeypatch):
-    truth = largest_step([factor.merge() for factor in factors])
+    truth = max(map(largest_step, ends_of(factors)))
     with monkeypatch.context() as patch:
         patch.setattr(joint_size, "LARGEST_JOINT", int(1.5 * truth))
         joint_size.check_joint(factors)
@@ -834,6 +844,14 @@ def test_joints_that_do_not_fit_are_refused_wherever_they_are(composition, monke
     monkeypatch.setattr(sb.Decomposition, "joint", None)
     with pytest.raises(ValueError, match=r"^a joint of 5 reports .* too large for memory; "):
         composition.check_size()
+
+
+def test_the_ends_of_continuous_reports_count_as_well():
+    """The inner one has the most components; nothing is multiplied out to say so."""
+    joint = repeated(sb.Laplace(0.5), 16)
+    joint_size._check([part.blanket().merge() for part in joint.parts])
+    with pytest.raises(ValueError, match=r"^a joint of 16 reports .* too large for memory; "):
+        joint.check_size()
 
 
 def test_joints_that_fit_are_accepted():

@@ -11,13 +11,15 @@ from strategies import decompositions, epsilons, examples
 
 from shufflebounds import BLH, KRR, Decomposition, Joint, subsample
 from shufflebounds.divergence import measures
-from shufflebounds.divergence.cells import Mirrored, by_cost, by_distance
+from shufflebounds.divergence.cells import edges, vertices
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.doubling import log_bounds
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.measures import Measure
+from shufflebounds.divergence.measures import Bins, Measure, mean_positive_part, split, united
+from shufflebounds.divergence.rough import rough
 from shufflebounds.divergence.saddle import enclose, saddle
+from shufflebounds.divergence.steps import Steps
 from shufflebounds.divergence.sweep import sweep
 
 
@@ -79,6 +81,16 @@ def test_every_decomposition_within_the_uncertainty_is_covered(seed, rel_err, su
     assert overlap(found, exact(Decomposition(a, b, c), eps, n))
 
 
+@pytest.mark.parametrize("rel_err", [1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("n", [10**6, 10**9, 10**12])
+def test_errors_of_masses_that_n_multiplies_beyond_all_bounds(rel_err, n):
+    """(1 + rel_err)^n may exceed the floats, and (1 − rel_err)^n vanish."""
+    exact_entries = KRR(k=3, eps0=2.0).blanket()
+    a, b, c = exact_entries.a, exact_entries.b, exact_entries.c * (1.0 - 1e-3)
+    found = doubling(Decomposition(a, b, c, rel_err=rel_err), 0.5, n)
+    assert overlap(found, saddle(Decomposition(a, b, c), 0.5, n))
+
+
 def fractions(measure):
     """The atoms of a measure as pairs of rationals."""
     pairs = zip(measure.values.tolist(), measure.masses.tolist(), strict=True)
@@ -90,61 +102,111 @@ def stop_loss(atoms, t):
     return sum(mass * max(value + t, Fraction(0)) for value, mass in atoms)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.booleans())
-@examples(100)
-def test_every_operation_keeps_the_order(seed, size, up):
+def assert_ordered(truth, bounds, up):
     """In rationals, at all t where ∫(x + t)₊ bends on either side: in between it is linear."""
+    for t in {-value for value, _ in truth + bounds} | {Fraction(10)}:
+        low, high = stop_loss(truth, t), stop_loss(bounds, t)
+        assert (low <= high) if up else (high <= low)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.booleans())
+@examples(150)
+def test_sums_in_cells_keep_the_order(seed, size, up):
+    """With edges on atoms, on sums of them, next to them, and far from all."""
     rng = np.random.default_rng(seed)
-    values = np.sort(rng.normal(size=size) * 10.0 ** rng.uniform(-9.0, 0.0, size))
+    values = rng.normal(size=size) * 10.0 ** rng.uniform(-rng.choice([1.0, 9.0, 40.0]), 0.0, size)
     if size > 3:
         values[1] = values[0]
-    x = Measure(values, 10.0 ** -rng.uniform(0.0, rng.choice([2.0, 20.0, 200.0]), size))
-    y = Measure(np.array([-0.3, 0.1]), np.array([0.9, 0.1]))
-    inner = np.flatnonzero(rng.uniform(size=size) < 0.3)
-    cells = np.unique(np.concatenate([[0], inner, [size - 1]]))
+        values[2] = 0.0
+    x = Measure(values, 10.0 ** -rng.uniform(0.0, rng.choice([2.0, 20.0, 300.0]), size))
+    y = Measure(np.array([-0.3, 0.0, 0.1]), np.array([0.9, 1.0, 0.1]))
     two = [(v + w, p * q) for v, p in fractions(x) for w, q in fractions(x)]
     both = [(v + w, p * q) for v, p in fractions(x) for w, q in fractions(y)]
-    coarsen = measures.raised if up else measures.lowered
-    for truth, found in (
-        (two, measures.doubled(x, up)),
-        (both, measures.added(x, y, up)),
-        (fractions(x), coarsen(x, cells)),
+    for truth, sums in (
+        (two, measures.doubled(x)),
+        (both, measures.added(x, y)),
+        (fractions(x), x),
     ):
-        bounds = fractions(found)
-        for t in {-value for value, _ in truth + bounds} | {Fraction(10)}:
-            low, high = stop_loss(truth, t), stop_loss(bounds, t)
-            assert (low <= high) if up else (high <= low)
+        places = rng.choice(sums.values, rng.integers(1, 6))
+        places = np.concatenate([places, np.nextafter(places[:2], 9.0), rng.normal(size=2)])
+        if up:
+            places = np.append(places, sums.values.max())
+        bins = Bins.of(sums, np.unique(places))
+        assert_ordered(truth, fractions(split(bins) if up else united(bins)[0]), up)
 
 
 @pytest.mark.parametrize("up", [False, True])
-def test_the_law_of_one_draw_is_bounded_at_every_place(up):
+@pytest.mark.parametrize("rate", [1e-6, 1.0])
+def test_the_law_of_one_draw_is_bounded_at_every_place(rate, up):
     """Also where the residual is known no better than by a relative error of the other masses."""
-    decomposition = subsample(KRR(k=4, eps0=1.0).blanket(), 1e-6)
+    decomposition = subsample(KRR(k=4, eps0=1.0).blanket(), rate)
     exact_entries = Decomposition(decomposition.a, decomposition.b, decomposition.c)
-    bounds = fractions(measures.of_law(law(decomposition, 0.1), up))
-    truth = fractions(measures.of_law(law(exact_entries, 0.1), up=not up))
+    one, other = (
+        measures.jumps(law(x, 0.1), way)
+        for x, way in ((decomposition, up), (exact_entries, not up))
+    )
+    bounds, truth = (
+        [(Fraction(x.base), Fraction(x.idle))]
+        + [(Fraction(x.base) + value, mass) for value, mass in fractions(x.others)]
+        for x in (one, other)
+    )
     assert 0.0 < decomposition.rel_err < 1e-13
-    for t in {-value for value, _ in truth + bounds}:
-        inside, outside = stop_loss(truth, t), stop_loss(bounds, t)
-        assert (inside <= outside) if up else (outside <= inside)
+    assert_ordered(truth, bounds, up)
     assert abs(float(sum(mass for _, mass in bounds)) - 1.0) < 1e-13
 
 
-@given(st.integers(0, 2**32 - 1), st.booleans())
-@examples(40)
-def test_cells_cover_all_atoms_and_are_finer_for_less(seed, up):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(-40, 40), st.booleans())
+@examples(60)
+def test_the_last_sum_is_rounded_to_its_side(seed, size, exponent, up):
     rng = np.random.default_rng(seed)
-    x = Measure(np.sort(rng.normal(size=500)), rng.uniform(size=500) / 500.0)
-    others = Mirrored.of(Measure(np.sort(rng.normal(size=40)), rng.uniform(size=40) / 40.0))
-    sizes = []
-    for each in (1.0, 1e-6, 1e-12):
-        cells = by_cost(x, others, each, up)
-        assert cells[0] == 0
-        assert cells[-1] == 499
-        assert set(by_distance(x)) <= set(cells)
-        sizes.append(cells.size)
-    assert sizes == sorted(sizes)
-    assert sizes[-1] > 100
+    x, y = (
+        Measure(
+            rng.normal(size=size) * 10.0 ** rng.uniform(-9.0, 0.0, size), rng.uniform(size=size)
+        )
+        for _ in "xy"
+    )
+    shift = float(rng.choice([-1.0, 1.0])) * 10.0 ** (exponent / 20.0)
+    pairs = [(v + w, p * q) for v, p in fractions(x) for w, q in fractions(y)]
+    truth = stop_loss(pairs, Fraction(shift))
+    found = mean_positive_part(x, y, shift, up)
+    assert (found >= truth) if up else (found <= truth)
+    assert found == pytest.approx(float(truth), rel=1e-12, abs=1e-270)
+
+
+@given(st.integers(2, 10**15))
+@examples(200)
+def test_steps_lead_to_half_of_all_draws(n):
+    steps = Steps(n)
+    draws = 1
+    for doubles in steps.doubles:
+        draws = 2 * draws if doubles else draws + 1
+    assert 2 * draws + steps.odd == n
+    assert steps.draws[-1] == draws
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([20, 601, 10**5]))
+@examples(40)
+def test_cells_hold_zero_and_the_threshold_and_follow_the_estimate(seed, n):
+    rng = np.random.default_rng(seed)
+    c = 10.0 ** -rng.uniform(0.0, 6.0, 30)
+    c *= 0.01 / c.sum()
+    others = Measure(rng.normal(size=30) * 10.0 ** rng.uniform(-6.0, 0.0, 30), c)
+    one = measures.Jumps(others, -1e-3, 0.99)
+    steps = Steps(n)
+    estimate = rough(one, steps, 10.0)
+    coarse, fine = (edges(estimate, steps, cells) for cells in (20.0, 80.0))
+    for step, (few, many) in enumerate(zip(coarse, fine, strict=True)):
+        assert {0.0, n * 1e-3} <= set(few) & set(many)
+        assert few.size < many.size
+        bins = Bins.of(others, few)
+        lower, cells = united(bins)
+        places = vertices(bins, lower, cells, estimate, step)
+        assert (np.diff(places) > 0.0).all()
+        assert {0.0, n * 1e-3} <= set(places)
+        assert places[-1] >= lower.values.max()
+    # All of the probability is there, but for draws of the base alone.
+    idle = 0.99 ** np.array(steps.draws, dtype=float)
+    assert estimate.found.sum(axis=1) + idle == pytest.approx(np.ones(idle.size), abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -183,3 +245,12 @@ def test_a_hundredth_of_a_draw_against_conditioning_on_their_number():
     # A third draw adds at most what the three do on average, whatever the others are.
     more = 3.0 * math.comb(n, 3) * shares.sum() ** 2 * float(shares @ np.maximum(jumps, 0.0))
     assert found.lower <= (one + two + more) / n * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("rare", [1e-145, 1e-206])
+def test_values_that_may_be_huge_for_all_that_is_known_are_left_to_others(rare):
+    """At ε = 0, rel_err of a = b makes a value of 0 one of up to rel_err a/c."""
+    masses = [1.0, 1e-38, 1e-205], [1.0, 1e-132, 1e-48], [rare, 0.99, 1e-96]
+    found = doubling(Decomposition(*masses, rel_err=1e-6), 0.0, 6, 0.1)
+    assert overlap(found, exact(Decomposition(*masses), 0.0, 6))
+    assert overlap(found, exact(Decomposition(*masses, rel_err=1e-6), 0.0, 6))

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import shufflebounds as sb
+from shufflebounds.accounting import problem
 from shufflebounds.accounting.crossing import Trial, bracketed
-from shufflebounds.divergence import edgeworth
+from shufflebounds.accounting.starts import start_of
+from shufflebounds.divergence import edgeworth, largest_draw
 from shufflebounds.divergence.estimates import log_estimate, refined_estimate
 from shufflebounds.divergence.saddle import saddle
 
@@ -101,3 +103,42 @@ def test_trials_that_tell_no_side_do_not_hide_finer_ones():
     assert 0.9 < found.eps < 1.1
     assert bracketed([above]) is None
     assert bracketed([below, Trial(1.3, 0.1, 1e-9)]) is None
+
+
+RARE = [
+    # Randomizer, reports, rate, users, δ: few of the draws count.
+    (sb.KRR(k=10, eps0=1.0), 16, 1e-4, 10**4, 1e-6),
+    (sb.KRR(k=256, eps0=4.0), 8, 1e-4, 10**5, 1e-6),
+    (sb.OUE(eps0=0.5), 16, 1e-4, 1000, 1e-5),
+    (sb.BLH(eps0=8.0), 16, 1.0, 10**8, 1e-6),
+    (sb.RAPPOR(eps0=2.0), 8, 1e-2, 10**4, 1e-8),
+]
+
+
+@pytest.mark.parametrize(("randomizer", "reports", "rate", "n", "delta"), RARE)
+def test_the_largest_draw_tells_epsilon_where_few_count(randomizer, reports, rate, n, delta):
+    """To some percent, where saddlepoint estimates of D there are off by factors at least."""
+    pair = sb.subsample(sb.Joint([randomizer] * reports).dataset_pair(), rate)
+    eps = sb.epsilon(pair, n, delta, rtol=1e-3).upper
+    question = problem.Problem.of(pair, n)
+    start = start_of(question, delta, question.largest_loss())
+    assert start.eps == pytest.approx(eps, rel=0.02)
+    assert log_estimate(pair, eps, n)[0] > math.log(delta) + 1.0
+
+
+@pytest.mark.parametrize(("randomizer", "reports", "rate", "n", "delta"), RARE)
+def test_few_evaluations_are_enough_there(randomizer, reports, rate, n, delta, monkeypatch):
+    pair = sb.subsample(sb.Joint([randomizer] * reports).dataset_pair(), rate)
+    calls, evaluate = [], problem.Problem.delta
+    monkeypatch.setattr(
+        problem.Problem,
+        "delta",
+        lambda self, eps, rtol: calls.append(eps) or evaluate(self, eps, rtol),
+    )
+    sb.epsilon(pair, n, delta)
+    assert len(calls) <= 7
+
+
+def test_the_largest_draw_of_a_law_without_gains():
+    pair = sb.KRR(k=3, eps0=1.0).dataset_pair()
+    assert largest_draw.log_estimate(pair, 2.0, 10) == -math.inf

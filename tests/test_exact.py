@@ -18,6 +18,7 @@ from strategies import decompositions, epsilons
 
 from shufflebounds import KRR, Decomposition, Laplace, standard_clone
 from shufflebounds.divergence.exact import MAX_HISTOGRAMS, exact, histogram_count
+from shufflebounds.divergence.saddle import saddle
 
 
 def brute_force(a, b, c, exp_eps, n):
@@ -242,3 +243,12 @@ def test_refuses_what_would_take_forever():
 def test_bad_arguments(eps, n):
     with pytest.raises(ValueError, match="must be"):
         exact(standard_clone(1.0), eps, n)
+
+
+def test_more_components_than_calls_may_be_nested():
+    rng = np.random.default_rng(1)
+    a, b = rng.dirichlet(np.ones(1100), 2)
+    many = Decomposition(a / a.sum(), b / b.sum(), 0.9 * np.minimum(a, b))
+    found, other = exact(many, 0.1, 1), saddle(many, 0.1, 1)
+    assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+    assert found.relative_width < 1e-9

@@ -112,3 +112,49 @@ def test_a_limit_that_is_delta_itself_ends_the_search(monkeypatch):
     with pytest.raises(sb.PrecisionError, match=r"lie in \[0.0, inf\]"):
         sb.epsilon(pair, 10, 0.5)
     assert len(calls) < 200
+
+
+class Line:
+    """D, a line in e^ε − 1 from `height` to 0 at 1, less well known at either end; 0 ≤ ε ≤ 690."""
+
+    def __init__(self, height, noise):
+        self.height, self.noise, self.asked = height, noise, []
+
+    def __call__(self, eps, rtol):
+        assert 0.0 <= eps <= 690.0
+        assert 0.0 < rtol <= 1.0
+        self.asked.append(eps)
+        value, width = self.height * max(0.0, 1.0 - math.expm1(eps)), max(rtol, self.noise)
+        return Enclosure(value * (1.0 - width), value * (1.0 + width))
+
+
+@given(
+    distance=st.floats(-17.0, -0.5).map(lambda x: 10.0**x),
+    noise=st.sampled_from([0.0, 1e-6, 1e-3, 0.1]),
+    start=st.sampled_from([math.nan, 5e-324, 1e-290, 1e-9, 0.5, math.inf]),
+    slope=st.sampled_from([math.nan, 0.0, -1e-300, -1.0, -1e15, -math.inf]),
+    doubt=st.sampled_from([0.0, 1e-6, math.inf]),
+    rtol=st.floats(-9.0, -1.0).map(lambda x: 10.0**x),
+)
+@examples(400)
+def test_wherever_it_starts_it_looks_where_there_is_something(
+    distance, noise, start, slope, doubt, rtol
+):
+    """Never below 0, whatever the guesses and slopes."""
+    line, delta = Line(0.5, noise), 0.5 * (1.0 - distance)
+    found = smallest_eps(line, delta, start, slope, math.log(2.0) * (1.0 + 1e-15), rtol, doubt)
+    root = math.log1p(1.0 - 2.0 * delta)
+    assert found.lower - 1e-15 <= root <= found.upper + 1e-15
+    assert len(line.asked) <= 100
+
+
+@pytest.mark.parametrize("start", [0.0, math.nan, 1.0])
+@pytest.mark.parametrize("slope", [math.nan, -1.0])
+def test_upper_ends_of_inf_leave_lower_ends(start, slope):
+    def half_known(eps, _):
+        assert 0.0 <= eps <= 690.0
+        return Enclosure(0.5 * math.exp(-eps), math.inf)
+
+    found = smallest_eps(half_known, 1e-3, start, slope, math.inf, 1e-4)
+    assert 0.0 <= found.lower <= math.log(500.0)
+    assert found.upper == math.inf

@@ -1,5 +1,6 @@
 """Products of decompositions in blocks, against sums over exact ratios in fractions."""
 
+import functools
 import random
 from collections import defaultdict
 from fractions import Fraction
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds import products
+from shufflebounds import lattice_products, products
 
 
 def exact_product(factors):
@@ -53,6 +54,24 @@ def test_blocks_against_fractions(monkeypatch, block, seed):
     assert joint.rel_err <= 200 * 2.0**-53
 
 
+@pytest.mark.parametrize("kept", [1, 12, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_uniting_as_blocks_go_against_fractions(monkeypatch, kept, seed):
+    """United products of some blocks are united with those of later ones, again and again."""
+    monkeypatch.setattr(products, "_BLOCK", 9)
+    monkeypatch.setattr(products, "_KEPT", kept)
+    source = random.Random(seed)
+    factors = [dyadic(source, source.randint(4, 7)) for _ in range(4)]
+    joint = functools.reduce(sb.Decomposition.joint, factors)
+    truth = sorted(exact_product(factors))
+    found = sorted(zip(joint.a.tolist(), joint.b.tolist(), joint.c.tolist(), strict=True))
+    assert len(found) == len(truth)
+    for entry, exact in zip(found, truth, strict=True):
+        for x, y in zip(entry, exact, strict=True):
+            assert abs(Fraction(x) - y) <= Fraction(joint.rel_err) * y
+    assert joint.rel_err <= 1e-12
+
+
 @pytest.mark.parametrize("block", [50, 2**20])
 def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
     monkeypatch.setattr(products, "_BLOCK", block)
@@ -60,6 +79,103 @@ def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
     # By how many reports are x1⁰, and how many x1¹.
     assert len(joint) == 28
     assert joint.rel_err < 1e-13
+
+
+# Ratios on a lattice.
+
+
+def sublinear_sum(forms, components):
+    return sum(
+        max(sum(x * y for x, y in zip(f, one, strict=True)) for f in forms) for one in components
+    )
+
+
+def on_a_lattice(source, size, off):
+    """Components of ratios e^{0.01 i} and their mirror images, off that by up to `off`."""
+    c = [source.uniform(0.5, 1.0) for _ in range(size)]
+    a, b = (np.exp(0.01 * np.array([source.randrange(12) for _ in c])) * c for _ in "ab")
+    noise = np.array([1.0 + off * source.uniform(-1.0, 1.0) for _ in c])
+    a, b, c = np.concatenate([a * noise, b]), np.concatenate([b, a * noise]), np.tile(c, 2)
+    return sb.Decomposition(a / a.sum(), b / a.sum(), c / a.sum())
+
+
+def lattices_found(monkeypatch):
+    """What looking for lattices comes to, from now on."""
+    found = []
+
+    def looked(one, two):
+        found.append(lattice_products.common_lattice(one, two))
+        return found[-1]
+
+    monkeypatch.setattr(products, "_MANY", 0)
+    monkeypatch.setattr(products, "common_lattice", looked)
+    monkeypatch.setattr(lattice_products, "_FILLED", 0.0)
+    return found
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-12])
+@pytest.mark.parametrize("seed", range(3))
+def test_products_on_a_lattice_against_all_pairs_in_fractions(monkeypatch, seed, off):
+    """Convex functions tell both apart by no more than errors of the entries."""
+    source = random.Random(seed)
+    one, two = (on_a_lattice(source, 9, off) for _ in range(2))
+    truth = exact_product([one, two])
+    found = lattices_found(monkeypatch)
+    joint = one.joint(two)
+    assert len(joint) < len(truth)
+    assert found[0].off >= off / 10.0
+    assert max(1e-15, off) < joint.rel_err < 40.0 * off + 1e-12
+    united = [
+        tuple(map(Fraction, entry))
+        for entry in zip(joint.a.tolist(), joint.b.tolist(), joint.c.tolist(), strict=True)
+    ]
+    sizes = [sum(row) for row in zip(*truth, strict=True)]
+    for _ in range(20):
+        forms = [[Fraction(source.uniform(-1.0, 1.0)) for _ in range(3)] for _ in range(3)]
+        most = [max(abs(form[i]) for form in forms) for i in range(3)]
+        slack = Fraction(joint.rel_err) * sum(x * y for x, y in zip(most, sizes, strict=True))
+        assert abs(sublinear_sum(forms, united) - sublinear_sum(forms, truth)) <= slack
+
+
+@pytest.mark.parametrize(
+    "factor", [sb.Laplace(1.0, 9).blanket(), sb.Laplace(3.0, 20).dataset_pair()]
+)
+def test_lattices_give_what_sorting_gives(monkeypatch, factor):
+    for end in factor.bounds():
+        part = sb.Decomposition(end.a, end.b, end.c, end.rel_err)
+        with monkeypatch.context() as patch:
+            patch.setattr(products, "_MANY", 10**12)
+            sorted_out = part.joint(part).joint(part)
+            logs = products.log_ratios(part.a, part.b, part.c)
+            distinct = products.distinct_products(products.distinct_products(logs, logs), logs)
+        with monkeypatch.context() as patch:
+            found = lattices_found(patch)
+            shifted = part.joint(part).joint(part)
+            places = products.distinct_products(products.distinct_products(logs, logs), logs)
+        assert len(found) == 4
+        assert None not in found
+        # Sorting takes some that rounding splits for two, until they are merged.
+        assert len(shifted) == len(sorted_out) == places.shape[1] <= distinct.shape[1]
+        assert shifted.rel_err < 1e-12
+        assert {*places[0] // 2**12} <= {*distinct[0] // 2**12}
+        for name in "abc":
+            np.testing.assert_allclose(
+                np.sort(getattr(shifted, name)), np.sort(getattr(sorted_out, name)), rtol=1e-12
+            )
+
+
+def test_what_is_on_no_lattice_or_a_large_one(monkeypatch):
+    found = lattices_found(monkeypatch)
+    rappor, krr = sb.RAPPOR(1.0).blanket(), sb.KRR(10, 0.7).blanket()
+    assert len(rappor.joint(krr)) == 12
+    assert found == [None]
+    # Too many places, or hardly any of them filled.
+    one = sb.Laplace(1.0, 9).blanket()
+    for name, value in (("_MOST_PLACES", 100), ("_FILLED", 1.1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(lattice_products, name, value)
+            assert len(one.joint(one)) == len(one.joint(one))
+        assert found[-1] is None
 
 
 def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
@@ -74,7 +190,19 @@ def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
     np.testing.assert_allclose(np.sort(joint.a), np.sort(expected.a), rtol=1e-13)
 
 
-def test_distinct_products_of_ratios():
+@pytest.mark.parametrize("block", [1, 3, 2**20])
+@pytest.mark.parametrize("kept", [1, 2**20])
+def test_distinct_products_of_ratios(monkeypatch, block, kept):
+    monkeypatch.setattr(products, "_BLOCK", block)
+    monkeypatch.setattr(products, "_KEPT", kept)
     logs = products.log_ratios(np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([1.0, 1.0]))
     distinct = products.distinct_products(logs, logs)
     assert distinct.shape == (2, 3)
+    assert products.distinct_products(distinct, logs).shape == (2, 4)
+
+
+def test_a_lattice_of_more_places_than_an_int64_can_count_is_none():
+    """Its 2³² by 2³² places are 0 modulo 2⁶⁴."""
+    places = np.array([0.0, 1.0, 2.0**32 - 1.0])
+    two = 2.0**-36 * np.stack([places, places])
+    assert lattice_products.common_lattice(np.zeros((2, 1)), two) is None

@@ -16,7 +16,7 @@ from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.frequencies import Runs, Samples, samples
 from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
 from shufflebounds.divergence.saddle import saddle
-from shufflebounds.divergence.series import mode_sums
+from shufflebounds.divergence.series import Terms, mode_sums
 
 FIELDS = ("t", "away", "err")
 
@@ -421,3 +421,16 @@ def test_runs_cost_little_precision():
     together = np.concatenate([part.err for part in samples(g, tilted, runs)])
     alone = characteristic(g, tilted, runs.frequencies())[1]
     assert np.median(together / alone) < 20.0
+
+
+def test_sums_of_modes_do_not_depend_on_blocks():
+    """As many blocks as modes: their sums are rounded once, not once a block."""
+    rng = np.random.default_rng(1)
+    t = np.arange(5000.0) * 2.0**-10
+    away = (rng.uniform(-0.3, 0.0, t.size) + 0.1j * rng.standard_normal(t.size)) * np.minimum(t, 1)
+    err = np.full(t.size, 1e-15)
+    terms = Terms.of(away, err, 7, 0.5, 1e-3, t)
+    single = [Samples(t[i : i + 1], away[i : i + 1], err[i : i + 1]) for i in range(t.size)]
+    found = mode_sums(single, 7, 0.5, 1e-3)
+    for name, total in vars(found).items():
+        assert total == math.fsum(getattr(terms, name).tolist())

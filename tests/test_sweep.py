@@ -1,6 +1,8 @@
 """The sweep against enumeration in rationals, 50-digit sums and the smooth engine."""
 
 import math
+from fractions import Fraction
+from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -11,12 +13,16 @@ from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
-from shufflebounds.divergence import nodes as nodes_module
+from shufflebounds.divergence import draws as draws_module
+from shufflebounds.divergence import leaves as leaves_module
 from shufflebounds.divergence import sweep as sweep_module
+from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.atoms import moments, recentred, tilts
+from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.nodes import Nodes, positive_parts, root
+from shufflebounds.divergence.saddle import enclose, saddle
 from shufflebounds.divergence.sweep import sweep
 
 
@@ -31,6 +37,17 @@ def test_few_users_against_enumeration(data, n, rtol):
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
     assert overlap(sweep(decomposition, eps, n, rtol), exact(decomposition, eps, n))
+
+
+@given(st.data(), st.integers(1, 6), st.integers(0, 60))
+@examples(60)
+def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
+    """Nodes that were left open when the limit was met count as well."""
+    decomposition = data.draw(decompositions())
+    eps = data.draw(epsilons(decomposition))
+    limited = partial(sweep_module.log_bounds, most_work=most_work)
+    found = enclose(decomposition, eps, n, 1e-4, limited)
+    assert overlap(found, exact(decomposition, eps, n))
 
 
 @given(st.data(), st.integers(2, 3))
@@ -150,9 +167,9 @@ def test_united_and_spread_nodes_bound_from_both_sides(monkeypatch, many):
     for eps, n in ((0.3, 400), (1.0, 400)):
         narrow = sweep(decomposition, eps, n, 1e-4)
         with monkeypatch.context() as patch:
-            patch.setattr(sweep_module, "_MANY_NODES", many)
-            patch.setattr(sweep_module, "_CELLS", many // 4)
-            patch.setattr(sweep_module, "_TAME", 0.0)
+            patch.setattr(tree_module, "_MANY_NODES", many)
+            patch.setattr(tree_module, "_CELLS", many // 4)
+            patch.setattr(leaves_module, "_TAME", 0.0)
             coarse = sweep(decomposition, eps, n, 1e-4)
         assert overlap(narrow, coarse)
         assert coarse.upper > 0.0
@@ -200,20 +217,110 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
                     assert side == 1 or k >= table.lower[j, t]
 
 
-def test_weights_of_children_and_tail_make_up_one():
-    """Children by draws of one atom have binomial weights, here against exact arithmetic."""
-    g = law(Decomposition([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.01, 0.8, 0.1]), 0.3)
-    atoms = recentred(g)
-    table = moments(atoms, tilts(atoms, 500))
-    start = nodes_module.root(atoms, 500)
-    parted = nodes_module.split(start, atoms, table, 0, -60.0)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 200))
+@examples(40)
+def test_children_have_the_weights_of_their_draws(seed, n):
+    """By the first atom that is drawn and how often, here against exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    atoms = recentred(a_law(rng))
+    table = moments(atoms, tilts(atoms, n))
+    end = int(rng.integers(1, atoms.size + 1))
+    parents = root(atoms, n)
+    bounds = log_of_drawn(parents, atoms, table, 0, end)
+    none = np.zeros(bounds.shape, dtype=bool)
+    first = grown(parents, atoms, table, bounds, none, 0, end, 1e-30)
+    # And the children of these, of laws of their own.
+    nodes = first.nodes.where((first.nodes.law < end) & (first.nodes.draws > 0))
+    bounds = log_of_drawn(nodes, atoms, table, 0, end)
+    second = grown(nodes, atoms, table, bounds, np.isneginf(bounds), 0, end, 1e-30)
+    assert first.nodes.size > 1
     with mp.workdps(50):
-        q = mp.mpf(float(atoms.masses[0]))
-        for i, left in enumerate(parted.children.draws):
-            k = 500 - int(left)
-            truth = mp.log(mp.binomial(500, k) * q**k * (1 - q) ** (500 - k))
-            found, err = parted.children.log_weight[i], parted.children.weight_err[i]
-            assert abs(truth - found) <= err
+        p = [mp.mpf(x) for x in atoms.masses.tolist()]
+        left = [1 - mp.fsum(p[:j]) for j in range(atoms.size + 1)]
+        for i in range(first.nodes.size):
+            law, draws = int(first.nodes.law[i]), int(first.nodes.draws[i])
+            k = n - draws
+            if k:
+                j = law - 1
+                truth = mp.binomial(n, k) * p[j] ** k * left[law] ** draws
+            else:
+                truth = left[end] ** n
+            off = abs(mp.log(truth) - first.nodes.log_weight[i])
+            assert off <= first.nodes.weight_err[i]
+        # Of one atom and then another, or no other: multinomial.
+        reached = {}
+        for i in range(second.nodes.size):
+            law, draws = int(second.nodes.law[i]), int(second.nodes.draws[i])
+            key = law, draws, float(second.nodes.value[i])
+            reached[key] = i
+        for parent in range(nodes.size):
+            j, rest = int(nodes.law[parent]) - 1, int(nodes.draws[parent])
+            value = float(nodes.value[parent])
+            one = mp.binomial(n, n - rest) * p[j] ** (n - rest)
+            i = reached[(end, rest, value)]
+            truth = one * left[end] ** rest
+            assert abs(mp.log(truth) - second.nodes.log_weight[i]) <= second.nodes.weight_err[i]
+            for other in range(j + 1, end):
+                key = other + 1, rest - 1, value + float(atoms.values[other])
+                truth = one * rest * p[other] * left[other + 1] ** (rest - 1)
+                i = reached[key]
+                off = abs(mp.log(truth) - second.nodes.log_weight[i])
+                assert off <= second.nodes.weight_err[i]
+
+
+def a_law(rng):
+    """The GPARV of four components of masses over some decades; it has a positive value."""
+    while True:
+        c = 10.0 ** -rng.uniform(0.0, 5.0, 4)
+        c *= rng.choice([0.5, 1.0 - 1e-12]) / c.sum()
+        a, b = (c * np.exp(3.0 * rng.random(4)) for _ in "ab")
+        g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
+        if g.values.max() > 0.0 and recentred(g).values.max() > 0.0:
+            return g
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+@examples(40)
+def test_bounds_of_what_is_left_out_against_enumeration(seed, n):
+    """What draws of an atom add, and more draws of it than are enumerated, all in rationals."""
+    rng = np.random.default_rng(seed)
+    atoms = recentred(a_law(rng))
+    table = moments(atoms, tilts(atoms, n))
+    size = atoms.size
+    parents = root(atoms, n)
+    bounds = log_of_drawn(parents, atoms, table, 0, size)
+    p = [Fraction(x) for x in atoms.masses.tolist()]
+    p.append(1 - sum(p))
+    h = [*(Fraction(x) for x in atoms.values.tolist()), Fraction(0)]
+    drawn, more = [Fraction(0)] * size, [[Fraction(0)] * (n + 1) for _ in range(size)]
+    for counts in histograms(n, size + 1):
+        weight = Fraction(math.factorial(n))
+        for x, k in zip(p, counts, strict=True):
+            weight *= x**k / Fraction(math.factorial(k))
+        total = n * Fraction(atoms.base) + sum(x * k for x, k in zip(h, counts, strict=True))
+        worth = weight * max(total, Fraction(0))
+        for i in range(size):
+            if counts[i]:
+                drawn[i] += worth
+            if not any(counts[:i]):
+                for k in range(counts[i] + 1):
+                    more[i][k] += worth
+    for i in range(size):
+        assert drawn[i] <= Fraction(math.exp(bounds[0, i]))
+        for k in range(2, n + 1):
+            at = np.array([0]), np.array([i]), np.array([float(k)])
+            found = draws_module._log_tail(parents, atoms, table, *at)
+            assert math.isinf(found[0]) or more[i][k] <= Fraction(math.exp(found[0]))
+
+
+def histograms(n, size):
+    """All ways to distribute n draws over so many atoms."""
+    if size == 1:
+        yield (n,)
+        return
+    for k in range(n + 1):
+        for others in histograms(n - k, size - 1):
+            yield (k, *others)
 
 
 @pytest.mark.parametrize("n", [10**5, 2 * 10**6])
@@ -236,3 +343,12 @@ def test_eight_attributes_sent_together(n):
 )
 def test_what_used_to_fail_has_answers(decomposition, n, delta):
     assert sb.epsilon(decomposition, n=n, delta=delta).relative_width <= 1e-4
+
+
+def test_weights_that_may_be_anything_claim_nothing():
+    """Neither do they of a mean of 0, which no weight makes any larger."""
+    one = np.ones(1)
+    node = Nodes(np.zeros(1, np.int64), one, one, 0.0 * one, -one, 1e4 * one)
+    with np.errstate(all="raise", under="ignore"):
+        assert positive_parts(node, one, 0.0 * one) == (0.0, np.inf)
+        assert positive_parts(node, -one, 0.0 * one) == (0.0, 0.0)

@@ -26,7 +26,7 @@ from shufflebounds.merging import merge_arrays, mirror_gap
 from shufflebounds.products import united_products
 from shufflebounds.uncertainty import compounded, entry_error
 
-# Pairs of components that a step of a joint composition may have: up to 4 GB and a minute.
+# Pairs of components that a step of a joint composition may have: up to 300 MB and some seconds.
 LARGEST_JOINT = 25_000_000
 
 _U = 2.0**-53
@@ -229,7 +229,7 @@ class Decomposition:
             )
         for name in "abc":
             _check_product(name, getattr(self, name), getattr(other, name))
-        (a, b, c), *united = united_products(
+        (a, b, c), united = united_products(
             np.stack([self.a, self.b, self.c]), np.stack([other.a, other.b, other.c])
         )
         rel_err = compounded(self.rel_err, other.rel_err, _U, *united)

@@ -7,20 +7,26 @@ differed is measured and charged, so that a label that is wrong costs nothing bu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.lattice_products import common_lattice, shifted_places, shifted_products
 from shufflebounds.merging import FloatArray, merge_labelled
 
 # What stands for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits
 # in an int64; what counts as equal is 6e-11 wide.
 _UNIT, _COARSE = 2.0**-44, 1 << 10
 _ABSENT = -2e3
+_U = 2.0**-53
 _HASH = np.int64(0x1F3B0A5C7D96E84F)
 # Errors that no rounding makes.
 _WRONG = 1e-9
-# Pairs in memory at once.
-_BLOCK = 2**20
+# From so many pairs on it pays to look for a lattice.
+_MANY = 2**15
+# Pairs in memory at once, and united ones of several blocks, unless more of them remain.
+_BLOCK, _KEPT = 2**18, 2**20
 
 
 def log_ratios(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
@@ -37,27 +43,65 @@ def ratio_keys(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def distinct_products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
     """The distinct ratios of all pairs, from those of both sides as `log_ratios` gives them."""
-    kept = [_distinct(_pairs(one[:, rows], two, np.add)) for rows in _rows(one, two)]
-    return kept[0] if len(kept) == 1 else _distinct(np.concatenate(kept, axis=1))
+    absent = max(float(np.abs(x).max()) for x in (one, two)) > -0.5 * _ABSENT / _UNIT
+    if one.shape[1] * two.shape[1] >= _MANY and not absent:
+        lattice = common_lattice(*(np.multiply(x, _UNIT) for x in (one, two)))
+        if lattice is not None:
+            return np.rint(lattice.logs(shifted_places(lattice)) / _UNIT).astype(np.int64)
+    one = one[:, _by_ratio(one)]
+    kept = np.empty((2, 0), dtype=np.int64)
+    waiting: list[NDArray[np.int64]] = []
+    for rows in _rows(one, two):
+        waiting.append(_distinct(_pairs(one[:, rows], two, np.add)))
+        if _are_many(waiting, kept):
+            kept, waiting = _distinct(np.concatenate([kept, *waiting], axis=1)), []
+    return _distinct(np.concatenate([kept, *waiting], axis=1)) if waiting else kept
 
 
-def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, float, float]:
+def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[float]]:
     """Products of all pairs of components, shape (3, J), those of one ratio united.
 
     `one` and `two` are a, b and c in rows. Returned besides are the relative errors of uniting, one
     on top of the other, but not the rounding of the products.
     """
+    if one.shape[1] * two.shape[1] >= _MANY and min(one.min(), two.min()) > 0.0:
+        ratios = [np.log(masses[:2] / masses[2]) for masses in (one, two)]
+        lattice = common_lattice(*ratios)
+        if lattice is not None:
+            # A quotient is good to u, a logarithm to 2 ulps, and the multiple to u.
+            off = lattice.off + _U * (2.0 + 6.0 * max(float(np.abs(x).max()) for x in ratios))
+            # Off the lattice by both factors, before they are united and after.
+            rounding = (lattice.terms + 2.0) * _U
+            return shifted_products(one, two, lattice), [*[1.01 * off] * 4, rounding]
+    # Neighbours in a block have more products of equal ratios.
+    one = one[:, _by_ratio(log_ratios(*one))]
     logs = log_ratios(*one), log_ratios(*two)
-    parts = [
-        _united(_pairs(one[:, rows], two, np.multiply), _pairs(logs[0][:, rows], logs[1], np.add))
-        for rows in _rows(one, two)
-    ]
-    product = np.concatenate([x for x, _ in parts], axis=1)
-    first = max(err for _, err in parts)
-    if len(parts) == 1:
-        return product, first, 0.0
-    product, second = _united(product, log_ratios(*product))
-    return product, first, second
+    kept = np.empty((3, 0))
+    waiting: list[FloatArray] = []
+    first = 0.0
+    errors: list[float] = []
+    blocks = _rows(one, two)
+    for rows in blocks:
+        pairs = _pairs(one[:, rows], two, np.multiply)
+        united, error = _united(pairs, _pairs(logs[0][:, rows], logs[1], np.add))
+        first = max(first, error)
+        waiting.append(united)
+        if rows is blocks[-1] or _are_many(waiting, kept):
+            together = np.concatenate([kept, *waiting], axis=1)
+            if len(blocks) == 1:
+                return together, [first]
+            kept, error = _united(together, log_ratios(*together))
+            errors.append(error)
+            waiting = []
+    return kept, [first, *errors]
+
+
+def _by_ratio(ratios: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.lexsort(ratios // _COARSE)
+
+
+def _are_many(waiting: Sequence[NDArray], kept: NDArray) -> bool:
+    return sum(part.shape[1] for part in waiting) > max(_KEPT - kept.shape[1], kept.shape[1])
 
 
 def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from shufflebounds.accounting.shortfalls import (
 )
 from shufflebounds.accounting.starts import start_of
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.engines import DEFAULT
-from shufflebounds.enclosure import Enclosure, Enclosures
+from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 
 T = TypeVar("T")
 Several = Sequence[T] | NDArray
@@ -108,10 +110,9 @@ def delta(
     near, far = validation.eps_between(eps)
     n = validation.users(n)
     if near < far:  # D falls in ε
-        lower, upper = (
-            delta(decomposition, end, n, rtol=rtol, engine=engine) for end in (far, near)
+        return _joined(
+            lambda one: delta(decomposition, one, n, rtol=rtol, engine=engine), far, near
         )
-        return Enclosure(lower.lower, upper.upper)
     problem = Problem.of(decomposition, n, engine)
     found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
     return or_raise(found, delta_shortfall(problem, near, found, rtol))
@@ -150,10 +151,10 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
-    ``upper`` is an ε at which D was found to be at most δ, ``lower`` one at which it was at least
-    δ (or 0). Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and 1, and is not
-    rounded if it is no float; either `n` or `delta` may be an array. The other arguments and what
-    is raised are those of `delta`.
+    At ``upper``, D is at most δ; below ``lower``, it is above δ. Both follow from enclosures of D
+    nearby, as D is convex in e^ε. Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and
+    1, and is not rounded if it is no float; either `n` or `delta` may be an array. The other
+    arguments and what is raised are those of `delta`.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if grid.is_several(n) or grid.is_several(delta):
@@ -167,13 +168,24 @@ def epsilon(
     small, large = validation.delta_between(delta)
     n = validation.users(n)
     if small < large:  # ε falls in δ
-        lower, upper = (
-            epsilon(decomposition, n, end, rtol=rtol, engine=engine) for end in (large, small)
+        return _joined(
+            lambda one: epsilon(decomposition, n, one, rtol=rtol, engine=engine), large, small
         )
-        return Enclosure(lower.lower, upper.upper)
     problem = Problem.of(decomposition, n, engine)
     found = _epsilon(problem, small, goal)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
+
+
+def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
+    """The lower end at one float and the upper one at the other, also where either fell short."""
+    ends, shortfall = [], None
+    for one in (below, above):
+        try:
+            ends.append(evaluate(one))
+        except PrecisionError as error:
+            ends.append(error.enclosure)
+            shortfall = str(error)
+    return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
 
 
 def _epsilon(problem: Problem, delta: float, goal: float) -> Enclosure:
@@ -181,6 +193,7 @@ def _epsilon(problem: Problem, delta: float, goal: float) -> Enclosure:
         return Enclosure(math.inf, math.inf)
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
+    problem = dataclasses.replace(problem, experience=Experience(delta))
     return smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
 
 

@@ -201,7 +201,8 @@ class _Search:
                 low[of], _, beneath[of] = self.evaluate(inner, points[of], below[of])
         self.low[points], self.high[points] = below, above
         delta, target = self.delta[points], self.target[points]
-        self.found[points] = (high <= delta) & (low >= delta)
+        # Not where D is δ: it may be so from further below on.
+        self.found[points] = (high <= delta) & (low > delta)
         with np.errstate(all="ignore"):
             slope = (middle - beneath) / (above - below)
             better = above - (middle - target) / slope

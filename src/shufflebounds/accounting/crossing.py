@@ -12,11 +12,12 @@ _MARGIN = 0.03
 
 
 class Trial(NamedTuple):
-    """log D − log δ at ε, known to within ``noise``."""
+    """log D − log δ at ε, known to within ``noise``, which is ``short`` of what was asked for."""
 
     eps: float
     excess: float
     noise: float
+    short: bool = False
 
 
 class Crossing(NamedTuple):
@@ -90,7 +91,10 @@ def _quadratic(left: Trial, right: Trial, third: Trial) -> float | None:
 def _position(start: float, end: float, eps: float) -> float:
     """The share of the way from `start` to `end`, by logarithms where they are far apart."""
     if start > 0.0 and end > _DECADES * start:
-        return math.log(eps / start) / math.log(end / start) if eps > 0.0 else math.nan
+        if not eps > 0.0:
+            return math.nan
+        # Not the logarithm of a quotient, which may underflow.
+        return (math.log(eps) - math.log(start)) / (math.log(end) - math.log(start))
     return (eps - start) / (end - start)
 
 

@@ -1,37 +1,56 @@
-"""The root of a decreasing function that is known only through enclosures."""
+"""The root of a falling function, convex in e^ε, that is known only through enclosures."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
-from shufflebounds.accounting.crossing import Trial, bracketed
+from shufflebounds.accounting.bracket import Bracket
+from shufflebounds.accounting.crossing import Trial
+from shufflebounds.accounting.trials import Guess, Trials
 from shufflebounds.enclosure import Enclosure
 
-# A function of ε that is decreasing, and a relative width to aim at.
+# D(ε), given ε and a relative width to aim at.
 Evaluate = Callable[[float, float], Enclosure]
 
 # e^ε and quotients by masses must stay finite.
 LARGEST_EPS = 690.0
 
 # Probes in all, and where enclosures say nothing.
-_PROBES, _BLIND = 80, 8
+_PROBES, _BLIND = 60, 8
 # Where log D is this flat in log ε, estimates of its root are worth little.
 FLAT = 1.0
 # Relative widths worth aiming at.
 COARSEST, FINEST = 0.1, 1e-12
-# A guess that may be off by so many times what separates the two ends is far from the root; so many
-# probes may be, if each tells its side.
-_FAR, _SEARCH = 4.0, 20
-# Two probes on one side of a bracket lead on slowly where the excess fell by less than this factor.
-_STUCK = 0.5
-# How far a derivative of log D is trusted: what this share of a step changes may be wrong.
-_STEEPER = 0.02
+# The share of the width that one enclosure of D may take; less where that was not enough.
+_CARE, _MORE_CARE = 0.5, 0.4
+# How much of what log D may be off at a guess a probe there may be wide.
+_SHARP, _TAMED = 0.2, 25.0
+# By how much log D should fall from the root to a neighbour that supports it, how wide the latter
+# may be, and what of both comes next.
+_FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
+# Where D cannot be known any better: what share of the bracket another probe must be worth, and how
+# wide D may be there, in units of the noise.
+_WORTH, _FINER = 0.05, 0.25
+# A bracket this wide, in units of the width wanted, is halved.
+_NEARLY = 4.0
+# Supports and finer probes in the same place before it is left at that.
+_SETTLED = 12
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
 _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 # Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
 _NEAR = 12
+# D is wider than was asked for if it is so much wider.
+_SHORT = 1.5
+# Guesses this close to a probe, in units of the width wanted, are the same.
+_SAME = 0.3
+# How far from the lower and from the upper end of the bracket a guess is moved that lies beyond it,
+# as a share: where D falls as a straight line, the root is at the lower end.
+_MARGIN, _INSIDE = 0.05, 0.3
+# An upper end this close to where D is 0, in units of the width wanted, is told as that.
+_END = 0.1
 
 
 def smallest_eps(
@@ -43,174 +62,207 @@ def smallest_eps(
     rtol: float,
     doubt: float = 0.0,
 ) -> Enclosure:
-    """Enclosure of the smallest ε with D(ε) ≤ δ; both ends are points where D was evaluated.
+    """Enclosure of the smallest ε with D(ε) ≤ δ.
 
     Parameters
     ----------
     evaluate
-        Encloses D(ε), given ε and a relative width to aim at.
+        Encloses D(ε), given ε and a relative width to aim at. D does not rise, is convex in e^ε
+        and at most 1, as hockey-stick divergences are.
     delta
         δ > 0.
     start, slope
         A guess of the root (NaN if there is none) and of the derivative of log D there.
     end
-        Where D is at most δ for certain; inf if nobody knows.
+        Where D is 0 for certain; inf if nobody knows.
     rtol
         The relative width to aim at.
     doubt
         By how much log D may differ from log δ at the guess, roughly.
 
-    While it is not known well where the root is, probes are coarse and at the guess. After that,
-    the first probe lies a little above the guess and the next a little below; each corrects the
-    guess by Newton's or the secant method. A guess of 0 or less asks for D(0), which settles it
-    where it is at most δ, or not to be told from δ. The lower end is 0 where no ε with D(ε) ≥ δ was
-    found, the upper one `end` where none with D(ε) ≤ δ was.
+    The ends are those of a `Bracket`: probes only decide how narrow it becomes. They are coarse as
+    long as the root is not known well; a fine one next to the root, and a coarse one a little
+    beyond it that bounds the slope of D, then are enough. A guess of 0 or less asks for D(0), which
+    settles it where it is at most δ, or not to be told from δ. The lower end is 0 where no ε with
+    D(ε) > δ is known, the upper one `end` where none with D(ε) ≤ δ is.
 
     """
-    target = math.log(delta)
-    low, high = 0.0, end
-    guess, half, care, reached, within = start, 0.45 * rtol, 0.3, 0.0, rtol
-    last: tuple[float, float, float] | None = None
-    trials: list[Trial] = []
-    distrust = _STEEPER + min(doubt, 0.5)
-    side, run, zero_tried, close, blind, searching = 0, 0, False, False, 0, _SEARCH
-    for _ in range(_PROBES):
-        if high < math.inf and high - low <= within * high:
-            break
-        if guess <= 0.0 and low == 0.0 and not zero_tried:
-            zero_tried, found = True, _at_zero(evaluate, delta)
-            if found.lower < delta:
-                return Enclosure(0.0, _beyond(evaluate, delta, 0.0, found, slope, high))
-            noise = 0.5 * (_log(found.upper) - _log(found.lower))
-            last = (0.0, _log(found.upper) - noise, noise)
-            trials.append(Trial(0.0, last[1] - target, noise))
-            guess = (last[1] - target) / -slope if slope < 0.0 else math.nan
-            doubt = distrust * abs(last[1] - target) + noise
-            close = True  # anything coarser would not tell D from D(0)
-        far = searching > 0 and low < guess < high and doubt > _FAR * abs(slope) * half * guess
-        probe = guess if far else _next_probe(guess, low, high, half, rtol)
-        if probe is None:
-            break
-        if half > 0.3:  # nothing closer can be told from the root
-            if last is not None:
-                high = _beyond(evaluate, delta, last[0], found, slope, high)
-            break
-        need = max(FINEST, care * abs(slope) * half * probe)
-        close = close or abs(slope) * probe > FLAT
-        aim = min(COARSEST, max(need if close else max(need, 0.2 * COARSEST), reached))
-        if far:
-            aim = min(COARSEST, max(need, 0.3 * doubt))
-        found = evaluate(probe, aim)
-        noise = 0.5 * (_log(found.upper) - _log(found.lower))
-        middle = _log(found.upper) - noise
+    trials = Trials(slope, doubt)
+    return _Search(evaluate, delta, end, rtol, trials).run(Guess(start, doubt))
 
-        verdict = 1 if found.upper <= delta else -1 if found.lower >= delta else 0
-        low, high = (probe if verdict < 0 else low), (probe if verdict > 0 else high)
-        side, run = (verdict, run + 1) if verdict == side else (verdict, 1)
-        if not math.isfinite(middle) or (verdict == 0 and noise > 1.0):
-            guess = math.nan  # nothing to steer by
-            if verdict == 0:
-                blind += 1
-                guess = _elsewhere(probe, low, high, blind % 2 == 1)
-            if blind > _BLIND:
+
+class _Plan(NamedTuple):
+    """Where to evaluate D next, and the relative width to aim at."""
+
+    eps: float
+    aim: float
+
+
+class _Search:
+    """A question, what its answer is known to lie between, and the probes made so far."""
+
+    def __init__(
+        self, evaluate: Evaluate, delta: float, end: float, rtol: float, trials: Trials
+    ) -> None:
+        self.evaluate, self.delta, self.end, self.rtol = evaluate, delta, end, rtol
+        self.root, self.trials = Bracket(delta, end), trials
+        self.asked: dict[float, float] = {}
+        self.care, self.fall, self.loose = _CARE, _FALL, _LOOSE
+        self.settled = self.blind = 0
+        self.zero_asked = False
+
+    def run(self, guess: Guess) -> Enclosure:
+        """Probe until the bracket is narrow, or will not become so."""
+        for _ in range(_PROBES):
+            if self.is_narrow():
                 break
-            continue
-        searching = searching - 1 if far and verdict != 0 else 0 if far else searching
-        if verdict == 0 and not far:
-            if (
-                noise > aim or aim <= FINEST
-            ):  # it can do no better, and to ask for it again would cost as much
-                if last is not None and probe == last[0]:
-                    # Between the ends there is nowhere else to look.
-                    high = _beyond(evaluate, delta, probe, found, slope, high)
+            if guess.eps <= 0.0 == self.root.low and not self.zero_asked:
+                if not self.exceeds_at_zero():
                     break
-                reached, steep = noise, abs(slope) * probe
-                half = max(1.1 * half, 1.2 * noise / steep if steep > 0.0 else 1.0)
-                within = max(rtol, min(2.5 * half, 0.5))
-            elif not close:
-                close = True
-            elif care > 0.05:
-                care *= 0.4
-            else:
-                half *= 1.5
-        stride = abs(probe - last[0]) if last is not None else 0.0
-        if last is not None and abs(middle - last[1]) > 5.0 * (noise + last[2]):
-            slope = (middle - last[1]) / (probe - last[0])
-        last = (probe, middle, noise)
-        trials.append(Trial(probe, middle - target, noise))
-        away = far or abs(middle - target) > 3.0 * _FAR * abs(slope) * half * probe
-        crossing = bracketed(trials) if searching > 0 and away else None
-        if crossing is not None and low < crossing.eps < high:
-            guess, doubt = crossing
-            if far and run >= 2 and abs(trials[-1].excess) > _STUCK * abs(trials[-2].excess):
-                guess = _middle(low, high)  # the other end of the bracket hides the way
-            continue
-        guess = probe - (middle - target) / slope if slope < 0.0 else math.nan
-        doubt = distrust * abs(middle - target) + noise
-        creeping = verdict != 0 and run >= 3
-        if verdict < 0 and high == end < math.inf and (creeping or not guess < end):
-            # D is convex, and 0 at its end: a straight line leads beyond the root.
-            guess = end - max((end - probe) * math.exp(target - middle), 0.9 * rtol * end)
-            doubt = abs(middle - target)
-        elif creeping:  # reach beyond the root
-            known = low > 0.0 and high < end
-            reach = 2.0 ** (run - 1) * max(stride, half * probe)
-            guess = math.sqrt(low * high) if known else probe - verdict * reach
-    return Enclosure(low, high)
+                guess = self.trials.guess()
+                continue
+            plan = self.planned(guess)
+            if plan is None or self.asked.get(plan.eps, math.inf) <= plan.aim:
+                break
+            guess = self.trials.guess() if self.learn(plan) else self.elsewhere(plan.eps)
+            if self.blind > _BLIND:
+                break
+        return Enclosure(self.root.low, self.upper())
 
+    def upper(self) -> float:
+        """The upper end; where D is 0, if it differs from that by hardly anything."""
+        high = self.root.high
+        return self.end if high > self.end * (1.0 - _END * self.rtol) else high
 
-def _at_zero(evaluate: Evaluate, delta: float) -> Enclosure:
-    """D(0), as narrow as it takes to tell which side of δ it is on, or as it gets."""
-    for aim in _AT_ZERO:
-        found = evaluate(0.0, aim)
-        if found.upper <= delta or found.lower >= delta or found.relative_width > 2.0 * aim:
-            break
-    return found
+    def is_narrow(self, times: float = 1.0) -> bool:
+        """Whether the bracket is at most so many times as wide as it is wanted."""
+        low, high = self.root.low, self.upper()
+        return high < math.inf and high - low <= times * self.rtol * high
 
+    def learn(self, plan: _Plan) -> bool:
+        """Evaluate D; whether that told anything to steer by."""
+        eps = min(plan.eps, LARGEST_EPS)
+        self.asked[eps] = plan.aim
+        found = self.evaluate(eps, plan.aim)
+        self.root.add(eps, found)
+        undecided = found.lower <= self.delta < found.upper
+        trial = self.trial(eps, found, plan.aim)
+        if not math.isfinite(trial.noise) or (undecided and trial.noise > 1.0):
+            return False
+        self.trials.add(trial)
+        return True
 
-def _beyond(
-    evaluate: Evaluate, delta: float, start: float, found: Enclosure, slope: float, high: float
-) -> float:
-    """An ε with D(ε) ≤ δ above `start`, where D was `found` not to differ from δ; or `high`."""
-    if found.upper <= delta:
-        return start
-    width = min(max(found.relative_width, FINEST), COARSEST)
-    # An infinite slope, where D is flat up to rounding, does not say how far to go.
-    step = 3.0 * width / max(-slope, 1e-3) or FINEST
-    for tried in itertools.count():
-        if start + step >= min(high, LARGEST_EPS):
-            break
-        if evaluate(start + step, width).upper <= delta:
-            return start + step
-        # Where nothing near will do, far steps cost no less.
-        step *= 4.0 if tried < _NEAR else 4.0**_NEAR
-    return high
+    def trial(self, eps: float, found: Enclosure, aim: float) -> Trial:
+        # An engine that knows nothing says inf; D is at most 1, but for roundings of its entries.
+        high = _log(max(found.lower, min(found.upper, 1.0)))
+        width = high - _log(found.lower)
+        middle = high - 0.5 * width
+        return Trial(eps, middle - math.log(self.delta), 0.5 * width, width > _SHORT * aim)
 
+    def planned(self, guess: Guess) -> _Plan | None:
+        """The next probe; None where no other would narrow the bracket."""
+        eps = self.inside(guess.eps)
+        drowned, near = self.trials.drowned(eps), self.trials.nearest(eps)
+        if drowned is not None:
+            return self.aside(drowned)
+        need = self.need(eps)
+        same = _SAME * self.rtol * eps
+        if near is not None and near.noise <= need and abs(near.eps - eps) <= same:
+            return self.support(near)
+        aim = need if guess.doubt <= _TAMED * need else _SHARP * guess.doubt
+        aim = max(min(aim, _SHARP * self.trials.noise(eps)), min(aim, need))
+        return _Plan(eps, max(min(aim, COARSEST), FINEST))
 
-def _next_probe(guess: float, low: float, high: float, half: float, rtol: float) -> float | None:
-    """Just above the guess, then just below it; else inside the bracket. None at its end."""
-    if low < guess < high:
-        above, below = guess * (1.0 + half), guess * (1.0 - half)
-        if above * (1.0 + 0.05 * rtol) < high:
-            return min(above, LARGEST_EPS)
-        if below > low:
-            return below
-    if high == math.inf:
-        further = max(2.0 * low, 1.0)
-        return further if further <= LARGEST_EPS else None
-    middle = _middle(low, high)
-    return middle if low < middle < high else None
+    def need(self, eps: float) -> float:
+        """The width of D that an ε of the width wanted allows."""
+        steep = -self.trials.slope * eps * self.rtol
+        return max(FINEST, self.care * steep) if steep > 0.0 else COARSEST
 
+    def support(self, near: Trial) -> _Plan | None:
+        """A probe beyond one next to the root, to bound the slope there; or a finer one."""
+        if self.is_settled():
+            return None
+        narrow = self.is_narrow(_NEARLY)
+        if narrow or self.trials.is_supported(near, 1.5 * self.fall):
+            self.care *= _MORE_CARE
+            eps = 0.5 * (self.root.low + self.root.high) if narrow else near.eps
+            return _Plan(eps, min(self.need(eps), COARSEST))
+        eps = min(near.eps - self.fall / self.trials.slope, 0.5 * (near.eps + self.end))
+        plan = _Plan(eps, self.loose)
+        self.fall, self.loose = _CLOSER * self.fall, _CLOSER * self.loose
+        return plan
 
-def _middle(low: float, high: float) -> float:
-    return math.sqrt(low * high) if low > 0.0 else 0.25 * high
+    def aside(self, noise: float) -> _Plan | None:
+        """Probes where either end of D should be δ, if no more than `noise` can be known of D."""
+        if self.is_settled():
+            return None
+        low, high = self.root.low, self.root.high
+        worth = _WORTH * (high - low) if high < math.inf else 0.0
+        aim = max(_FINER * noise, FINEST)
+        right = self.trials.where_end_is_delta(1.0)
+        if right < high - worth:
+            # A slope from probes beyond may lead below 0.
+            return _Plan(max(right, 0.0), aim)
+        left = self.trials.where_end_is_delta(-1.0)
+        return _Plan(left, aim) if left > low + worth else None
 
+    def is_settled(self) -> bool:
+        """Whether enough was tried in one place; without a slope nothing more can be."""
+        self.settled += 1
+        return self.settled > _SETTLED or not self.trials.slope < 0.0
 
-def _elsewhere(probe: float, low: float, high: float, above: bool) -> float:
-    """A point on one side of a probe that told nothing, far enough for another result."""
-    if above:
-        return math.sqrt(probe * high) if high < math.inf else 2.0 * probe
-    return math.sqrt(low * probe) if low > 0.0 else 0.25 * probe
+    def inside(self, guess: float) -> float:
+        """A guess, or what comes close to it within the bracket."""
+        low, high = self.root.low, self.root.high
+        if math.isinf(high):
+            return min(guess if guess > low else max(2.0 * low, 1.0), LARGEST_EPS)
+        if not guess > 0.0:
+            guess = math.sqrt(low * high) if low > 0.0 else 0.25 * high
+        if guess <= low:
+            guess = low + _MARGIN * (min(high, 2.0 * low) - low)
+        elif guess >= high:
+            guess = high - _INSIDE * (high - max(low, 0.5 * high))
+        return min(guess, LARGEST_EPS)
+
+    def elsewhere(self, probe: float) -> Guess:
+        """Anywhere in the bracket; away from a probe that told nothing, for another result."""
+        low, high = self.root.low, self.root.high
+        if not low < probe < high:
+            return Guess(math.nan, math.inf)
+        self.blind += 1
+        if self.blind % 2 == 1:
+            return Guess(math.sqrt(probe * high) if high < math.inf else 2.0 * probe, math.inf)
+        return Guess(math.sqrt(low * probe) if low > 0.0 else 0.25 * probe, math.inf)
+
+    def exceeds_at_zero(self) -> bool:
+        """Ask for D(0), as narrow as it takes or as it gets; whether it is above δ for certain."""
+        self.zero_asked = True
+        for aim in _AT_ZERO:
+            found = self.evaluate(0.0, aim)
+            if not found.lower <= self.delta < found.upper or found.relative_width > 2.0 * aim:
+                break
+        self.root.add(0.0, found)
+        if found.lower > self.delta:
+            self.trials.add(self.trial(0.0, found, aim))
+            return True
+        if found.upper > self.delta:
+            self.beyond(found)
+        return False
+
+    def beyond(self, found: Enclosure) -> None:
+        """Look for an ε with D(ε) ≤ δ near 0, where D was `found` not to differ from δ."""
+        width = min(max(found.relative_width, FINEST), COARSEST)
+        # An infinite slope, where D is flat up to rounding, does not say how far to go.
+        eps = 3.0 * width / max(1e-3, -self.trials.slope) or FINEST
+        for tried in itertools.count():
+            if eps >= min(self.root.high, LARGEST_EPS):
+                break
+            further = self.evaluate(eps, width)
+            self.root.add(eps, further)
+            if further.upper <= self.delta:
+                break
+            # Where nothing near will do, far steps cost no less.
+            eps *= 4.0 if tried < _NEAR else 4.0**_NEAR
 
 
 def _log(x: float) -> float:

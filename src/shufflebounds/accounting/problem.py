@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.divergence.certified import divergence
+from shufflebounds.divergence import largest_draw
+from shufflebounds.divergence.certified import Experience, divergence
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
@@ -34,6 +35,7 @@ class Problem:
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
     engine: str
+    experience: Experience = field(default_factory=Experience, repr=False, compare=False)
 
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str = DEFAULT) -> Problem:
@@ -81,7 +83,7 @@ class Problem:
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)
-        return divergence(decomposition, eps, self.n, rtol)
+        return divergence(decomposition, eps, self.n, rtol, self.experience)
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
@@ -90,6 +92,10 @@ class Problem:
     def refined_estimate(self, eps: float) -> Refined:
         """A better one, and by how much it may be off."""
         return max(refined_estimate(outer, eps, self.n) for _, outer in self.directions)
+
+    def rare_estimate(self, eps: float) -> float:
+        """Rough log D(ε) where few draws count."""
+        return max(largest_draw.log_estimate(outer, eps, self.n) for _, outer in self.directions)
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""

@@ -81,7 +81,7 @@ def worst_dataset(
         ratios = np.log(rows.max(axis=0)) - np.log(rows.min(axis=0))
     end = float(ratios.max()) * (1.0 + 1e-12) + 2.0 * err
     limit = _at(rows, n, LARGEST_EPS, err)
-    if limit.enclosure.lower > target:
+    if math.isinf(end) and limit.enclosure.lower > target:
         return WorstDataset(limit.victim, limit.others, Enclosure(math.inf, math.inf))
     found = smallest_eps(evaluate, target, math.nan, math.nan, end, _RTOL)
     last = worst[-1] if worst else _at(rows, n, 0.0, err)

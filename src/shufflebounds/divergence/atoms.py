@@ -18,6 +18,12 @@ from shufflebounds.divergence.law import Law, U, rise
 
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
+# Tilts times atoms held in memory at once.
+_BLOCK = 2**14
+# A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
+_DOUBTFUL, _VOID = 0.01, 400.0
+# Where all other atoms may have less than this share, nothing is claimed of it.
+_LEAST_REST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,11 @@ class Atoms:
     the value that was subtracted, off by at most ``base_err``. ``left`` (A + 1,) are the R_j, good
     to the relative ``left_err`` (A + 1,), ``mean`` (A + 1,) the means of law j, good to
     ``mean_err`` (A + 1,).
+
+    Of the draws from law j, ``log_share`` (A,) is log p_j/R_j and ``log_other`` (A,) that of the
+    contrary; ``log_left`` (A + 1,) is log R_j/R_0. Their errors are absolute; those of
+    ``log_left`` add up: R_i/R_j is known to within the difference of two, and ``rounding`` of the
+    larger of both. ``odds`` (A,) are upper bounds of p_j/(R_j − p_j).
     """
 
     values: FloatArray
@@ -41,6 +52,13 @@ class Atoms:
     left_err: FloatArray
     mean: FloatArray
     mean_err: FloatArray
+    log_share: FloatArray
+    share_err: FloatArray
+    log_other: FloatArray
+    other_err: FloatArray
+    log_left: FloatArray
+    log_left_err: FloatArray
+    odds: FloatArray
 
     @property
     def size(self) -> int:
@@ -83,7 +101,29 @@ def recentred(g: Law) -> Atoms:
         left_err,
         mean,
         mean_err,
+        *_shares(masses, mass_err, left, left_err),
     )
+
+
+def _shares(
+    masses: FloatArray, mass_err: FloatArray, left: FloatArray, left_err: FloatArray
+) -> tuple[FloatArray, ...]:
+    """The logarithms of `Atoms`, each followed by its error, and the odds."""
+    share = masses / left[:-1]
+    rel = (mass_err + left_err[:-1]) * 1.02 + 4.0 * U
+    doubtful = rel > _DOUBTFUL  # any share up to the largest
+    log_share = np.log(np.where(doubtful, share * (1.0 + rel), share)) - _VOID * doubtful
+    share_err = np.where(doubtful, _VOID, rel)
+    rest = 1.0 - share - share * rel
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_other = np.log1p(-share)
+        other_err = 1.01 * share * rel / rest - 4.0 * U * log_other
+        odds = share * (1.0 + rel) / rest * (1.0 + 1e-12)
+    other_err[rest < _LEAST_REST] = np.inf
+    log_left, log_left_err = np.zeros(left.size), np.zeros(left.size)
+    np.cumsum(log_other, out=log_left[1:])
+    np.cumsum(other_err, out=log_left_err[1:])
+    return log_share, share_err, log_other, other_err, log_left, log_left_err, odds
 
 
 def _tails(x: FloatArray) -> FloatArray:
@@ -95,38 +135,64 @@ def _tails(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Upper bounds of log E e^{θH} of every law j, H a draw of it.
+    """Bounds of log E e^{θH} of every law j, H a draw of it, and what one draw of an atom adds.
 
-    ``theta`` (T,) > 0 are exact; ``upper`` (2, A + 1, T) bounds it at θ, then at −θ, inf where it
-    overflows. ``lower`` (A + 1, T) are lower bounds at θ, −inf where ``upper`` is inf.
+    ``theta`` (T,) > 0 are exact. ``upper`` (2, A + 1, T) are upper bounds at θ, then at −θ, inf
+    where it overflows, ``lower`` (A + 1, T) lower bounds at θ, −inf where ``upper`` is inf. ``one``
+    (A, T) are upper bounds of log p_i e^{θh_i}, and ``scale`` (T,) is log(eθ).
     """
 
     theta: FloatArray
     upper: FloatArray
     lower: FloatArray
+    one: FloatArray
+    scale: FloatArray
 
 
 def moments(atoms: Atoms, theta: FloatArray) -> Moments:
     """Tabulate log1p(Σ_{i≥j} p_i expm1(θh_i)/R_j) with its error, for both signs of θ."""
-    upper = np.empty((2, atoms.size + 1, theta.size))
-    rounding = (2.0 * atoms.size + 16.0) * U
-    for side, sign in enumerate((1.0, -1.0)):
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            x = np.multiply.outer(sign * atoms.values, theta)
-            x_err = 2.0 * U * np.abs(x) + np.multiply.outer(atoms.value_err, theta)
-            growth = atoms.masses[:, None] * np.expm1(x)
-            slip = np.abs(growth) * (atoms.mass_err + rounding)[:, None]
-            slip += (atoms.masses * (1.0 + atoms.mass_err))[:, None] * rise(x, x_err)
-            total = _tails(growth) / atoms.left[:, None]
-            size = _tails(np.abs(growth)) / atoms.left[:, None]
-            slip = _tails(slip) / atoms.left[:, None] + size * atoms.left_err[:, None] * 1.01
-            k = np.log1p(total)
-            err = 2.0 * slip / (1.0 + total) + 4.0 * U * np.abs(k) + 2.0**-1000
-            good = np.isfinite(k) & (err <= 0.5)
-        upper[side] = np.where(good, k + err + 8.0 * U * np.abs(k), np.inf)
-        if side == 0:
-            lower = np.where(good, k - err - 8.0 * U * np.abs(k), -np.inf)
-    return Moments(theta, upper, lower)
+    shape = atoms.size + 1, theta.size
+    upper, lower = np.empty((2, *shape)), np.empty(shape)
+    one = np.empty((atoms.size, theta.size))
+    most = (atoms.masses * (1.0 + atoms.mass_err))[:, None]
+    log_most = np.log(most)
+    log_most += 8.0 * U * np.abs(log_most) + 1e-12
+    doubt = (2.0 * U * np.abs(atoms.values) + atoms.value_err)[:, None] * (1.0 + 4.0 * U)
+    step = max(1, _BLOCK // atoms.size)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        for start in range(0, theta.size, step):
+            part = slice(start, start + step)
+            x, x_err = atoms.values[:, None] * theta[part], doubt * theta[part]
+            one[:, part] = x + (x_err + 8.0 * U * np.abs(x)) + log_most
+            k, err = _log_moment(atoms, x, x_err, most)
+            upper[0, :, part] = np.where(err <= 0.5, k + err, np.inf)
+            lower[:, part] = np.where(err <= 0.5, k - err, -np.inf)
+            k, err = _log_moment(atoms, -x, x_err, most)
+            upper[1, :, part] = np.where(err <= 0.5, k + err, np.inf)
+    return Moments(theta, upper, lower, one, 1.0 + np.log(theta))
+
+
+def _log_moment(
+    atoms: Atoms, x: FloatArray, x_err: FloatArray, most: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """K_j from the exponents and their errors, and its error, which means nothing beyond ½.
+
+    The error includes 8u|K|, for the product with a number of draws. `most` are the largest masses.
+    """
+    rounding = (2.0 * atoms.size + 16.0) * U + 1.01 * float(atoms.left_err.max())
+    growth = np.expm1(x)
+    slip = (growth + 1.0) * (x_err * (1.72 * most))
+    vague = x_err[:, -1] >= 1.0
+    if vague.any():
+        slip[vague] = most[vague] * rise(x[vague], x_err[vague])
+    growth *= atoms.masses[:, None]
+    slip += np.abs(growth) * (atoms.mass_err + rounding)[:, None]
+    total, slip = _tails(growth), _tails(slip)
+    left = atoms.left[:, None]
+    slip /= total + left
+    total /= left
+    k = np.log1p(total, out=total)
+    return k, 2.0 * slip + 12.0 * U * np.abs(k) + 2.0**-1000
 
 
 def tilts(atoms: Atoms, n: int) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,86 +17,152 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the sweep does more often, and above the third, that
-# the smooth engine hardly ever does.
-_COMMON, _RARE, _VERY_RARE = 0.1, 1.5, 10.0
+# engine does; above the second, so few that the others do more often, of many values the doubling
+# first of all up to the third.
+_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
-# Values from which a failure of the sweep costs more than the doubling for up to so many users, and
-# for any number of them.
-_MANY_VALUES, _FEW_USERS, _VERY_MANY_VALUES = 200, 256, 1000
-# Relative widths below which the doubling tends to take too many atoms, and comes last; the second
-# is for very few draws that count, of not too many values.
-_FINE, _FINEST = 2e-3, 1e-4
+# D that is off δ by so much, as a logarithm, only has to be known to be so.
+_FAR_OFF = 7.0
 
-# What to try in turn; what a pass may take is given as modes times what each takes, as nodes, or as
-# atoms.
-_quick_smooth: LogBounds = partial(smooth_bounds, most_work=2**22)
-_quick_sweep: LogBounds = partial(sweep_bounds, most_work=1_000)
-_longer_sweep: LogBounds = partial(sweep_bounds, most_work=5_000)
-_LAST: tuple[LogBounds, ...] = (_longer_sweep, smooth_bounds, sweep_bounds)
-_FOR_VERY_RARE: tuple[LogBounds, ...] = (_quick_sweep, doubling_bounds, _quick_smooth, *_LAST)
-_DOUBLING_FIRST: tuple[LogBounds, ...] = (doubling_bounds, _quick_sweep, _quick_smooth, *_LAST)
-_FOR_RARE: tuple[LogBounds, ...] = (_quick_sweep, _quick_smooth, doubling_bounds, *_LAST)
-_FOR_FEW: tuple[LogBounds, ...] = (
-    _quick_smooth,
-    _quick_sweep,
-    doubling_bounds,
-    smooth_bounds,
-    sweep_bounds,
-)
-_FOR_FEW_OF_MANY: tuple[LogBounds, ...] = (
-    _quick_smooth,
-    doubling_bounds,
-    _quick_sweep,
-    smooth_bounds,
-    sweep_bounds,
-)
+# A search for ε can do with so many times the width that it asked for.
+_ENOUGH = 1.5
+# Failures at an ε this close, relatively, are expected again.
+_NEARBY = 0.01
+# An engine with more than this width, or than this share of the one it had with less work, is not
+# given more.
+_HOPELESS, _NO_LESS = 0.5, 0.9
 
 
-def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+# The engines, by how much work a pass may take: modes times what each takes, and nodes.
+_SMOOTH: dict[int, LogBounds] = {
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
+}
+_SWEEP: dict[int, LogBounds] = {
+    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
+}
+
+# What to try in turn, by what it tends to cost until one of them gets there.
+_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
+_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
+_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
+_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
+_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+
+
+def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
+    if kurtosis < _RARE:
+        return _FOR_FEW
+    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
+
+
+class _Failure(NamedTuple):
+    """The width that an engine was asked for and the one that it reached, at some ε."""
+
+    eps: float
+    rtol: float
+    width: float
+
+
+class Experience:
+    """Which engines reached the width asked of them, from one ε of a question to the next.
+
+    Where the question is at which ε D falls to `delta`, D far below or above it is close enough,
+    and what misses the width by little, too.
+    """
+
+    def __init__(self, delta: float = math.nan) -> None:
+        self._target, self._eps = math.log(delta), 0.0
+        self._enough = 1.0 if math.isnan(delta) else _ENOUGH
+        self._failures: dict[LogBounds, _Failure] = {}
+        self._last: LogBounds | None = None
+
+    def at(self, eps: float) -> Experience:
+        """The same, about to be used at another ε."""
+        self._eps = eps
+        return self
+
+    def add(self, engine: LogBounds, rtol: float, width: float) -> None:
+        """Note the relative width that an engine was asked for, and the one it reached."""
+        if self.is_enough(rtol, width):
+            self._last = engine
+        else:
+            self._failures[engine] = _Failure(self._eps, rtol, width)
+
+    def is_enough(self, rtol: float, width: float) -> bool:
+        """Whether a relative width will do where another was asked for."""
+        return width <= self._enough * rtol
+
+    def is_far_off(self, log_low: float, log_high: float) -> bool:
+        """Whether D with these ends, as logarithms, is so far from δ that no more need be known."""
+        return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
+
+    def is_futile(self, engine: LogBounds) -> bool:
+        """Whether more work promises nothing after the same engine had less."""
+        nearby = self._nearby()
+        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        widths = [nearby[one].width for one in family.values() if one in nearby]
+        if engine in nearby or len(widths) < 2:
+            return False
+        return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
+
+    def _nearby(self) -> dict[LogBounds, _Failure]:
+        close = _NEARBY * self._eps
+        return {one: x for one, x in self._failures.items() if abs(x.eps - self._eps) <= close}
+
+    def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
+        """The one that did it last comes first.
+
+        Of those that failed nearby when no less was asked for, only the best comes at all, last.
+        """
+        nearby = self._nearby()
+        failed = {one: nearby[one].width for one in nearby if nearby[one].rtol >= rtol}
+        fresh = [one for one in engines if one not in failed]
+        best = [one for one in engines if one in failed and failed[one] == min(failed.values())]
+        return [*sorted(fresh, key=lambda one: one is not self._last), *best]
+
+
+def divergence(
+    decomposition: Decomposition,
+    eps: float,
+    n: int,
+    rtol: float = 1e-4,
+    experience: Experience | None = None,
+) -> Enclosure:
     """Enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
 
-    What one engine leaves wider than the relative width `rtol`, the other one tries too. Raises
-    ValueError for eps < 0 or n < 1.
+    What one engine leaves wider than the relative width `rtol`, the other one tries too;
+    `experience` with a neighbouring ε tells which comes first. Raises ValueError for eps < 0 or
+    n < 1.
     """
-    return enclose(decomposition, eps, n, rtol, log_bounds)
+    experience = (experience or Experience()).at(eps)
+    return enclose(decomposition, eps, n, rtol, partial(log_bounds, experience=experience))
 
 
-def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def log_bounds(
+    g: Law, n: int, rtol: float, experience: Experience | None = None
+) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
-    engines = _engines(kurtosis, g.values.size, n, rtol)
+    experience = experience or Experience()
+    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = () if high - low <= _CLOSE * rtol else (sweep_bounds,)
+        engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
     for engine in engines:
-        if high - low <= rtol:
+        if experience.is_enough(rtol, high - low):
             break
+        if experience.is_futile(engine):
+            continue
         ends = engine(g, n, rtol)
         low, high = max(low, ends[0]), min(high, ends[1])
+        if experience.is_far_off(low - math.log(n), high - math.log(n)):
+            break
+        experience.add(engine, rtol, ends[1] - ends[0])
     return low, high
-
-
-def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
-    """What to try in turn where few draws make up the spread of S."""
-    very_many, finest = values > _VERY_MANY_VALUES, _FINE
-    if kurtosis <= _RARE:
-        engines = _FOR_FEW_OF_MANY if very_many else _FOR_FEW
-    elif very_many:
-        return _DOUBLING_FIRST
-    elif kurtosis <= _VERY_RARE:
-        engines = _FOR_RARE
-    elif values > _MANY_VALUES:
-        return _DOUBLING_FIRST if n <= _FEW_USERS else _FOR_VERY_RARE
-    else:
-        engines, finest = _FOR_VERY_RARE, _FINEST
-    if rtol >= finest:
-        return engines
-    return (*(one for one in engines if one is not doubling_bounds), doubling_bounds)
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:

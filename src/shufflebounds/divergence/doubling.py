@@ -1,172 +1,129 @@
 """The divergence by doubling the number of draws, on few atoms at every step.
 
-The law of the sum of 1, 2, 4, … draws and so on up to n/2 is kept as two measures of some hundred
-atoms, one below and one above it in stop-loss order (`measures`), and E[S₊] is a double sum over
-two halves. Values may lie any number of decades apart, and no draws need be common: what the series
-of `saddle` and the tree of `sweep` find hard. Where to put the atoms is found from the law of all
-other draws (`cells`), taken from a coarser pass. Proofs: docs/engine.md, section 12.
+The law of the sum of 1, 2, 4, … draws and so on up to n/2 is kept as two measures of some dozen or
+hundred atoms, one below and one above it in stop-loss order (`measures`), and E[S₊] is a double sum
+over two halves. Values may lie any number of decades apart, and no draws need be common: what the
+series of `saddle` and the tree of `sweep` find hard. Where to put the atoms is found from an
+estimate on a coarse grid (`rough`, `cells`). Proofs: docs/engine.md, section 12.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from shufflebounds.divergence.cells import Mirrored, by_cost, by_distance
-from shufflebounds.divergence.law import Law, U
+from shufflebounds.decomposition import FloatArray
+from shufflebounds.divergence.cells import edges, enough, vertices
+from shufflebounds.divergence.law import Law, U, tilting_point
 from shufflebounds.divergence.measures import (
+    Bins,
+    Jumps,
     Measure,
     added,
     doubled,
-    lowered,
+    jumps,
     mean_positive_part,
-    of_law,
-    raised,
+    split,
+    united,
 )
+from shufflebounds.divergence.rough import Rough, rough
+from shufflebounds.divergence.steps import Steps
 
-# Relative width of a pass that finds the size of the result, and passes with both ends after it.
-_ROUGH, _PASSES = 0.1, 2
-# Rough passes, each of which may be tried so often, with cells that may cost so much more; enough
-# is when the size grows by less.
-_ROUGH_PASSES, _COARSER, _SETTLED = 2, 100.0, 3.0
-# The share of what was missed that the next pass aims at, and the least it asks for at once.
-_MARGIN, _STEEPEST = 0.5, 0.01
-# Cells that a measure takes, for a relative width of 1 and beyond it by the root of that.
-_CELLS, _CELLS_BY_WIDTH = 30.0, 3.0
-# Measures of fewer atoms stay as they are; those of more are too many.
-_FEW_ATOMS, _MOST_ATOMS = 8, 400
+# Cells per measure at first: so many for a relative width of 0.1, and more by that power of it.
+_CELLS, _BY_WIDTH, _FEWEST_CELLS = 48.0, 0.12, 32.0
+# Passes, and the least and the largest growth of their cells.
+_PASSES, _LEAST_GROWTH, _MOST_GROWTH = 4, 1.3, 4.0
+# Ends so far apart, in logarithms, tell nothing; one more pass may.
+_BLIND = 1.0
+# Where more seem to be needed, by the estimate and by what a pass has found, nothing more is tried.
+_MOST_CELLS = 300.0
+# More cells than the width asks for, as it is not in proportion to 1/N² exactly.
+_MARGIN = 1.15
 # No size of E[S₊], relative to the largest value, below this is attempted.
 _SMALLEST = 1e-250
+# Values that may be so many times the largest one are all uncertainty; n times the square of a
+# larger one might overflow.
+_VAGUE = 1e140
 
-
-class _TooManyAtomsError(Exception):
-    """A measure would take more atoms than are allowed."""
+# Reduces a measure to the cells of a step.
+_Reduce = Callable[[Measure, int], Measure]
 
 
 def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     """Bounds of log E[S₊]; (−inf, inf) if nothing is known."""
+    # Masses whose relative errors n multiplies may overflow: no number is an upper bound then.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _log_bounds(g, n, rtol)
+
+
+def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     nothing = (-math.inf, math.inf)
     if n < 2 or not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
         return nothing
-    below, above = (_Chain(of_law(g, up), n, up) for up in (False, True))
-    low, high = 0.0, math.inf
-    try:
-        laws = below.measures()
-    except _TooManyAtomsError:
+    below, above = jumps(g, up=False), jumps(g, up=True)
+    if not (below.others.size and above.others.size):
         return nothing
-    laws, size = _rough(below, laws, below.result(laws))
-    goal = rtol
-    for _ in range(_PASSES):
-        if not size > _SMALLEST:
+    if above.others.values.max() > _VAGUE:
+        return nothing
+    steps = Steps(n)
+    estimate = rough(above, steps, tilting_point(g, n))
+    low, high = 0.0, math.inf
+    wanted = enough(estimate, steps, rtol)
+    cells = _CELLS * (0.1 / min(rtol, 0.1)) ** _BY_WIDTH
+    cells = max(min(cells, wanted), _FEWEST_CELLS)
+    for attempt in range(_PASSES):
+        ends = _pass(below, above, steps, estimate, cells)
+        low, high = max(low, ends[0]), min(high, ends[1])
+        if high <= (1.0 + rtol) * low or not high > _SMALLEST or cells >= _MOST_CELLS:
             break
-        rests, each = below.rests(laws), below.each(size, goal)
-        try:
-            laws = below.measures(rests, each)
-            low = max(low, below.result(laws))
-            high = min(high, above.result(above.measures(rests, each)))
-        except _TooManyAtomsError:
+        wide = math.log(high / low) if low > 0.0 else math.inf
+        growth = max(_MARGIN * math.sqrt(wide / rtol), _LEAST_GROWTH)
+        too_many = min(wanted, growth * cells) > _MOST_CELLS
+        if attempt > 0 if wide > _BLIND else too_many:
             break
-        if high <= (1.0 + rtol) * low:
-            break
-        size = max(low, size)
-        goal *= max(_MARGIN * rtol * low / (high - low), _STEEPEST)
+        cells = min(min(growth, _MOST_GROWTH) * cells, _MOST_CELLS)
+    if not high > _SMALLEST:
+        return nothing
     scale = g.exponent * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)
     return log_low + scale - slop, log_high + scale + slop
 
 
-def _rough(below: _Chain, laws: list[Measure], size: float) -> tuple[list[Measure], float]:
-    """Better cells, and a better size, from those of measures without any other."""
-    for _ in range(_ROUGH_PASSES):
-        if not size > _SMALLEST:
-            break
-        each = below.each(size, _ROUGH)
-        rests = below.rests(laws)
-        for _ in range(_ROUGH_PASSES):
-            try:
-                laws = below.measures(rests, each)
-                break
-            except _TooManyAtomsError:  # the size may be far too small
-                each *= _COARSER
-        before, size = size, max(size, below.result(laws))
-        if size < _SETTLED * before:
-            break
-    return laws, size
+def _pass(
+    below: Jumps, above: Jumps, steps: Steps, estimate: Rough, cells: float
+) -> tuple[float, float]:
+    """Bounds of E[S₊] with so many cells per measure."""
+    starts = edges(estimate, steps, cells)
+    found: list[FloatArray] = []
+
+    def unite(x: Measure, step: int) -> Measure:
+        bins = Bins.of(x, starts[step])
+        lower, full = united(bins)
+        found.append(vertices(bins, lower, full, estimate, step))
+        return lower
+
+    low = _result(below, steps, unite, up=False)
+    remaining: Iterator[FloatArray] = iter(found)
+
+    def divide(x: Measure, step: int) -> Measure:
+        places = next(remaining)
+        top = float(x.values.max())
+        if top > places[-1]:
+            places = np.append(places, top)
+        return split(Bins.of(x, places))
+
+    return low, _result(above, steps, divide, up=True)
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """The measures of 1, …, n/2 draws and one more where n is odd, all on one side of the truth.
-
-    ``one`` is that of one draw, with all its atoms.
-    """
-
-    one: Measure
-    n: int
-    up: bool
-
-    @functools.cached_property
-    def draws(self) -> list[int]:
-        """How many draws each measure is of."""
-        draws = [1]
-        for bit in f"{self.n // 2:b}"[1:]:
-            draws.append(2 * draws[-1])
-            if bit == "1":
-                draws.append(draws[-1] + 1)
-        return [*draws, draws[-1] + 1] if self.n % 2 else draws
-
-    def is_doubled(self, k: int) -> bool:
-        """Whether measure k ≥ 1 is that of twice the draws of the one before."""
-        return self.draws[k] == 2 * self.draws[k - 1] and not (
-            self.n % 2 and k == len(self.draws) - 1
-        )
-
-    def each(self, size: float, goal: float) -> float:
-        """What one cell may cost, over all uses of its measure, for a relative width of `goal`."""
-        cells = _CELLS + _CELLS_BY_WIDTH / math.sqrt(goal)
-        return 3.0 * size * goal / (cells * len(self.draws))
-
-    def measures(self, rests: list[Mirrored] | None = None, each: float = 0.0) -> list[Measure]:
-        """All measures, with cells by cost where the measures of the other draws are known."""
-
-        def fewer(x: Measure, others: int, draws: int) -> Measure:
-            if x.size <= _FEW_ATOMS:
-                return x
-            # Each of the n/draws uses adds as much.
-            cells = (
-                by_distance(x)
-                if rests is None
-                else by_cost(x, rests[others], each * draws / self.n, self.up)
-            )
-            if cells.size > _MOST_ATOMS:
-                raise _TooManyAtomsError
-            return (raised if self.up else lowered)(x, cells)
-
-        found = [fewer(self.one, 0, 1)]
-        for k, draws in enumerate(self.draws[1:], 1):
-            more = (
-                doubled(found[-1], self.up)
-                if self.is_doubled(k)
-                else added(found[-1], fewer(self.one, 0, draws), self.up)
-            )
-            found.append(fewer(more, k, draws))
-        return found
-
-    def rests(self, found: list[Measure]) -> list[Mirrored]:
-        """The measures of all other draws, each for one of `measures`; coarse, and mirrored."""
-        half = len(found) - 1 - self.n % 2
-        rests = [found[-1]] * len(found)
-        rests[-1] = found[half]
-        one = lowered(self.one, by_distance(self.one))
-        for k in range(half, 0, -1):
-            more = added(rests[k], found[k - 1] if self.is_doubled(k) else one, up=False)
-            rests[k - 1] = lowered(more, by_distance(more))
-        return [Mirrored.of(rest) for rest in rests]
-
-    def result(self, found: list[Measure]) -> float:
-        """E[S₊] from both halves, on the side of the measures."""
-        return mean_positive_part(found[-1 - self.n % 2], found[-1], self.up)
+def _result(one: Jumps, steps: Steps, reduce: _Reduce, *, up: bool) -> float:
+    """E[S₊] from both halves of the draws, on one side of the truth."""
+    half = first = reduce(one.others, 0).with_atom_at_zero(one.idle)
+    for k, doubles in enumerate(steps.doubles, 1):
+        half = reduce(doubled(half) if doubles else added(half, first), k)
+    other = reduce(added(half, first), len(steps.doubles)) if steps.odd else half
+    shift = steps.n * one.base
+    shift += 4.0 * U * abs(shift) * (1.0 if up else -1.0)
+    return mean_positive_part(half, other, shift, up)

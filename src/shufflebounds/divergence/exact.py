@@ -160,22 +160,25 @@ def _positive_sum(atoms: list[tuple[int, int, int]], n: int) -> tuple[int, int]:
     return total, n * lowest
 
 
-def _multinomial(atoms: Sequence[tuple[int, int]], n: int) -> Iterator[tuple[int, int]]:
-    """Weight n!/Πh! Πmass^h and value Σ h·value of every way h to put n draws on the atoms."""
-    if not atoms:
-        if n == 0:
-            yield 1, 0
+def _multinomial(
+    atoms: Sequence[tuple[int, int]], n: int, first: int = 0
+) -> Iterator[tuple[int, int]]:
+    """Weight n!/Πh! Πmass^h and value Σ h·value of every way h to put n draws on the atoms.
+
+    Of the atoms from `first` on. It calls itself once for each atom that is drawn.
+    """
+    if n == 0:
+        yield 1, 0
         return
-    (mass, value), *rest = atoms
-    if not rest:
-        yield mass**n, n * value
-        return
-    power = 1
-    for h in range(n + 1):
-        factor = math.comb(n, h) * power
-        for weight, total in _multinomial(rest, n - h):
-            yield factor * weight, total + h * value
-        power *= mass
+    for i in range(first, len(atoms)):
+        mass, value = atoms[i]
+        fewest = n if i + 1 == len(atoms) else 1  # the last takes what is left
+        power = mass**fewest
+        for h in range(fewest, n + 1):
+            factor = math.comb(n, h) * power
+            for weight, total in _multinomial(atoms, n - h, i + 1):
+                yield factor * weight, total + h * value
+            power *= mass
 
 
 def _short(x: Fraction, up: int) -> Fraction:

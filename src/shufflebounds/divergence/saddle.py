@@ -48,8 +48,10 @@ _MUCH = 10.0
 _WRAPPED = 0.2
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
+# What each series of a compressed law may take of the width; half as much after the first.
+_SERIES = 0.5
 # More cells are tried for as long as they narrow the gap to this share of it.
-_WORTHWHILE, _MOST_REFINED = 0.5, 8.0
+_WORTHWHILE, _MOST_REFINED = 0.7, 8.0
 
 
 LogBounds = Callable[[Law, int, float], tuple[float, float]]
@@ -182,12 +184,13 @@ def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tu
     # The loss counts for more the further out in the tail it is.
     depth = 1.0 + abs(n * tilted.log_mgf)
     cells = math.ceil(_CELLS * math.sqrt(depth / rtol))
-    low, high = -math.inf, math.inf
+    low, high, share = -math.inf, math.inf, _SERIES
     while g.values.size > 2 * cells:
         gap = high - low
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, log_mean_positive_part(below, n, 0.5 * rtol, most_work)[0])
-        high = min(high, log_mean_positive_part(above, n, 0.5 * rtol, most_work)[1])
+        low = max(low, log_mean_positive_part(below, n, share * rtol, most_work)[0])
+        high = min(high, log_mean_positive_part(above, n, share * rtol, most_work)[1])
+        share = 0.5 * _SERIES
         if high - low <= rtol or high - low > _WORTHWHILE * gap:
             return low, high
         # Few users may need more cells than that, since far fewer values then make up S.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -226,15 +227,21 @@ class ModeSums:
 
 def mode_sums(sampled: Iterable[Samples], n: int, theta: float, eta: float) -> ModeSums:
     """Sums over frequencies t ≥ 0 at which φ was sampled, each of which stands for t and −t."""
-    value = value_err = density = density_err = 0.0
+    parts: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0)]
     for part in sampled:
         terms = Terms.of(part.away, part.err, n, theta, eta, part.t)
         with np.errstate(over="ignore", invalid="ignore"):
-            value += float(np.sum(terms.value))
-            value_err += float(np.sum(terms.value_err))
-            density += float(np.sum(terms.density))
-            density_err += float(np.sum(terms.density_err))
-    return ModeSums(value, value_err, density, density_err)
+            each = (terms.value, terms.value_err, terms.density, terms.density_err)
+            parts.append(tuple(float(np.sum(x)) for x in each))
+    return ModeSums(*(_exact_sum(column) for column in zip(*parts, strict=True)))
+
+
+def _exact_sum(parts: tuple[float, ...]) -> float:
+    """Rounded once, however many parts there are; NaN where it overflows."""
+    with contextlib.suppress(OverflowError):
+        if all(map(math.isfinite, parts)):
+            return math.fsum(parts)
+    return math.nan
 
 
 @dataclass(frozen=True, eq=False)

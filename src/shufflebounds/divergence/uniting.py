@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.compress import spaced
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.nodes import Nodes, margin
+from shufflebounds.divergence.nodes import Nodes, joined, log_weight_margin, margin
 
 
 def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes whose Σ w E(B + v)₊ is no larger: nodes of equal n′ are united at their mean v.
+    """Fewer nodes of no larger Σ w E(B + v)₊: those alike in j and n′ are united at their mean.
 
     E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
     matters.
     """
-    low, weight = nodes.value - margin(nodes), nodes.log_weight - _doubt(nodes)
+    low, weight = nodes.value - margin(nodes), nodes.log_weight - log_weight_margin(nodes)
     parts = []
     for group, picks in _groups(nodes, low, slack, cells):
         v, log_w = low[group], weight[group]
@@ -38,16 +38,17 @@ def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
         draws = np.full(picks.size, nodes.draws[group[0]])
         log_total = top + np.log(total)
         err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        parts.append(Nodes(draws, centre, (2.0 * v.size + 8.0) * U * size, log_total, err))
-    return _joined(parts)
+        law = np.full(picks.size, nodes.law[group[0]])
+        parts.append(Nodes(law, draws, centre, (2.0 * v.size + 8.0) * U * size, log_total, err))
+    return joined(parts)
 
 
 def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes whose Σ w E(B + v)₊ is no smaller: nodes of equal n′ are split between vertices.
+    """Fewer nodes of no smaller Σ w E(B + v)₊: those alike in j and n′ are split between some.
 
     Convexity again, the mean v being kept. `slack` is that of `united`.
     """
-    high, weight = nodes.value + margin(nodes), nodes.log_weight + _doubt(nodes)
+    high, weight = nodes.value + margin(nodes), nodes.log_weight + log_weight_margin(nodes)
     parts = []
     for group, picks in _groups(nodes, high, slack, cells):
         v, log_w = high[group], weight[group]
@@ -69,27 +70,20 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
         draws = np.full(vertices.size, nodes.draws[group[0]])
         log_total = top + np.log(total + 1e-290)  # more than products that underflow
         err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        parts.append(Nodes(draws, vertices, 0.0 * draws, log_total, err))
-    return _joined(parts)
-
-
-def _doubt(nodes: Nodes) -> FloatArray:
-    """What the logarithms of weights may be off by, the rounding of adding it included."""
-    return nodes.weight_err * (1.0 + 4.0 * U) + 4.0 * U * np.abs(nodes.log_weight)
+        law = np.full(vertices.size, nodes.law[group[0]])
+        parts.append(Nodes(law, draws, vertices, 0.0 * draws, log_total, err))
+    return joined(parts)
 
 
 def _groups(
     nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Indices of nodes of equal n′ by rising value, and which of them begin a cell."""
-    for draws in np.unique(nodes.draws):
-        group = np.flatnonzero(nodes.draws == draws)
+    """Indices of nodes of equal law and n′ by rising value, and which of them begin a cell."""
+    # No bound at all is more than any other.
+    slack = np.minimum(slack, 1e300)
+    for law, draws in sorted(set(zip(nodes.law.tolist(), nodes.draws.tolist(), strict=True))):
+        group = np.flatnonzero((nodes.law == law) & (nodes.draws == draws))
         group = group[np.argsort(value[group], kind="stable")]
         with np.errstate(under="ignore"):
             weight = np.exp(slack[group] - slack.max())
         yield group, spaced(value[group], weight, cells)
-
-
-def _joined(parts: list[Nodes]) -> Nodes:
-    fields = ("draws", "value", "value_err", "log_weight", "weight_err")
-    return Nodes(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))

@@ -30,8 +30,10 @@ class Laplace(Randomizer):
     choice of the paper's earlier version). None leaves open every choice that the domain allows.
 
     ``cells`` is the number N ≥ 1 of cells that each side of y = 1/2 is cut into; None chooses it by
-    ε₀, and the attribute then holds the choice. Raises ValueError unless 0 < ε₀ ≤ 300, ``domain``
-    and ``others`` are as above and ``cells`` is None or an integer from 1 to 100 000.
+    ε₀, and the attribute then holds the choice. Joints of many reports are coarser than products of
+    those cells, by a part of what the cells leave open (`composed.coarsening`). Raises ValueError
+    unless 0 < ε₀ ≤ 300, ``domain`` and ``others`` are as above and ``cells`` is None or an integer
+    from 1 to 100 000.
 
     No finite list of components describes a continuous report, so the decompositions come with one
     that bounds their divergence from below (`Decomposition.inner`) and one that bounds it from

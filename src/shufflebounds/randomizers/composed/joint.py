@@ -13,6 +13,7 @@ from shufflebounds import validation
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, the_only
+from shufflebounds.randomizers.composed.coarsening import coarsened
 from shufflebounds.randomizers.composed.crowds import (
     coordinate_crowds,
     coordinate_kinds,
@@ -198,4 +199,4 @@ def _counts(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
 
 def _product(factors: Sequence[Decomposition]) -> Decomposition:
     check_joint(factors)
-    return reduce(Decomposition.joint, factors)
+    return coarsened(reduce(Decomposition.joint, factors))

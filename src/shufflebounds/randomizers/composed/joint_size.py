@@ -18,8 +18,18 @@ from shufflebounds.products import distinct_products, log_ratios
 
 
 def check_joint(factors: Sequence[Decomposition]) -> None:
-    """Raise ValueError where the product of `factors` would not fit in memory or in floats."""
+    """Raise ValueError where the product of `factors` would not fit in memory or in floats.
+
+    That of their inner or outer ends included.
+    """
     factors = [factor.merge() for factor in factors]
+    _check(factors)
+    for end in ("inner", "outer"):
+        if any(getattr(factor, end) is not None for factor in factors):
+            _check([getattr(factor, end) or factor for factor in factors])
+
+
+def _check(factors: Sequence[Decomposition]) -> None:
     for name in "abc":
         masses = [getattr(factor, name) for factor in factors]
         smallest = math.fsum(math.log(x[x > 0.0].min()) for x in masses if x.any())
