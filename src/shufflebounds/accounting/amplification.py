@@ -205,6 +205,7 @@ def _epsilons(problems: list[Problem], deltas: list[float], goal: float) -> list
 
     # With few users outputs that tell count for most.
     fewest = min(problems, key=lambda problem: problem.n)
-    if fewest.engine != DEFAULT or fewest.never_below() > min(deltas):
+    together = fewest.engine == DEFAULT and grid.is_worthwhile(problems)
+    if not together or fewest.never_below() > min(deltas):
         return [alone(i) for i in range(len(problems))]
     return grid.epsilons(problems, deltas, fewest.largest_loss(), goal, alone)

@@ -212,6 +212,15 @@ class _Search:
         self.slope[points] = np.where(again, slope, np.nan)
 
 
+def is_worthwhile(problems: Sequence[Problem]) -> bool:
+    """Whether points together cost less than each by itself.
+
+    Large laws are evaluated one by one, and where inner and outer ends are apart, probes as close
+    to the root as those here tend to fail.
+    """
+    return _stackable(problems) or problems[0].is_finite()
+
+
 def _stackable(problems: Sequence[Problem]) -> bool:
     return all(len(one) <= _MOST_COMPONENTS for pair in problems[0].directions for one in pair)
 

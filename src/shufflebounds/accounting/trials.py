@@ -112,8 +112,9 @@ class Trials:
         off = near.excess + side * near.noise
         if side * off < 0.0:
             return near.eps - _INWARD * off / self.slope
+        step = self._outward[side] * off / self.slope
         self._outward[side] *= _FURTHER
-        return near.eps - self._outward[side] * off / self.slope
+        return near.eps - step
 
 
 def _distance(trial: Trial) -> float:
