@@ -31,7 +31,8 @@ from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
-from shufflebounds.divergence.series import needed_modes, sum_series
+from shufflebounds.divergence.modes import needed_modes
+from shufflebounds.divergence.series import sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import Law, laws, log_mgfs
+from shufflebounds.divergence.modes import Plan
 from shufflebounds.divergence.saddle import (
     assembled,
     excess,
@@ -29,7 +30,7 @@ from shufflebounds.divergence.saddle import (
     unscaled,
     with_factor,
 )
-from shufflebounds.divergence.series import Plan, idle_mass, mean_bounds
+from shufflebounds.divergence.series import idle_mass, mean_bounds
 from shufflebounds.divergence.stack import BLOCK, Stack, blocks, laws_at, moments
 from shufflebounds.divergence.stacked_series import stacked_sums
 from shufflebounds.divergence.window import (

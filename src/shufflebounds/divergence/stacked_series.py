@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.frequencies import consecutive
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.series import ModeSums, Plan, Terms, stretches
+from shufflebounds.divergence.modes import Plan, stretches
+from shufflebounds.divergence.series import ModeSums, Terms
 from shufflebounds.divergence.stack import Indices, Stack, blocks, moments
 from shufflebounds.divergence.window import Window
 
