@@ -217,15 +217,19 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
                     assert side == 1 or k >= table.lower[j, t]
 
 
+def laid_out(seed, n):
+    """A random law as the tree starts from it."""
+    rng = np.random.default_rng(seed)
+    atoms = recentred(a_law(rng))
+    return rng, atoms, moments(atoms, tilts(atoms, n)), root(atoms, n)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 200))
 @examples(40)
 def test_children_have_the_weights_of_their_draws(seed, n):
     """By the first atom that is drawn and how often, here against exact arithmetic."""
-    rng = np.random.default_rng(seed)
-    atoms = recentred(a_law(rng))
-    table = moments(atoms, tilts(atoms, n))
+    rng, atoms, table, parents = laid_out(seed, n)
     end = int(rng.integers(1, atoms.size + 1))
-    parents = root(atoms, n)
     bounds = log_of_drawn(parents, atoms, table, 0, end)
     none = np.zeros(bounds.shape, dtype=bool)
     first = grown(parents, atoms, table, bounds, none, 0, end, 1e-30)
@@ -283,11 +287,8 @@ def a_law(rng):
 @examples(40)
 def test_bounds_of_what_is_left_out_against_enumeration(seed, n):
     """What draws of an atom add, and more draws of it than are enumerated, all in rationals."""
-    rng = np.random.default_rng(seed)
-    atoms = recentred(a_law(rng))
-    table = moments(atoms, tilts(atoms, n))
+    _, atoms, table, parents = laid_out(seed, n)
     size = atoms.size
-    parents = root(atoms, n)
     bounds = log_of_drawn(parents, atoms, table, 0, size)
     p = [Fraction(x) for x in atoms.masses.tolist()]
     p.append(1 - sum(p))

@@ -14,7 +14,7 @@ from typing import TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.inversion import COARSEST, FINEST, FLAT, LARGEST_EPS
+from shufflebounds.accounting.inversion import COARSEST, FINEST, LARGEST_EPS
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.estimates import roots
@@ -26,6 +26,8 @@ Indices = NDArray[np.int64]
 T = TypeVar("T")
 S = TypeVar("S")
 
+# Where log D is this flat in log ε, estimates of its root are worth little.
+_FLAT = 1.0
 # Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
@@ -140,7 +142,7 @@ class _Search:
 
     def open(self) -> Indices:
         """Points still to be found, where the estimates are worth something."""
-        worth = (-self.slope * self.start > FLAT) & (self.n >= _FEWEST_USERS)
+        worth = (-self.slope * self.start > _FLAT) & (self.n >= _FEWEST_USERS)
         worth &= self.start < self.end * (1.0 - self.half)
         return np.flatnonzero(worth & ~self.found)
 

@@ -46,7 +46,7 @@ def bracketed(trials: list[Trial]) -> Crossing | None:
     share = left.excess / drop
     doubt = 0.3 * abs(near.excess) + near.noise
     others = [x for x in trials if not left.eps <= x.eps <= right.eps]
-    streak = _streak(trials)
+    streak = streak_of(trials)
     if streak > 1:
         weights = [1.0 if side is trials[-1] else 0.5 ** (streak - 1) for side in (left, right)]
         share = weights[0] * left.excess
@@ -66,10 +66,12 @@ def bracketed(trials: list[Trial]) -> Crossing | None:
     return Crossing(eps, doubt if inside else max(doubt, 0.5 * abs(near.excess)))
 
 
-def _streak(trials: list[Trial]) -> int:
+def streak_of(trials: list[Trial]) -> int:
     """How many trials the last of them is the last of that lie on one side."""
     side = trials[-1].excess > 0.0
-    return next((i for i, x in enumerate(reversed(trials)) if (x.excess > 0.0) != side), 0)
+    return next(
+        (i for i, x in enumerate(reversed(trials)) if (x.excess > 0.0) != side), len(trials)
+    )
 
 
 def _quadratic(left: Trial, right: Trial, third: Trial) -> float | None:

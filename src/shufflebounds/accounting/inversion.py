@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from shufflebounds.accounting.bracket import Bracket
 from shufflebounds.accounting.crossing import Trial
+from shufflebounds.accounting.search import log
 from shufflebounds.accounting.trials import Guess, Trials
 from shufflebounds.enclosure import Enclosure
 
@@ -20,8 +21,6 @@ LARGEST_EPS = 690.0
 
 # Probes in all, and where enclosures say nothing.
 _PROBES, _BLIND = 60, 8
-# Where log D is this flat in log ε, estimates of its root are worth little.
-FLAT = 1.0
 # Relative widths worth aiming at.
 COARSEST, FINEST = 0.1, 1e-12
 # The share of the width that one enclosure of D may take; less where that was not enough.
@@ -154,8 +153,8 @@ class _Search:
 
     def trial(self, eps: float, found: Enclosure, aim: float) -> Trial:
         # An engine that knows nothing says inf; D is at most 1, but for roundings of its entries.
-        high = _log(max(found.lower, min(found.upper, 1.0)))
-        width = high - _log(found.lower)
+        high = log(max(found.lower, min(found.upper, 1.0)))
+        width = high - log(found.lower)
         middle = high - 0.5 * width
         return Trial(eps, middle - math.log(self.delta), 0.5 * width, width > _SHORT * aim)
 
@@ -263,7 +262,3 @@ class _Search:
                 break
             # Where nothing near will do, far steps cost no less.
             eps *= 4.0 if tried < _NEAR else 4.0**_NEAR
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf

@@ -30,12 +30,15 @@ _FAR_BEHIND = 3.0
 
 @dataclass(frozen=True)
 class Problem:
-    """What has to be evaluated, at one n: the directions, each as (inner, outer)."""
+    """What has to be evaluated, at one n: the directions, each as (inner, outer).
+
+    ``experience`` is that of a search over ε; every other evaluation makes its own.
+    """
 
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
     engine: str
-    experience: Experience = field(default_factory=Experience, repr=False, compare=False)
+    experience: Experience | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str = DEFAULT) -> Problem:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import NamedTuple
 
-from shufflebounds.accounting.crossing import Trial, bracketed
+from shufflebounds.accounting.crossing import Trial, bracketed, streak_of
 
 # How far a derivative of log D is trusted: what this share of a step changes may be wrong.
 _STEEPER = 0.02
@@ -63,7 +62,7 @@ class Trials:
         near = min(self._all, key=_distance)
         doubt = self._distrust * abs(near.excess) + near.noise
         step = -near.excess / self.slope
-        run = self._streak()
+        run = streak_of(self._all)
         if run > _CREEPING and abs(near.excess) > near.noise:
             step *= _STRIDE ** (run - _CREEPING)
             doubt = abs(near.excess)
@@ -71,12 +70,6 @@ class Trials:
             self._shrunk += 1
             return Guess(near.eps / _SHRINK if self._shrunk <= _SHRUNK else 0.0, math.inf)
         return Guess(near.eps + step, doubt)
-
-    def _streak(self) -> int:
-        """How many probes the last of them is the last of that lie on one side."""
-        side = self._all[-1].excess > 0.0
-        same = itertools.takewhile(lambda x: (x.excess > 0.0) == side, self._all[::-1])
-        return sum(1 for _ in same)
 
     def nearest(self, eps: float) -> Trial | None:
         """The probe closest to a point; the best known of several there."""
