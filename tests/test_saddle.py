@@ -14,8 +14,9 @@ from shufflebounds.divergence import frequencies
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.frequencies import Runs, Samples, samples
-from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
+from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt
 from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import Terms, mode_sums
 
 FIELDS = ("t", "away", "err")

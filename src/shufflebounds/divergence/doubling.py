@@ -16,7 +16,7 @@ import numpy as np
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.cells import edges, enough, vertices
-from shufflebounds.divergence.law import Law, U, tilting_point
+from shufflebounds.divergence.law import Law, U
 from shufflebounds.divergence.measures import (
     Bins,
     Jumps,
@@ -29,6 +29,7 @@ from shufflebounds.divergence.measures import (
     united,
 )
 from shufflebounds.divergence.rough import Rough, rough
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.steps import Steps
 
 # Cells per measure at first: so many for a relative width of 0.1, and more by that power of it.

@@ -6,7 +6,6 @@ independent copies; K(s) = log E e^{sG}. u = 2⁻⁵³ is the unit round-off.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -186,37 +185,6 @@ def log_mgfs(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
 def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     """How far e^{x + err} may lie above e^x, err ≥ 0."""
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
-
-
-@functools.lru_cache(maxsize=1)
-def tilting_point(law: Law, n: int) -> float:
-    """The minimiser θ > 0 of nK(θ) − 2 log θ to about 10⁻³; every θ gives valid bounds.
-
-    Needs a positive value. Newton's method in log θ inside a bracket. The last answer is kept, as
-    whoever chooses an engine and the engine ask for the same.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(law.masses @ law.values)
-        # Products, unlike powers of Python's floats, may overflow to inf.
-        spread = float(law.masses @ law.values**2) - mean * mean
-        theta = math.nan
-        if spread > 0.0:
-            theta = (math.sqrt(mean * mean + 8.0 * spread / n) - mean) / (2.0 * spread)
-    if not (math.isfinite(theta) and theta > 0.0):
-        theta = 1.0 / float(law.values.max())
-    low, high = 0.0, math.inf
-    for _ in range(200):
-        _, slope, curvature = cumulants(law, theta)
-        excess = n * slope * theta - 2.0
-        low, high = (theta, high) if excess < 0.0 else (low, theta)
-        step = -excess / (n * curvature * theta * theta + 2.0)
-        if abs(step) < 1e-3:
-            return theta
-        proposal = theta * math.exp(min(max(step, -3.0), 3.0))
-        if not low < proposal < high:
-            proposal = 2.0 * low if math.isinf(high) else math.sqrt(max(low, high * 1e-6) * high)
-        theta = proposal
-    return theta
 
 
 def cumulants(law: Law, theta: float) -> tuple[float, float, float]:

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt
 from shufflebounds.divergence.modes import needed_modes
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
