@@ -44,7 +44,7 @@ _NEAR = 12
 # D is wider than was asked for if it is so much wider.
 _SHORT = 1.5
 # Guesses this close to a probe, in units of the width wanted, are the same.
-_SAME = 0.3
+_SAME = 0.6
 # How far from the lower and from the upper end of the bracket a guess is moved that lies beyond it,
 # as a share: where D falls as a straight line, the root is at the lower end.
 _MARGIN, _INSIDE = 0.05, 0.3
@@ -161,12 +161,12 @@ class _Search:
     def planned(self, guess: Guess) -> _Plan | None:
         """The next probe; None where no other would narrow the bracket."""
         eps = self.inside(guess.eps)
-        drowned, near = self.trials.drowned(eps), self.trials.nearest(eps)
+        drowned = self.trials.drowned(eps)
         if drowned is not None:
             return self.aside(drowned)
         need = self.need(eps)
-        same = _SAME * self.rtol * eps
-        if near is not None and near.noise <= need and abs(near.eps - eps) <= same:
+        near = self.trials.nearest(eps, need)
+        if near is not None and abs(near.eps - eps) <= _SAME * self.rtol * eps:
             return self.support(near)
         aim = need if guess.doubt <= _TAMED * need else _SHARP * guess.doubt
         aim = max(min(aim, _SHARP * self.trials.noise(eps)), min(aim, need))

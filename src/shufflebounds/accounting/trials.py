@@ -71,9 +71,10 @@ class Trials:
             return Guess(near.eps / _SHRINK if self._shrunk <= _SHRUNK else 0.0, math.inf)
         return Guess(near.eps + step, doubt)
 
-    def nearest(self, eps: float) -> Trial | None:
-        """The probe closest to a point; the best known of several there."""
-        return min(self._all, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
+    def nearest(self, eps: float, noise: float) -> Trial | None:
+        """The probe closest to a point of those with no more noise."""
+        known = [x for x in self._all if x.noise <= noise]
+        return min(known, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
 
     def noise(self, eps: float) -> float:
         """The least noise of those that a point is not told apart from; inf if there are none."""
