@@ -10,7 +10,7 @@ import numpy as np
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence import largest_draw
-from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
+from shufflebounds.divergence.estimates import Refined, refined_estimate
 
 # Where saddlepoint estimates may be off by so much, as a logarithm, others are used, which may be
 # off by so much.
@@ -19,10 +19,12 @@ _LOST, _ROUGH = 2.0, 0.1
 # logarithm or as a share of ε.
 _STEPS, _CLOSE, _LAST_STEP = 60, 0.002, 1e-3
 # The same for rare draws; the smallest ε looked at but 0.
-_RARE_STEPS, _RARE_CLOSE, _LEAST = 40, 0.02, 1e-14
+_RARE_STEPS, _RARE_CLOSE, _RARE_STEP, _LEAST = 40, 0.02, 5e-3, 1e-14
 # By how much more than to the root a step goes that should lead beyond it, and by which factor at
 # least; how many times as low as the other side is high a cliff counts at most.
 _BEYOND, _SHORTEST, _CLIFF = 1.5, 1.02, 2.0
+# D(0) is asked for where it seems to be above δ by no more, as a logarithm, and that may be wrong.
+_MAYBE = 0.1
 _STANDARD_STEPS = 12
 
 
@@ -80,9 +82,12 @@ def _saddle_root(
         low, high = (guess, high) if excess > 0.0 else (low, guess)
         step = -excess / found.slope if found.slope < 0.0 else math.nan
         if abs(step) <= _LAST_STEP * guess or (abs(excess) <= _CLOSE and low < guess + step < high):
-            return Start(guess + step, found.slope, found.doubt)
-        if guess + step <= 0.0 == low and log_estimate(decomposition, 0.0, n)[0] <= target:
-            return Start(0.0, found.slope, found.doubt)
+            near_zero = -found.slope * (guess + step) <= min(found.doubt, _MAYBE)
+            return Start(0.0 if near_zero else guess + step, found.slope, found.doubt)
+        if low == 0.0 and not guess + step > 0.0:
+            at_zero = refined_estimate(decomposition, 0.0, n)
+            if at_zero.log - min(at_zero.doubt, _MAYBE) <= target:
+                return Start(0.0, found.slope, found.doubt)
         guess = guess + step if low < guess + step < high else 0.5 * (low + high)
         found = refined_estimate(decomposition, guess, n)
     return Start(guess, found.slope, found.doubt)
@@ -116,7 +121,9 @@ def _rare_start(
         # Cliffs count as if they were no steeper than the other side is high.
         up, down = above * weights[True], max(below, -_CLIFF * above) * weights[False]
         eps = low * (high / low) ** (up / (up - down))
-        if min(above, -below) <= _RARE_CLOSE or high - low <= _LAST_STEP * high:
+        steep = (above - below) / math.log(high / low)
+        close = min(above, -below) <= min(_RARE_CLOSE, _RARE_STEP * steep)
+        if close or high - low <= _LAST_STEP * high:
             break
         found = excess(eps)
         side = found > 0.0

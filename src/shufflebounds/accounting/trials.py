@@ -16,6 +16,8 @@ _SHRINK, _SHRUNK = 8.0, 2
 # Noises by which two probes must differ to tell a slope, by which they must differ to be told
 # apart, and within which the root must lie for its noise to be all that is left.
 _TOLD, _UNTOLD, _DROWNED = 5.0, 2.0, 4.0
+# How far, as a logarithm of D, a probe next to the root may be off it.
+_NEXT_TO = 0.5
 # What share of a step to where an end of D is δ is made from beyond it and from before it, and how
 # much more of it each time.
 _INWARD, _OUTWARD, _FURTHER = 0.8, 1.05, 1.4
@@ -72,8 +74,8 @@ class Trials:
         return Guess(near.eps + step, doubt)
 
     def nearest(self, eps: float, noise: float) -> Trial | None:
-        """The probe closest to a point of those with no more noise."""
-        known = [x for x in self._all if x.noise <= noise]
+        """The probe closest to a point of those next to the root, with no more noise."""
+        known = [x for x in self._all if x.noise <= noise and _distance(x) <= _NEXT_TO]
         return min(known, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
 
     def noise(self, eps: float) -> float:
