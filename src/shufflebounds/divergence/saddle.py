@@ -50,6 +50,8 @@ _MUCH = 10.0
 _WRAPPED = 0.2
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
+# So many values cost less than what it takes to make them fewer.
+_FEW_VALUES = 1000
 # What each series of a compressed law may take of the width; half as much after the first.
 _SERIES = 0.5
 # More cells are tried for as long as they narrow the gap to this share of it.
@@ -178,7 +180,8 @@ def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tu
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     # More cells than values would be used, or half as many.
-    if g.values.size <= 2.0 * _CELLS / math.sqrt(rtol) or not g.values.max() > 0.0:
+    few = max(_FEW_VALUES, 2.0 * _CELLS / math.sqrt(rtol))
+    if g.values.size <= few or not g.values.max() > 0.0:
         return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
