@@ -26,10 +26,10 @@ COARSEST, FINEST = 0.1, 1e-12
 # The share of the width that one enclosure of D may take; less where that was not enough.
 _CARE, _MORE_CARE = 0.5, 0.4
 # How much of what log D may be off at a guess a probe there may be wide.
-_SHARP, _TAMED = 0.2, 25.0
+_SHARP, _TAMED = 0.2, 200.0
 # By how much log D should fall from the root to a neighbour that supports it, how wide the latter
 # may be, and what of both comes next.
-_FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
+_FALL, _LOOSE, _CLOSER = 0.5, 0.04, 0.3
 # Where D cannot be known any better: what share of the bracket another probe must be worth, and how
 # wide D may be there, in units of the noise.
 _WORTH, _FINER = 0.05, 0.25
