@@ -165,9 +165,12 @@ class _Search:
         if drowned is not None:
             return self.aside(drowned)
         need = self.need(eps)
+        if need >= COARSEST and self.is_narrow(_NEARLY):
+            # Down a cliff halves narrow no less, and D is no trouble to evaluate away from it.
+            return _Plan(0.5 * (self.root.low + self.root.high), COARSEST)
         near = self.trials.nearest(eps, need)
         if near is not None and abs(near.eps - eps) <= _SAME * self.rtol * eps:
-            return self.support(near)
+            return self.support(near, eps)
         aim = need if guess.doubt <= _TAMED * need else _SHARP * guess.doubt
         aim = max(min(aim, _SHARP * self.trials.noise(eps)), min(aim, need))
         return _Plan(eps, max(min(aim, COARSEST), FINEST))
@@ -177,14 +180,14 @@ class _Search:
         steep = -self.trials.slope * eps * self.rtol
         return max(FINEST, self.care * steep) if steep > 0.0 else COARSEST
 
-    def support(self, near: Trial) -> _Plan | None:
+    def support(self, near: Trial, guess: float) -> _Plan | None:
         """A probe beyond one next to the root, to bound the slope there; or a finer one."""
         if self.is_settled():
             return None
         narrow = self.is_narrow(_NEARLY)
         if narrow or self.trials.is_supported(near, 1.5 * self.fall):
             self.care *= _MORE_CARE
-            eps = 0.5 * (self.root.low + self.root.high) if narrow else near.eps
+            eps = 0.5 * (self.root.low + self.root.high) if narrow else guess
             return _Plan(eps, min(self.need(eps), COARSEST))
         eps = min(near.eps - self.fall / self.trials.slope, 0.5 * (near.eps + self.end))
         plan = _Plan(eps, self.loose)
