@@ -41,13 +41,11 @@ def start_of(problem: Problem, delta: float, end: float) -> Start:
     target = math.log(delta)
     directions = [outer for _, outer in problem.directions]
     guess = min(_normal_eps(directions[0], problem.n, delta), 0.9 * end)
-    found = [refined_estimate(one, guess, problem.n) for one in directions]
-    largest = max(range(len(found)), key=lambda i: found[i].log)
-    start = _saddle_root(directions[largest], problem.n, target, end, guess, found[largest])
-    for other in (one for one in directions if one is not directions[largest]):
-        there = refined_estimate(other, start.eps, problem.n)
-        if there.log > target:
-            start = _saddle_root(other, problem.n, target, end, start.eps, there)
+    start = Start(guess, math.nan, math.inf)
+    for one in directions:
+        found = refined_estimate(one, start.eps, problem.n)
+        if one is directions[0] or found.log > target:
+            start = _saddle_root(one, problem.n, target, end, start.eps, found)
     if start.doubt < _LOST or not start.eps < end:
         return start
     return _rare_start(directions, problem.n, target, end, start)
