@@ -205,7 +205,7 @@ def tilts(atoms: Atoms, n: int) -> FloatArray:
     spread = math.sqrt(n * float(masses[common] @ h[common] ** 2))
     largest = max(float(h.max()), spread, n * atoms.base)
     counted = np.abs(h[common & (n * masses > 1e-3) & (h != 0.0)])
-    smallest = float(counted.min(initial=largest))
+    smallest = min(float(counted.min(initial=largest)), n * abs(atoms.base) or largest)
     low, high = math.log10(_LOWEST / largest), math.log10(_HIGHEST / smallest)
     count = min(_MOST_TILTS, math.ceil((high - low) * _PER_DECADE) + 2)
     return 10.0 ** np.linspace(low, high, count)

@@ -17,9 +17,12 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the others do more often, of many values the doubling
-# first of all up to the third.
-_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
+# engine does; below the second it mostly does; above the third it hardly ever does.
+_COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
+# For relative widths below this it mostly does up to the third, if there are so many values.
+_FINE, _SEVERAL = 0.01, 60
+# Doubling the draws takes few steps to so many.
+_FEW_USERS = 300
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -40,21 +43,24 @@ _SMOOTH: dict[int, LogBounds] = {
     bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
 }
 _SWEEP: dict[int, LogBounds] = {
-    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
+    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
-_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
-_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
-_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+_LAST: tuple[LogBounds, ...] = (_SWEEP[30_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
+_MORE: tuple[LogBounds, ...] = (_SWEEP[8_000], _SMOOTH[25], *_LAST)
+_MANY_DRAWS = (_SMOOTH[22], _SWEEP[2_000], _SMOOTH[25], doubling_bounds, _SWEEP[8_000], *_LAST)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[22], _SWEEP[8_000], doubling_bounds, _SMOOTH[25], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], doubling_bounds, _SMOOTH[25], *_LAST)
+_OF_FEW_USERS = (doubling_bounds, *(x for x in _RARE_DRAWS if x is not doubling_bounds))
 
 
-def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
-    if kurtosis < _RARE:
-        return _FOR_FEW
-    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
+def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    if kurtosis < (_FEW if rtol > _FINE or values < _SEVERAL else _RARE):
+        return _MANY_DRAWS
+    if kurtosis < _RARE or values < _SEVERAL:
+        return _FEW_DRAWS
+    return _RARE_DRAWS if n > _FEW_USERS else _OF_FEW_USERS
 
 
 class _Failure(NamedTuple):
@@ -147,7 +153,7 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.

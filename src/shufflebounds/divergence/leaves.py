@@ -15,22 +15,27 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
-_TAME, _COMMON = 15.0, 3.0
-_LEAF_WORK = 2**23
+_TAME, _COMMON = 15.0, 1.0
+_LEAF_WORK = 2**22
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
-_MOST_FAILED = 8
+_MOST_FAILED = 2
 # Relative widths to aim at, and what of the width allowed, given an estimate of the value.
 _FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
 
 
 def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
-    """From which atoms on the smooth engine may well do; shape (A,)."""
-    h, share = atoms.values, atoms.masses
-    spread = np.where(n * share >= _COMMON, share * (1.0 - share) * h * h, 0.0)
-    core = np.sqrt(n * np.cumsum(spread[::-1])[::-1] / atoms.left[:-1])
-    return np.abs(h) <= _TAME * core
+    """From which atoms on the smooth engine may well do; shape (A,).
+
+    The common values of law j are those beyond the largest that are drawn so often together.
+    """
+    h, expected = atoms.values, n * atoms.masses
+    drawn = np.concatenate([[0.0], np.cumsum(expected)])
+    first = np.searchsorted(drawn, drawn[:-1] + _COMMON) - 1
+    spread = expected * (1.0 - atoms.masses) * h * h
+    common = np.append(np.cumsum(spread[::-1])[::-1], 0.0)[np.minimum(first, h.size)]
+    return np.abs(h) <= _TAME * np.sqrt(common / atoms.left[:-1])
 
 
 def leaves(

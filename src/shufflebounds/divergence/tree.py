@@ -23,7 +23,7 @@ from shufflebounds.divergence.uniting import spread, united
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 _MOST_LEAVES = 150
 # What a leaf counts for of the work, in nodes.
-_LEAF_WORK = 25
+_LEAF_WORK = 200
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
 # The same where the smooth engine takes over.
@@ -149,6 +149,9 @@ class _Branch:
         self.closable, self.cuttable = self.closable + saved, self.cuttable - saved
         rest = self._close(rest.nodes, _SPENT)
         if not rest.nodes.size:
+            return rest
+        if self.work + _LEAF_WORK * rest.nodes.size > self.most_work:
+            self.work = self.most_work + 1
             return rest
         spent = _SPENT * max(self.closable, 0.0)
         self.closable -= spent
