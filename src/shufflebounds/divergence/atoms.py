@@ -18,6 +18,8 @@ from shufflebounds.divergence.law import Law, U, rise
 
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
+# How narrowly one draw may miss 0, as a share of what it must make up for.
+_NARROWLY = 1e-3
 # Tilts times atoms held in memory at once.
 _BLOCK = 2**14
 # A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
@@ -198,14 +200,19 @@ def _log_moment(
 def tilts(atoms: Atoms, n: int) -> FloatArray:
     """Tilts on a logarithmic grid, from the largest reach of S to the smallest value that counts.
 
-    What draws far below 0 are worth does not depend on how far, hence positive reaches only.
+    What draws far below 0 are worth does not depend on how far, hence positive reaches only. Where
+    S is without a draw, or with one, counts as well: large tilts tell that from 0.
     """
     h, masses = atoms.values, atoms.masses
     common = np.abs(h) <= float(h.max(initial=0.0))
     spread = math.sqrt(n * float(masses[common] @ h[common] ** 2))
     largest = max(float(h.max()), spread, n * atoms.base)
     counted = np.abs(h[common & (n * masses > 1e-3) & (h != 0.0)])
-    smallest = min(float(counted.min(initial=largest)), n * abs(atoms.base) or largest)
+    smallest = float(counted.min(initial=largest))
+    if atoms.base != 0.0:
+        missing = abs(n * atoms.base)
+        after = np.abs(n * atoms.base + h[common]).min()
+        smallest = min(smallest, missing, max(float(after), _NARROWLY * missing))
     low, high = math.log10(_LOWEST / largest), math.log10(_HIGHEST / smallest)
     count = min(_MOST_TILTS, math.ceil((high - low) * _PER_DECADE) + 2)
     return 10.0 ** np.linspace(low, high, count)

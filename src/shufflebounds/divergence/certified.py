@@ -40,18 +40,18 @@ _HOPELESS, _NO_LESS = 0.5, 0.9
 
 # The engines, by how much work a pass may take: modes times what each takes, and nodes.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 28, 30, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[30_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_MORE: tuple[LogBounds, ...] = (_SWEEP[8_000], _SMOOTH[25], *_LAST)
-_MANY_DRAWS = (_SMOOTH[22], _SWEEP[2_000], _SMOOTH[25], doubling_bounds, _SWEEP[8_000], *_LAST)
-_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[22], _SWEEP[8_000], doubling_bounds, _SMOOTH[25], *_LAST)
-_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], doubling_bounds, _SMOOTH[25], *_LAST)
+_LAST: tuple[LogBounds, ...] = (_SWEEP[30_000], _SMOOTH[30], _SWEEP[200_000], _SMOOTH[32])
+_MORE: tuple[LogBounds, ...] = (_SWEEP[8_000], _SMOOTH[28], *_LAST)
+_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[28], doubling_bounds, _SWEEP[8_000], *_LAST)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], doubling_bounds, _SMOOTH[28], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], doubling_bounds, _SMOOTH[28], *_LAST)
 _OF_FEW_USERS = (doubling_bounds, *(x for x in _RARE_DRAWS if x is not doubling_bounds))
 
 

@@ -16,7 +16,7 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
 _TAME, _COMMON = 15.0, 1.0
-_LEAF_WORK = 2**22
+_LEAF_WORK = 2**24
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
