@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.law import Law, U, rise
+from shufflebounds.divergence.law import Law, U
 
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
-_PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
+_PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 3, 0.01, 300.0, 120
 # How narrowly one draw may miss 0, as a share of what it must make up for.
 _NARROWLY = 1e-3
 # Tilts times atoms held in memory at once.
@@ -184,9 +184,10 @@ def _log_moment(
     rounding = (2.0 * atoms.size + 16.0) * U + 1.01 * float(atoms.left_err.max())
     growth = np.expm1(x)
     slip = (growth + 1.0) * (x_err * (1.72 * most))
-    vague = x_err[:, -1] >= 1.0
-    if vague.any():
-        slip[vague] = most[vague] * rise(x[vague], x_err[vague])
+    # Errors grow with the tilt.
+    if x_err[:, -1].max() >= 1.0:
+        atom, vague = np.nonzero(x_err >= 1.0)
+        slip[atom, vague] = most[atom, 0] * np.exp(x[atom, vague] + x_err[atom, vague])
     growth *= atoms.masses[:, None]
     slip += np.abs(growth) * (atoms.mass_err + rounding)[:, None]
     total, slip = _tails(growth), _tails(slip)

@@ -38,21 +38,30 @@ _NEARBY = 0.01
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
 
-# The engines, by how much work a pass may take: modes times what each takes, and nodes.
+# The engines, by how much work a pass may take: modes times what each takes, nodes, and cells.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 28, 30, 32)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
 }
+_DOUBLING: dict[int, LogBounds] = {
+    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800)
+}
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[30_000], _SMOOTH[30], _SWEEP[200_000], _SMOOTH[32])
-_MORE: tuple[LogBounds, ...] = (_SWEEP[8_000], _SMOOTH[28], *_LAST)
-_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[28], doubling_bounds, _SWEEP[8_000], *_LAST)
-_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], doubling_bounds, _SMOOTH[28], *_LAST)
-_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], doubling_bounds, _SMOOTH[28], *_LAST)
-_OF_FEW_USERS = (doubling_bounds, *(x for x in _RARE_DRAWS if x is not doubling_bounds))
+_LAST: tuple[LogBounds, ...] = (
+    _DOUBLING[800],
+    _SWEEP[30_000],
+    _SMOOTH[29],
+    _SWEEP[200_000],
+    _SMOOTH[32],
+)
+_FOR_COMMON = tuple(x for x in _LAST if x is not _DOUBLING[800])
+_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _DOUBLING[300], _SWEEP[8_000], *_LAST)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
 
 
 def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
@@ -107,7 +116,7 @@ class Experience:
     def is_futile(self, engine: LogBounds) -> bool:
         """Whether more work promises nothing after the same engine had less."""
         nearby = self._nearby()
-        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
         if engine in nearby or len(widths) < 2:
             return False
@@ -157,7 +166,7 @@ def log_bounds(
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
+        engines = [] if high - low <= _CLOSE * rtol else [*_FOR_COMMON]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break

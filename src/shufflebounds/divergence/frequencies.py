@@ -21,8 +21,8 @@ from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, Tilted, U, characteristic
 from shufflebounds.divergence.turns import away_from_one
 
-# Frequencies times components: up to so many one by one, at most so many in memory at once.
-_FEW, _BLOCK = 2**12, 2**18
+# Frequencies times components: up to so many one by one, and so many at once as caches hold.
+_FEW, _BLOCK = 2**12, 2**16
 
 
 @dataclass(frozen=True, eq=False)

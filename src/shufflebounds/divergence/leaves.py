@@ -16,7 +16,6 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
 _TAME, _COMMON = 15.0, 1.0
-_LEAF_WORK = 2**24
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
@@ -39,9 +38,12 @@ def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
 
 
 def leaves(
-    atoms: Atoms, nodes: Nodes, slack: FloatArray, side: FloatArray, goal: float
+    atoms: Atoms, nodes: Nodes, slack: FloatArray, side: FloatArray, goal: float, work: float
 ) -> tuple[NDArray[np.bool_], tuple[float, float]]:
-    """Which nodes the smooth engine could evaluate, and bounds of their sum."""
+    """Which nodes the smooth engine could evaluate, and bounds of their sum.
+
+    Aims at a width of `goal` in all, by at most so much `work` for each, as the engine counts it.
+    """
     done = np.zeros(nodes.size, dtype=bool)
     low = high = 0.0
     # Half of the width evenly, half by how much a node may be worth.
@@ -59,7 +61,7 @@ def leaves(
             continue
         size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
         rtol = min(max(_CAUTION * float(allowed[i]) / exp_up(size), _FINEST), _COARSEST)
-        ends = log_mean_positive_part(g, n, rtol, _LEAF_WORK)
+        ends = log_mean_positive_part(g, n, rtol, work)
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])

@@ -22,8 +22,9 @@ from shufflebounds.divergence.uniting import spread, united
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 _MOST_LEAVES = 150
-# What a leaf counts for of the work, in nodes.
-_LEAF_WORK = 200
+# What a leaf counts for of the work, in nodes; what it may take for each node that could be had
+# instead, as the smooth engine counts its work, and the least that makes sense.
+_LEAF_WORK, _WORK_PER_NODE, _LEAST_WORK = 200, 2.0**13, 2.0**22
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
 # The same where the smooth engine takes over.
@@ -31,7 +32,7 @@ _SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
 # More nodes than this are united, in about so many cells for every number of draws left.
-_MANY_NODES, _CELLS = 2000, 300
+_MANY_NODES, _CELLS = 2000, 100
 # Which ends of a branch are bounds.
 _BOTH, _LOWER, _UPPER = "both", "lower", "upper"
 
@@ -112,7 +113,9 @@ class _Branch:
                 continue
             if nodes.size > _MANY_NODES:
                 lower, upper = (each(nodes, rest.slack, _CELLS) for each in (united, spread))
-                if end == _BOTH:
+                if lower.size == nodes.size:  # few are alike
+                    lower = upper = nodes
+                elif end == _BOTH:
                     high = copy(self).run(upper, _UPPER)[1]
                     return self.run(lower, _LOWER)[0], high
                 rest = self._close(lower if end == _LOWER else upper, _SHARE)
@@ -150,13 +153,15 @@ class _Branch:
         rest = self._close(rest.nodes, _SPENT)
         if not rest.nodes.size:
             return rest
-        if self.work + _LEAF_WORK * rest.nodes.size > self.most_work:
+        left = (self.most_work - self.work) / rest.nodes.size
+        if left < _LEAF_WORK:
             self.work = self.most_work + 1
             return rest
         spent = _SPENT * max(self.closable, 0.0)
         self.closable -= spent
         goal = _LEAVES * self.goal + spent
-        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal)
+        work = max(_LEAST_WORK, _WORK_PER_NODE * left)
+        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal, work)
         self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
         self.retry = 0.5 * abs(self.atoms.values[j])
