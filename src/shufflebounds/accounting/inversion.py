@@ -33,8 +33,9 @@ _FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
 # Where D cannot be known any better: what share of the bracket another probe must be worth, and how
 # wide D may be there, in units of the noise.
 _WORTH, _FINER = 0.05, 0.25
-# A bracket this wide, in units of the width wanted, is halved.
-_NEARLY = 4.0
+# A bracket this wide, in units of the width wanted, is halved; and any one where log D at a probe
+# next to the guess is this far off.
+_NEARLY, _CLIFF = 4.0, 2.0
 # Supports and finer probes in the same place before it is left at that.
 _SETTLED = 12
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
@@ -184,7 +185,9 @@ class _Search:
         narrow = self.is_narrow(_NEARLY)
         if narrow or self.trials.is_supported(near, 1.5 * self.fall):
             self.care *= _MORE_CARE
-            eps = 0.5 * (self.root.low + self.root.high) if narrow else near.eps
+            # Nor is the root at a probe where D is far off δ: D falls to it like a cliff.
+            halve = narrow or abs(near.excess) > _CLIFF
+            eps = 0.5 * (self.root.low + self.root.high) if halve else near.eps
             return _Plan(eps, min(self.need(eps), COARSEST))
         eps = min(near.eps - self.fall / self.trials.slope, 0.5 * (near.eps + self.end))
         plan = _Plan(eps, self.loose)

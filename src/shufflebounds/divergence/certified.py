@@ -31,8 +31,9 @@ _FAR_OFF = 7.0
 
 # A search for ε can do with so many times the width that it asked for.
 _ENOUGH = 1.5
-# Failures at an ε this close, relatively, are expected again.
-_NEARBY = 0.01
+# Failures at an ε this close, relatively, are expected again; where more than the second width is
+# asked for, D tends to fall by decades, and only ones closer still.
+_NEARBY, _STEEP, _NEARBY_IF_STEEP = 0.01, 0.05, 1e-4
 # An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
@@ -123,8 +124,12 @@ class Experience:
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 
     def _nearby(self) -> dict[LogBounds, _Failure]:
-        close = _NEARBY * self._eps
-        return {one: x for one, x in self._failures.items() if abs(x.eps - self._eps) <= close}
+        return {
+            one: x
+            for one, x in self._failures.items()
+            if abs(x.eps - self._eps)
+            <= self._eps * (_NEARBY if x.rtol < _STEEP else _NEARBY_IF_STEEP)
+        }
 
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
         """The one that did it last comes first.

@@ -16,6 +16,8 @@ from shufflebounds.divergence.saddle import log_mean_positive_part
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
 _TAME, _COMMON = 15.0, 1.0
+# The least work that one is worth.
+_LEAST_WORK = 2.0**22
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
@@ -38,17 +40,25 @@ def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
 
 
 def leaves(
-    atoms: Atoms, nodes: Nodes, slack: FloatArray, side: FloatArray, goal: float, work: float
+    atoms: Atoms,
+    nodes: Nodes,
+    slack: FloatArray,
+    side: FloatArray,
+    goal: float,
+    precise: float,
+    work: float,
 ) -> tuple[NDArray[np.bool_], tuple[float, float]]:
     """Which nodes the smooth engine could evaluate, and bounds of their sum.
 
-    Aims at a width of `goal` in all, by at most so much `work` for each, as the engine counts it.
+    Aims at a width of `goal` in all, by at most so much `work`, as the engine counts it. A relative
+    width of `precise` is always enough.
     """
     done = np.zeros(nodes.size, dtype=bool)
     low = high = 0.0
-    # Half of the width evenly, half by how much a node may be worth.
+    # Half of the width and of the work evenly, half by how much a node may be worth.
     worth = np.exp(np.maximum(slack - slack.max(), -600.0))
-    allowed = 0.5 * goal * (1.0 / nodes.size + worth / worth.sum())
+    share = 0.5 * (1.0 / nodes.size + worth / worth.sum())
+    allowed, most_work = goal * share, np.maximum(work * share, _LEAST_WORK)
     middle, err = mean(nodes, atoms)
     failed = 0
     for i in range(nodes.size):
@@ -60,12 +70,13 @@ def leaves(
         if kurtosis > _RARE:
             continue
         size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
-        rtol = min(max(_CAUTION * float(allowed[i]) / exp_up(size), _FINEST), _COARSEST)
-        ends = log_mean_positive_part(g, n, rtol, work)
+        rtol = _CAUTION * max(float(allowed[i]) / exp_up(size), precise)
+        rtol = min(max(rtol, _FINEST), _COARSEST)
+        ends = log_mean_positive_part(g, n, rtol, float(most_work[i]))
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
-        done[i] = found[1] - found[0] <= 2.0 * float(allowed[i])
+        done[i] = found[1] - found[0] <= max(2.0 * float(allowed[i]), precise * found[0])
         failed += not done[i]
         if done[i]:
             low, high = low + found[0], high + found[1]

@@ -90,11 +90,13 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         # What was not reached before is not reached for about as much.
         if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        found = tree_bounds(atoms, table, n, goal, most_work)
+        found = tree_bounds(atoms, table, n, goal, goal / size, most_work)
         low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high:
             break
         if high <= 2.0 * low or low > _MUCH_LARGER * size:
+            # What leaves reached where little was asked of them says nothing.
+            goal = math.inf if rough else goal
             size, rough = low, False
         elif rough and found.complete:
             # Chernoff's bound of the common draws is too large, but not by any factor.
