@@ -158,3 +158,23 @@ def test_upper_ends_of_inf_leave_lower_ends(start, slope):
     found = smallest_eps(half_known, 1e-3, start, slope, math.inf, 1e-4)
     assert 0.0 <= found.lower <= math.log(500.0)
     assert found.upper == math.inf
+
+
+@pytest.mark.parametrize(
+    ("one", "reports", "side", "rate", "n", "delta"),
+    [
+        (sb.BLH(8.0), 8, "dataset_pair", 1e-4, 100, 1e-6),
+        (sb.KRR(2, 8.0), 8, "dataset_pair", 0.01, 10_000, 1e-12),
+        (sb.HadamardResponse(4.0), 16, "blanket", 1e-4, 10**7, 1e-12),
+        (sb.BLH(8.0), 4, "blanket", 1e-4, 10**7, 1e-12),
+        (sb.HadamardResponse(2.0), 16, "dataset_pair", 1.0, 1000, 1e-5),
+    ],
+)
+def test_where_delta_falls_by_decades_within_the_width(one, reports, side, rate, n, delta):
+    """A single draw more or less decides; D is found on either side of every end."""
+    law = sb.subsample(getattr(sb.Joint([one] * reports), side)(), rate)
+    found = sb.epsilon(law, n, delta)
+    assert found.relative_width <= 1e-4
+    # Evaluated without what a search remembers, nor by chords between points.
+    assert sb.delta(law, found.lower * (1.0 - 1e-5), n, rtol=0.1).upper > delta
+    assert sb.delta(law, found.upper * (1.0 + 1e-5), n, rtol=0.1).lower <= delta

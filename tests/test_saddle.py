@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
-from shufflebounds import KRR, RAPPOR, Decomposition, standard_clone
+from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import frequencies
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.frequencies import Runs, Samples, samples
 from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.saddle import log_bounds, log_mean_positive_part, saddle
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import Terms, mode_sums
 
@@ -435,3 +435,14 @@ def test_sums_of_modes_do_not_depend_on_blocks():
     found = mode_sums(single, 7, 0.5, 1e-3)
     for name, total in vars(found).items():
         assert total == math.fsum(getattr(terms, name).tolist())
+
+
+def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
+    """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
+    pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
+    g, n, rtol = law(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
+    low, high = log_bounds(g, n, rtol)
+    assert high - low <= rtol
+    every = log_mean_positive_part(g, n, rtol)
+    assert low <= every[1]
+    assert every[0] <= high

@@ -18,9 +18,12 @@ from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the others do more often, of many values the doubling
-# first of all up to the third.
-_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
+# engine does; below the second it mostly does; above the third it hardly ever does.
+_COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
+# For relative widths below this it mostly does up to the third, if there are so many values.
+_FINE, _SEVERAL = 0.01, 60
+# Doubling the draws takes few steps to so many.
+_FEW_USERS = 300
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -29,33 +32,46 @@ _FAR_OFF = 7.0
 
 # A search for ε can do with so many times the width that it asked for.
 _ENOUGH = 1.5
-# Failures at an ε this close, relatively, are expected again.
-_NEARBY = 0.01
+# Failures at an ε this close, relatively, are expected again; where more than the second width is
+# asked for, D tends to fall by decades, and only ones closer still.
+_NEARBY, _STEEP, _NEARBY_IF_STEEP = 0.01, 0.05, 1e-4
 # An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
 
-# The engines, by how much work a pass may take: modes times what each takes, and nodes.
+# The engines, by how much work a pass may take: modes times what each takes, nodes, and cells.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
-    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
+    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
+}
+_DOUBLING: dict[int, LogBounds] = {
+    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
-_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
-_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
-_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+_LAST: tuple[LogBounds, ...] = (
+    _DOUBLING[800],
+    _SWEEP[30_000],
+    _SMOOTH[29],
+    _SWEEP[200_000],
+    _SMOOTH[32],
+)
+_FOR_COMMON = tuple(x for x in _LAST if x is not _DOUBLING[800])
+_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _DOUBLING[300], _SWEEP[8_000], *_LAST)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
 
 
-def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
-    if kurtosis < _RARE:
-        return _FOR_FEW
-    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
+def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    if kurtosis < (_FEW if rtol > _FINE or values < _SEVERAL else _RARE):
+        return _MANY_DRAWS
+    if kurtosis < _RARE or values < _SEVERAL:
+        return _FEW_DRAWS
+    return _RARE_DRAWS if n > _FEW_USERS else _OF_FEW_USERS
 
 
 class _Failure(NamedTuple):
@@ -102,15 +118,19 @@ class Experience:
     def is_futile(self, engine: LogBounds) -> bool:
         """Whether more work promises nothing after the same engine had less."""
         nearby = self._nearby()
-        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
         if engine in nearby or len(widths) < 2:
             return False
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 
     def _nearby(self) -> dict[LogBounds, _Failure]:
-        close = _NEARBY * self._eps
-        return {one: x for one, x in self._failures.items() if abs(x.eps - self._eps) <= close}
+        return {
+            one: x
+            for one, x in self._failures.items()
+            if abs(x.eps - self._eps)
+            <= self._eps * (_NEARBY if x.rtol < _STEEP else _NEARBY_IF_STEEP)
+        }
 
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
         """The one that did it last comes first.
@@ -148,11 +168,11 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
+        engines = [] if high - low <= _CLOSE * rtol else [*_FOR_COMMON]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break

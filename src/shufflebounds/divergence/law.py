@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.turns import away_from_one
 
 U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
@@ -211,11 +212,10 @@ def characteristic(
     used = tilted.used
     g, w, err = law.values[used], tilted.weights[used], tilted.weight_err[used]
     y = t[:, None] * g
-    half = np.sin(0.5 * y)
-    real = -2.0 * (half * half) @ w
-    imag = np.sin(y) @ w
+    cosine, sine = away_from_one(y)
+    real, imag = cosine @ w, sine @ w
     size = np.minimum(np.abs(y), 2.0)
-    relative = w * (err + 20.0 * U + law.sum_err)
+    relative = w * (err + 24.0 * U + law.sum_err)
     absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
     # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
     left_out = 2.0 * tilted.left_out + 2.0**-1000

@@ -40,7 +40,7 @@ from shufflebounds.enclosure import Enclosure
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
 # takes, which is its components and a share that does not depend on them.
 _MOST_MODES, _MOST_SCANNED = 2**20, 2**28
-_MOST_WORK, _EACH_MODE = 2**25, 100
+_MOST_WORK, _EACH_MODE = 2**28, 1000
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
