@@ -87,17 +87,17 @@ def smallest_eps(
 
     """
     trials = Trials(slope, doubt)
-    return _Search(evaluate, delta, end, rtol, trials).run(Guess(start, doubt))
+    return Search(evaluate, delta, end, rtol, trials).run(Guess(start, doubt))
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """Where to evaluate D next, and the relative width to aim at."""
 
     eps: float
     aim: float
 
 
-class _Search:
+class Search:
     """A question, what its answer is known to lie between, and the probes made so far."""
 
     def __init__(
@@ -138,7 +138,7 @@ class _Search:
         low, high = self.root.low, self.upper()
         return high < math.inf and high - low <= times * self.rtol * high
 
-    def learn(self, plan: _Plan) -> bool:
+    def learn(self, plan: Plan) -> bool:
         """Evaluate D; whether that told anything to steer by."""
         eps = min(plan.eps, LARGEST_EPS)
         self.asked[eps] = plan.aim
@@ -158,7 +158,7 @@ class _Search:
         middle = high - 0.5 * width
         return Trial(eps, middle - math.log(self.delta), 0.5 * width, width > _SHORT * aim)
 
-    def planned(self, guess: Guess) -> _Plan | None:
+    def planned(self, guess: Guess) -> Plan | None:
         """The next probe; None where no other would narrow the bracket."""
         eps = self.inside(guess.eps)
         drowned = self.trials.drowned(eps)
@@ -167,20 +167,20 @@ class _Search:
         need = self.need(eps)
         if need >= COARSEST and self.is_narrow(_NEARLY):
             # Down a cliff halves narrow no less, and D is no trouble to evaluate away from it.
-            return _Plan(0.5 * (self.root.low + self.root.high), COARSEST)
+            return Plan(0.5 * (self.root.low + self.root.high), COARSEST)
         near = self.trials.nearest(eps, need)
         if near is not None and abs(near.eps - eps) <= _SAME * self.rtol * eps:
             return self.support(near, eps)
         aim = need if guess.doubt <= _TAMED * need else _SHARP * guess.doubt
         aim = max(min(aim, _SHARP * self.trials.noise(eps)), min(aim, need))
-        return _Plan(eps, max(min(aim, COARSEST), FINEST))
+        return Plan(eps, max(min(aim, COARSEST), FINEST))
 
     def need(self, eps: float) -> float:
         """The width of D that an ε of the width wanted allows."""
         steep = -self.trials.slope * eps * self.rtol
         return max(FINEST, self.care * steep) if steep > 0.0 else COARSEST
 
-    def support(self, near: Trial, guess: float) -> _Plan | None:
+    def support(self, near: Trial, guess: float) -> Plan | None:
         """A probe beyond one next to the root, to bound the slope there; or a finer one."""
         if self.is_settled():
             return None
@@ -188,13 +188,13 @@ class _Search:
         if narrow or self.trials.is_supported(near, 1.5 * self.fall):
             self.care *= _MORE_CARE
             eps = 0.5 * (self.root.low + self.root.high) if narrow else guess
-            return _Plan(eps, min(self.need(eps), COARSEST))
+            return Plan(eps, min(self.need(eps), COARSEST))
         eps = min(near.eps - self.fall / self.trials.slope, 0.5 * (near.eps + self.end))
-        plan = _Plan(eps, self.loose)
+        plan = Plan(eps, self.loose)
         self.fall, self.loose = _CLOSER * self.fall, _CLOSER * self.loose
         return plan
 
-    def aside(self, noise: float) -> _Plan | None:
+    def aside(self, noise: float) -> Plan | None:
         """Probes where either end of D should be δ, if no more than `noise` can be known of D."""
         if self.is_settled():
             return None
@@ -204,9 +204,9 @@ class _Search:
         right = self.trials.where_end_is_delta(1.0)
         if right < high - worth:
             # A slope from probes beyond may lead below 0.
-            return _Plan(max(right, 0.0), aim)
+            return Plan(max(right, 0.0), aim)
         left = self.trials.where_end_is_delta(-1.0)
-        return _Plan(left, aim) if left > low + worth else None
+        return Plan(left, aim) if left > low + worth else None
 
     def is_settled(self) -> bool:
         """Whether enough was tried in one place; without a slope nothing more can be."""

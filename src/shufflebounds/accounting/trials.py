@@ -49,10 +49,15 @@ class Trials:
         near, *others = sorted(self._all, key=_distance)
         for other in others:
             fall = other.excess - near.excess
-            if abs(fall) > _TOLD * (other.noise + near.noise):
+            if abs(fall) > _TOLD * (other.noise + near.noise) and other.eps != near.eps:
                 slope = fall / (other.eps - near.eps)
                 self.slope = slope if slope < 0.0 else self.slope
                 break
+
+    @property
+    def made(self) -> tuple[Trial, ...]:
+        """All of them, in the order in which they were added."""
+        return tuple(self._all)
 
     def guess(self) -> Guess:
         """Where the root seems to be."""
