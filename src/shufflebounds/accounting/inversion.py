@@ -43,6 +43,8 @@ _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 _NEAR = 12
 # D is wider than was asked for if it is so much wider.
 _SHORT = 1.5
+# After so many probes that leave more than twice a bracket of this share, it is halved.
+_CREEPING, _HARDLY = 3, 0.5
 # Guesses this close to a probe, in units of the width wanted, are the same.
 _SAME = 0.6
 # How far from the lower and from the upper end of the bracket a guess is moved that lies beyond it,
@@ -109,6 +111,7 @@ class Search:
         self.care, self.fall, self.loose = _CARE, _FALL, _LOOSE
         self.settled = self.blind = 0
         self.zero_asked = False
+        self.widths: list[float] = []
 
     def run(self, guess: Guess) -> Enclosure:
         """Probe until the bracket is narrow, or will not become so."""
@@ -126,6 +129,8 @@ class Search:
             guess = self.trials.guess() if self.learn(plan) else self.elsewhere(plan.eps)
             if self.blind > _BLIND:
                 break
+            if self.creeps():
+                guess = Guess(0.5 * (self.root.low + self.root.high), math.inf)
         return Enclosure(self.root.low, self.upper())
 
     def upper(self) -> float:
@@ -137,6 +142,16 @@ class Search:
         """Whether the bracket is at most so many times as wide as it is wanted."""
         low, high = self.root.low, self.upper()
         return high < math.inf and high - low <= times * self.rtol * high
+
+    def creeps(self) -> bool:
+        """Whether the bracket has hardly become narrower for a while, as next to a kink of D."""
+        self.widths.append(self.root.high - self.root.low)
+        if len(self.widths) <= _CREEPING:
+            return False
+        creeps = _HARDLY * self.widths[-1 - _CREEPING] < self.widths[-1] < math.inf
+        if creeps:
+            self.widths.clear()
+        return creeps and self.root.low > 0.0
 
     def learn(self, plan: Plan) -> bool:
         """Evaluate D; whether that told anything to steer by."""
