@@ -23,7 +23,7 @@ _COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
 # For relative widths below this it mostly does up to the third, if there are so many values.
 _FINE, _SEVERAL = 0.01, 60
 # Doubling the draws takes few steps to so many.
-_FEW_USERS = 300
+_FEW_USERS = 1000
 # With so many times the width that was wanted, the smooth engine nearly gets there.
 _CLOSE = 30.0
 
@@ -42,7 +42,7 @@ _HOPELESS, _NO_LESS = 0.5, 0.9
 
 # The engines, by how much work a pass may take: modes times what each takes, nodes, and cells.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 32)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 31, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
@@ -54,24 +54,34 @@ _DOUBLING: dict[int, LogBounds] = {
 # What to try in turn, by what it tends to cost until one of them gets there.
 _LAST: tuple[LogBounds, ...] = (
     _DOUBLING[800],
-    _SWEEP[30_000],
     _SMOOTH[29],
+    _SWEEP[30_000],
+    _SMOOTH[31],
     _SWEEP[200_000],
     _SMOOTH[32],
 )
 _FOR_COMMON = tuple(x for x in _LAST if x is not _DOUBLING[800])
 _MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _DOUBLING[300], _SWEEP[8_000], *_LAST)
+_MANY_OF_FEW_USERS = (
+    _SMOOTH[25],
+    _SWEEP[2_000],
+    _DOUBLING[300],
+    _SMOOTH[27],
+    _SWEEP[8_000],
+    *_LAST,
+)
 _FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
 _RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
-_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
+_RARE_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
 
 
 def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    few_users = n <= _FEW_USERS
     if kurtosis < (_FEW if rtol > _FINE or values < _SEVERAL else _RARE):
-        return _MANY_DRAWS
+        return _MANY_OF_FEW_USERS if few_users else _MANY_DRAWS
     if kurtosis < _RARE or values < _SEVERAL:
         return _FEW_DRAWS
-    return _RARE_DRAWS if n > _FEW_USERS else _OF_FEW_USERS
+    return _RARE_OF_FEW_USERS if few_users else _RARE_DRAWS
 
 
 class _Failure(NamedTuple):
@@ -120,7 +130,8 @@ class Experience:
         nearby = self._nearby()
         family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
-        if engine in nearby or len(widths) < 2:
+        # A sweep is far from the end until it is through with all nodes.
+        if engine in nearby or len(widths) < (3 if family is _SWEEP else 2):
             return False
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 

@@ -25,8 +25,8 @@ _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 _PRECISE = 0.3
 _MOST_LEAVES = 150
 # What a leaf counts for of the work, in nodes; and what leaves may take for each node that could be
-# had instead, as the smooth engine counts its work.
-_LEAF_WORK, _WORK_PER_NODE = 200, 2.0**13
+# had instead, as the smooth engine counts its work, for so many atoms or more: few are soon drawn.
+_LEAF_WORK, _WORK_PER_NODE, _MANY_ATOMS = 200, 2.0**13, 100
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
 # The same where the smooth engine takes over.
@@ -165,7 +165,7 @@ class _Branch:
         spent = _SPENT * max(self.closable, 0.0)
         self.closable -= spent
         goal = _LEAVES * self.goal + spent
-        work = _WORK_PER_NODE * left
+        work = _WORK_PER_NODE * left * min(1.0, self.atoms.size / _MANY_ATOMS)
         precise = _PRECISE * self.rtol
         done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work)
         self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
