@@ -22,6 +22,9 @@ U = 2.0**-53
 _LOWEST = -1e100
 # Errors of K below this are as small as those of the second formula can get.
 _GOOD = 64 * U
+# Weights known no better than this, relatively, are only bounded. Less will do, since even vague
+# ones of values near 0 hardly count.
+VAGUE = 10.0
 # Tilts times values held in memory at once.
 _BLOCK = 2**18
 
@@ -126,7 +129,7 @@ def tilt(law: Law, theta: float) -> Tilted:
         slip = slip + theta * law.value_err
         weight_err = np.expm1(slip)
         # Weights too small to compute with, or hardly known at all, are only bounded.
-        used = (weights > 1e-290) & (weight_err < 1.0)
+        used = (weights > 1e-290) & (weight_err < VAGUE)
         exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k + slip))
         left_out = float(np.sum(np.where(used, 0.0, law.masses * half * half)))
