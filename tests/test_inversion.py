@@ -180,3 +180,22 @@ def test_where_delta_falls_by_decades_within_the_width(one, reports, side, rate,
     # Evaluated without what a search remembers, nor by chords between points.
     assert sb.delta(law, found.lower * (1.0 - 1e-5), n, rtol=0.1).upper > delta
     assert sb.delta(law, found.upper * (1.0 + 1e-5), n, rtol=0.1).lower <= delta
+
+
+@pytest.mark.parametrize(
+    ("delta", "steep"), [(1.25e-3, 400.0), (1.3e-3, 400.0), (1.5e-3, 40.0), (2e-3, 4e4)]
+)
+def test_next_to_a_kink(delta, steep):
+    """D falls steeply to where it hardly falls any more, just beyond where it is δ."""
+    calls = []
+
+    def kinked(eps, rtol):
+        calls.append(eps)
+        growth = math.expm1(eps)
+        value = max(0.5 - steep * growth, 1.2e-3 * (1.0 - growth))
+        return Enclosure(value * (1.0 - 0.2 * rtol), value * (1.0 + 0.2 * rtol))
+
+    found = smallest_eps(kinked, delta, 0.05, -1.0, math.log(2.0), 1e-4, 1.0)
+    assert found.lower <= math.log1p((0.5 - delta) / steep) <= found.upper
+    assert found.relative_width <= 1e-4
+    assert len(calls) <= 21
