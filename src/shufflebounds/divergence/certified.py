@@ -10,7 +10,7 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
-from shufflebounds.divergence.law import Law, cumulants
+from shufflebounds.divergence.law import Law, cumulants, tilt
 from shufflebounds.divergence.saddle import LogBounds, enclose
 from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
 from shufflebounds.divergence.saddlepoint import tilting_point
@@ -24,7 +24,7 @@ _COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
 _FINE, _SEVERAL = 0.01, 60
 # Doubling the draws takes few steps to so many.
 _FEW_USERS = 1000
-# With so many times the width that was wanted, the smooth engine nearly gets there.
+# So many times the rounding of nK is what it may leave.
 _CLOSE = 30.0
 
 # D that is off δ by so much, as a logarithm, only has to be known to be so.
@@ -182,8 +182,8 @@ def log_bounds(
     engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
-        # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = [] if high - low <= _CLOSE * rtol else [*_FOR_COMMON]
+        # What rounding holds up it would hold up with the others, too.
+        engines = [] if high - low <= max(rtol, _CLOSE * _rounding(g, n)) else [*_FOR_COMMON]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break
@@ -195,6 +195,11 @@ def log_bounds(
             break
         experience.add(engine, rtol, ends[1] - ends[0])
     return low, high
+
+
+def _rounding(g: Law, n: int) -> float:
+    """By how much log E[S₊] is uncertain because K is."""
+    return n * tilt(g, tilting_point(g, n)).log_mgf_err
 
 
 def _tilted_kurtosis(g: Law, n: int) -> float:
