@@ -183,7 +183,8 @@ def log_bounds(
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # What rounding holds up it would hold up with the others, too.
-        engines = [] if high - low <= max(rtol, _CLOSE * _rounding(g, n)) else [*_FOR_COMMON]
+        done = high - low <= rtol or high - low <= _CLOSE * _rounding(g, n)
+        engines = [] if done else [*_FOR_COMMON]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break
@@ -198,7 +199,9 @@ def log_bounds(
 
 
 def _rounding(g: Law, n: int) -> float:
-    """By how much log E[S₊] is uncertain because K is."""
+    """By how much log E[S₊] is uncertain because K is; inf if no value is a gain."""
+    if not (g.values.size and g.values.max() > 0.0):
+        return math.inf
     return n * tilt(g, tilting_point(g, n)).log_mgf_err
 
 
