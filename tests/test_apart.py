@@ -86,6 +86,15 @@ def test_wide_answers_are_looked_for_in_another_way(monkeypatch):
     assert other.lower <= found.upper
 
 
+@pytest.mark.parametrize(("eps0", "n", "delta"), [(8.0, 2, 0.98), (10.0, 3, 0.8), (5.0, 1, 0.9)])
+def test_few_users_and_a_large_delta(eps0, n, delta):
+    """There estimates are too poor to choose components by; another search finds narrow ends."""
+    found = sb.epsilon(joint("pair", eps0, 2, 1.0), n, delta)
+    assert found.relative_width <= 1e-3
+    ends = [sb.delta(joint("pair", eps0, 2, 1.0), one, n) for one in (found.lower, found.upper)]
+    assert ends[0].upper >= delta >= ends[1].lower
+
+
 @given(
     lines=LINES,
     lowered=st.floats(0.0, 1.0),

@@ -98,6 +98,9 @@ def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
     width = max(min(max(goal - gap, _LEAST * goal), _MOST * goal), _OF_GAP * gap)
     search = search.resumed(above.delta, width)
     upper = search.run(guess).upper
+    if not search.is_narrow(_CLOSE):
+        # What keeps this end from being known keeps the other one, too, probe after probe.
+        return Apart(Enclosure(0.0, upper), False)
     doubt = 0.1 * gap * upper * -start.slope
     inner = search.shifted(below.delta, gap)
     lower = inner.run(Guess(upper * (1.0 - gap), doubt)).lower
