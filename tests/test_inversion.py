@@ -199,3 +199,52 @@ def test_next_to_a_kink(delta, steep):
     assert found.lower <= math.log1p((0.5 - delta) / steep) <= found.upper
     assert found.relative_width <= 1e-4
     assert len(calls) <= 21
+
+
+# Masses over hundreds of decades, at which a start, an engine or the search gave up or raised.
+HARD = {
+    "no slope": ([1.0, 2.4e-75], [1.0, 0.0], [1.5e-14, 1e-9], 0.000999, 1, 2.409152147621e-75),
+    "tiny quotients": (
+        [1.9e-158, 1.8e-18, 5.7e-47, 1.0, 5.6e-10],
+        [1.9e-23, 1.0, 0.0, 2.9e-152, 5.9e-163],
+        [7.3e-97, 2.3e-36, 3e-252, 4.1e-45, 4.6e-114],
+        0.000999,
+        10,
+        3.5e-10,
+    ),
+    "subnormal base": (
+        [2.1e-197, 2.7e-160, 2.2e-105, 0.9306, 1.7e-271, 6.6e-121, 0.0694, 1.0e-163],
+        [1.5e-169, 6.2e-209, 3.9e-94, 1.7e-105, 9.2e-214, 1.7e-51, 1.0, 1.4e-154],
+        [8.5e-117, 2.4e-163, 1.6e-281, 1.7e-196, 1.0, 0.0, 0.0, 1.1e-18],
+        0.0,
+        1084,
+        1e-6,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", HARD)
+def test_masses_over_hundreds_of_decades(name):
+    a, b, c, rel_err, n, delta = HARD[name]
+    a, b = ([x / math.fsum(one) for x in one] for one in (a, b))
+    decomposition = sb.Decomposition(a, b, c, rel_err=rel_err)
+    try:
+        found = sb.epsilon(decomposition, n, delta, rtol=1e-3)
+    except sb.PrecisionError as error:
+        found = error.enclosure
+    assert 0.0 <= found.lower <= found.upper
+    if rel_err == 0.0:
+        assert found.relative_width <= 1e-3
+
+
+def test_where_guesses_lead_nowhere_it_halves():
+    # A cliff that ends at 3, and a start far beyond it whose slope says the root is next to it.
+    def evaluate(eps, rtol):
+        value = 0.95e-6 + 1e-3 * max(math.exp(3.0) - math.exp(eps), 0.0)
+        return Enclosure(value, value)
+
+    found = smallest_eps(evaluate, 1e-6, 163.6623669, -26894.0, 690.0, 1e-4, 0.1)
+    root = math.log(math.exp(3.0) - 0.05e-3)
+    assert found.lower <= root <= found.upper
+    assert found.relative_width < 1e-4

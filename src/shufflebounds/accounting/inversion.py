@@ -41,6 +41,8 @@ _SETTLED = 12
 _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 # Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
 _NEAR = 12
+# Halvings where guesses led nowhere, each of which must leave no more than this share.
+_HALVINGS, _SHRUNKEN = 40, 0.9
 # D is wider than was asked for if it is so much wider.
 _SHORT = 1.5
 # After so many probes that leave more than twice a bracket of this share, it is halved.
@@ -131,7 +133,21 @@ class Search:
                 break
             if self.creeps():
                 guess = Guess(0.5 * (self.root.low + self.root.high), math.inf)
+        self.make_do()
         return Enclosure(self.root.low, self.upper())
+
+    def make_do(self) -> None:
+        """Where guesses led nowhere: ask for D(0) at last, and halve as long as that tells."""
+        if self.root.low == 0.0 and not self.zero_asked and not self.is_narrow():
+            self.exceeds_at_zero()
+        for _ in range(_HALVINGS):
+            low, high = self.root.low, self.root.high
+            if self.is_narrow() or not low < high < math.inf:
+                break
+            middle = 0.5 * (low + high)
+            self.root.add(middle, self.evaluate(middle, COARSEST))
+            if self.root.high - self.root.low > _SHRUNKEN * (high - low):
+                break
 
     def upper(self) -> float:
         """The upper end; where D is 0, if it differs from that by hardly anything."""

@@ -56,12 +56,14 @@ def _normal_eps(decomposition: Decomposition, n: int, delta: float) -> float:
     values, masses = decomposition.gparv(0.0)
     with np.errstate(over="ignore"):
         sigma = math.sqrt(float(masses @ values**2) / n)
-    target = math.log(delta) - math.log(sigma) if sigma > 0.0 else math.nan
+    if not 0.0 < sigma < math.inf:
+        return sigma
+    target = math.log(delta) - math.log(sigma)
     z = math.sqrt(-2.0 * math.log(delta))
     for _ in range(_STANDARD_STEPS):
         tail = 0.5 * math.erfc(z / math.sqrt(2.0))
         mean = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail
-        if not mean > 0.0:
+        if not (mean > 0.0 and tail > 0.0):
             break
         step = (math.log(mean) - target) * mean / tail
         z = max(z + step, 0.1 * z)
@@ -99,9 +101,10 @@ def _rare_start(
     def excess(eps: float) -> float:
         return max(largest_draw.log_estimate(one, eps, n) for one in directions) - target
 
-    low = high = start.eps or _LEAST
+    low = high = start.eps if start.eps > _LEAST else min(_LEAST, end)
     above = below = excess(low)
-    factor = min(max(1.0 - _BEYOND * abs(above) / (start.slope * low), _SHORTEST), 2.0)
+    fall = -start.slope * low
+    factor = min(max(1.0 + _BEYOND * abs(above) / fall, _SHORTEST), 2.0) if fall > 0.0 else 2.0
     while below > 0.0 and high < end:
         low, above = high, below
         high = min(end, factor * high)

@@ -20,6 +20,8 @@ from shufflebounds.divergence.law import Law, U
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 3, 0.01, 300.0, 120
 # How narrowly one draw may miss 0, as a share of what it must make up for.
 _NARROWLY = 1e-3
+# The smallest value that counts, as a share of the largest reach: tilts must be finite.
+_TINY = 1e-200
 # Tilts times atoms held in memory at once.
 _BLOCK = 2**14
 # A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
@@ -214,6 +216,7 @@ def tilts(atoms: Atoms, n: int) -> FloatArray:
         missing = abs(n * atoms.base)
         after = np.abs(n * atoms.base + h[common]).min()
         smallest = min(smallest, missing, max(float(after), _NARROWLY * missing))
+    smallest = max(smallest, _TINY * largest)
     low, high = math.log10(_LOWEST / largest), math.log10(_HIGHEST / smallest)
     count = min(_MOST_TILTS, math.ceil((high - low) * _PER_DECADE) + 2)
     return 10.0 ** np.linspace(low, high, count)

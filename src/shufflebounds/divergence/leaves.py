@@ -112,7 +112,7 @@ def _outlook(g: Law, n: int) -> tuple[float, float]:
     k, mean, variance = cumulants(g, theta)
     spread = n * variance + 2.0 / theta / theta
     found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         weights = g.masses * np.exp(theta * g.values - k)
         away = np.where(weights > 0.0, g.values - mean, 0.0)
         kurtosis = float(weights @ away**4) / (n * np.square(variance))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,20 +15,32 @@ from shufflebounds.divergence.law import Law
 _STEPS, _LAST = 200, 5e-3
 # The longest step of log θ; steps of the model of one, and the last of them, relatively.
 _LONGEST, _MODEL_STEPS, _CLOSE = 15.0, 20, 1e-3
+# Values and θ whose squares are finite.
+_LOWEST, _HIGHEST = -1e140, 1e150
 
 
 @functools.lru_cache(maxsize=1)
 def tilting_point(law: Law, n: int) -> float:
     """The minimiser θ > 0 of nK(θ) − 2 log θ to about 10⁻³; every θ gives valid bounds.
 
-    Needs a positive value. The last answer is kept, as whoever chooses an engine and the engine ask
-    for the same. With M = e^K, the root is that of
+    Needs a positive value, and is finite whatever the law. The last answer is kept, as whoever
+    chooses an engine and the engine ask for the same. With M = e^K, the root is that of
 
         log E[G₊ e^{θG}] − log(E[G₋ e^{θG}] + 2M/(nθ)).
 
     For large and rare gains K′ grows like e^θ, whereas this is nearly a multiple of θ and of log θ
     each: a step of Newton's method, inside a bracket, takes it for such a sum.
     """
+    # Squares of values must neither underflow nor overflow; θ goes with their inverse.
+    shift = math.frexp(float(law.values.max()))[1]
+    with np.errstate(all="ignore"):
+        values = np.maximum(np.ldexp(law.values, -shift), _LOWEST)
+        theta = float(np.ldexp(_tilting_point(replace(law, values=values), n), -shift))
+    return min(theta, _HIGHEST)
+
+
+def _tilting_point(law: Law, n: int) -> float:
+    """The same where the largest value is in [½, 1)."""
     positive = law.values > 0.0
     gains, losses = law.values[positive], law.values[~positive]
     p, q = law.masses[positive], law.masses[~positive]
@@ -46,7 +59,7 @@ def tilting_point(law: Law, n: int) -> float:
             held += pulled
             if not (0.0 < gained < math.inf and 0.0 < held < math.inf):
                 break
-            excess = math.log(gained / held)
+            excess = math.log(gained) - math.log(held)
             low, high = (theta, high) if excess < 0.0 else (low, theta)
             steep = theta * (float(up @ gains_squared) / gained - change / held)
             step = _step(excess, max(steep, 0.0), pulled / held)
