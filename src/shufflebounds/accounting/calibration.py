@@ -82,7 +82,7 @@ def largest_eps0(
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     if not callable(mechanism):
         raise ValueError(
-            "mechanism must be a function from eps0 to a decomposition, such as "
+            "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.

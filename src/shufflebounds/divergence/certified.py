@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ _ENOUGH = 1.5
 # Failures at an ε this close, relatively, are expected again; where more than the second width is
 # asked for, D tends to fall by decades, and only ones closer still.
 _NEARBY, _STEEP, _NEARBY_IF_STEEP = 0.01, 0.05, 1e-4
+# An engine that failed so often in turn, at any ε, is not tried again.
+_IN_VAIN = 5
 # An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
@@ -103,6 +106,7 @@ class Experience:
         self._target, self._eps = math.log(delta), 0.0
         self._enough = 1.0 if math.isnan(delta) else _ENOUGH
         self._failures: dict[LogBounds, _Failure] = {}
+        self._in_vain: Counter[LogBounds] = Counter()
         self._last: LogBounds | None = None
 
     def at(self, eps: float) -> Experience:
@@ -114,7 +118,9 @@ class Experience:
         """Note the relative width that an engine was asked for, and the one it reached."""
         if self.is_enough(rtol, width):
             self._last = engine
+            self._in_vain[engine] = 0
         else:
+            self._in_vain[engine] += 1
             self._failures[engine] = _Failure(self._eps, rtol, width)
 
     def is_enough(self, rtol: float, width: float) -> bool:
@@ -126,7 +132,9 @@ class Experience:
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def is_futile(self, engine: LogBounds) -> bool:
-        """Whether more work promises nothing after the same engine had less."""
+        """Whether it promises nothing: after failures elsewhere, or of the same one with less work."""
+        if self._in_vain[engine] >= _IN_VAIN:
+            return True
         nearby = self._nearby()
         family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
