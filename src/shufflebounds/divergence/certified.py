@@ -132,7 +132,7 @@ class Experience:
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def is_futile(self, engine: LogBounds) -> bool:
-        """Whether it promises nothing: after failures elsewhere, or of the same one with less work."""
+        """Whether it promises nothing, after failures elsewhere or with less work."""
         if self._in_vain[engine] >= _IN_VAIN:
             return True
         nearby = self._nearby()
