@@ -3,10 +3,10 @@
 import functools
 import math
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from convex_order import assert_ordered
 
 import shufflebounds as sb
 from shufflebounds.divergence.certified import divergence
@@ -53,44 +53,11 @@ def before_and_after(request, monkeypatch):
     return found
 
 
-def fractions(end):
-    return [[Fraction(x) for x in row.tolist()] for row in (end.a, end.b, end.c)]
-
-
-def sublinear_sum(forms, masses):
-    """Σ max over the forms (α, β, γ) of αa + βb + γc, exactly: convex and homogeneous."""
-    return sum(
-        max(al * a + be * b + ga * c for al, be, ga in forms)
-        for a, b, c in zip(*masses, strict=True)
-    )
-
-
-def slack(forms, masses, rel_err):
-    """By how much such a sum changes at most if every entry does by so much, relatively."""
-    sums = [sum(row) for row in masses]
-    most = [max(abs(form[i]) for form in forms) for i in range(3)]
-    return Fraction(rel_err) * sum(x * y for x, y in zip(most, sums, strict=True))
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_united_is_below_and_spread_above_for_every_convex_function(before_and_after, seed):
-    """The divergence of any number of users at any ε is such a sum, or a limit of some."""
     source = random.Random(seed)
     for sign, before, after in before_and_after:
-        old, new = fractions(before), fractions(after)
-        for row, other in zip(old, new, strict=True):
-            assert abs(sum(row) - sum(other)) <= Fraction(after.rel_err) * sum(row)
-        for _ in range(5):
-            forms = [(Fraction(0), Fraction(0), Fraction(0))]
-            for _ in range(source.randint(1, 3)):
-                # Where it decides: near the ratios of some component.
-                j = source.randrange(len(before))
-                al, be = (Fraction(source.uniform(-1.0, 1.0)) for _ in range(2))
-                ga = -(al * old[0][j] + be * old[1][j]) / old[2][j]
-                scale = max(abs(al), abs(be), abs(ga), 1)
-                forms.append((al / scale, be / scale, ga / scale))
-            change = sign * (sublinear_sum(forms, new) - sublinear_sum(forms, old))
-            assert change >= -slack(forms, old, after.rel_err)
+        assert_ordered(before, after, sign, source, sums=5)
 
 
 def of_two(end, eps):
