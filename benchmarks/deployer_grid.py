@@ -141,6 +141,7 @@ def main() -> None:
     parser.add_argument("--without", nargs="*", default=[], help="mechanisms to leave out")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so much CPU time")
     arguments = parser.parse_args()
+    sb.epsilon(sb.KRR(k=2, eps0=1.0).blanket(), n=10, delta=0.1)  # loads what is loaded on demand
     answers: list[Answer] = []
     for point in points(arguments.seed):
         if len(answers) >= arguments.sample or time.process_time() > arguments.seconds:

@@ -3,10 +3,10 @@
 import functools
 import math
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from convex_order import assert_ordered
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
@@ -52,51 +52,15 @@ def alone(joint):
     return [sb.Decomposition(end.a, end.b, end.c, end.rel_err) for end in joint.bounds()]
 
 
-def fractions(end):
-    return [[Fraction(x) for x in row.tolist()] for row in (end.a, end.b, end.c)]
-
-
-def sublinear_sum(forms, masses):
-    """Σ max over the forms (α, β, γ) of αa + βb + γc, exactly: convex and homogeneous."""
-    return sum(
-        max(al * a + be * b + ga * c for al, be, ga in forms)
-        for a, b, c in zip(*masses, strict=True)
-    )
-
-
-def slack(forms, masses, rel_err):
-    """By how much such a sum changes at most if every entry does by so much, relatively."""
-    a, b, c = (sum(row) for row in masses)
-    most = [max(abs(form[i]) for form in forms) for i in range(3)]
-    return Fraction(rel_err) * (most[0] * a + most[1] * b + most[2] * c)
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("factors", KINDS.values(), ids=KINDS)
 def test_inner_is_below_and_outer_above_for_every_convex_function(factors, seed, coarse):
-    """The divergence of any number of users is such a sum, in each user's component, or a limit.
-
-    Every form (α, β, γ) is chosen where it decides: near the ratios of some components.
-    """
     source = random.Random(seed)
     joint = product(factors)
     few = coarse(joint)
     assert len(few.bounds()[0]) < len(joint.bounds()[0])
     for before, after, sign in zip(joint.bounds(), few.bounds(), (-1, 1), strict=True):
-        # Both are told up to errors of their entries.
-        old, new = fractions(before), fractions(after)
-        for row, other in zip(old, new, strict=True):
-            assert abs(sum(row) - sum(other)) <= Fraction(after.rel_err) * sum(row)
-        for _ in range(8):
-            forms = [(Fraction(0), Fraction(0), Fraction(0))]
-            for _ in range(source.randint(1, 3)):
-                j = source.randrange(len(before))
-                al, be = (Fraction(source.uniform(-1.0, 1.0)) for _ in range(2))
-                ga = -(al * old[0][j] + be * old[1][j]) / old[2][j]
-                scale = max(abs(al), abs(be), abs(ga), 1)
-                forms.append((al / scale, be / scale, ga / scale))
-            change = sign * (sublinear_sum(forms, new) - sublinear_sum(forms, old))
-            assert change >= -slack(forms, old, after.rel_err)
+        assert_ordered(before, after, sign, source, sums=8)
 
 
 @pytest.mark.parametrize("factors", KINDS.values(), ids=KINDS)

@@ -234,9 +234,6 @@ def test_threads_share_a_decomposition():
     [
         lambda R: sb.renyi(R, 1000, 3.0),
         lambda R: sb.renyi_epsilon(R, 1000, 1e-6),
-        lambda R: sb.fewest_users(R, 0.5, 1e-6),
-        lambda R: sb.largest_eps0(lambda eps0: sb.KRR(10, eps0), 0.5, 1e-6, 1000),
-        lambda R: sb.most_rounds(R, 0.5, 1e-6, 1000),
         lambda R: sb.profile(R, 1000),
         lambda R: sb.advantage(R, 1000),
         lambda R: sb.subsample(R, 0.5),

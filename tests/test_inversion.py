@@ -158,3 +158,93 @@ def test_upper_ends_of_inf_leave_lower_ends(start, slope):
     found = smallest_eps(half_known, 1e-3, start, slope, math.inf, 1e-4)
     assert 0.0 <= found.lower <= math.log(500.0)
     assert found.upper == math.inf
+
+
+@pytest.mark.parametrize(
+    ("one", "reports", "side", "rate", "n", "delta"),
+    [
+        (sb.BLH(8.0), 8, "dataset_pair", 1e-4, 100, 1e-6),
+        (sb.KRR(2, 8.0), 8, "dataset_pair", 0.01, 10_000, 1e-12),
+        (sb.HadamardResponse(4.0), 16, "blanket", 1e-4, 10**7, 1e-12),
+        (sb.BLH(8.0), 4, "blanket", 1e-4, 10**7, 1e-12),
+        (sb.HadamardResponse(2.0), 16, "dataset_pair", 1.0, 1000, 1e-5),
+        # Just below D(0), in a law whose residual atom may be there or not.
+        (sb.BLH(1.0), 16, "dataset_pair", 1e-4, 10**8, 1e-5),
+    ],
+)
+def test_where_delta_falls_by_decades_within_the_width(one, reports, side, rate, n, delta):
+    """A single draw more or less decides; D is found on either side of every end."""
+    law = sb.subsample(getattr(sb.Joint([one] * reports), side)(), rate)
+    found = sb.epsilon(law, n, delta)
+    assert found.relative_width <= 1e-4
+    # Evaluated without what a search remembers, nor by chords between points.
+    assert sb.delta(law, found.lower * (1.0 - 1e-5), n, rtol=0.1).upper > delta
+    assert sb.delta(law, found.upper * (1.0 + 1e-5), n, rtol=0.1).lower <= delta
+
+
+@pytest.mark.parametrize(
+    ("delta", "steep"), [(1.25e-3, 400.0), (1.3e-3, 400.0), (1.5e-3, 40.0), (2e-3, 4e4)]
+)
+def test_next_to_a_kink(delta, steep):
+    """D falls steeply to where it hardly falls any more, just beyond where it is δ."""
+    calls = []
+
+    def kinked(eps, rtol):
+        calls.append(eps)
+        growth = math.expm1(eps)
+        value = max(0.5 - steep * growth, 1.2e-3 * (1.0 - growth))
+        return Enclosure(value * (1.0 - 0.2 * rtol), value * (1.0 + 0.2 * rtol))
+
+    found = smallest_eps(kinked, delta, 0.05, -1.0, math.log(2.0), 1e-4, 1.0)
+    assert found.lower <= math.log1p((0.5 - delta) / steep) <= found.upper
+    assert found.relative_width <= 1e-4
+    assert len(calls) <= 21
+
+
+# Masses over hundreds of decades, at which a start, an engine or the search gave up or raised.
+HARD = {
+    "no slope": ([1.0, 2.4e-75], [1.0, 0.0], [1.5e-14, 1e-9], 0.000999, 1, 2.409152147621e-75),
+    "tiny quotients": (
+        [1.9e-158, 1.8e-18, 5.7e-47, 1.0, 5.6e-10],
+        [1.9e-23, 1.0, 0.0, 2.9e-152, 5.9e-163],
+        [7.3e-97, 2.3e-36, 3e-252, 4.1e-45, 4.6e-114],
+        0.000999,
+        10,
+        3.5e-10,
+    ),
+    "subnormal base": (
+        [2.1e-197, 2.7e-160, 2.2e-105, 0.9306, 1.7e-271, 6.6e-121, 0.0694, 1.0e-163],
+        [1.5e-169, 6.2e-209, 3.9e-94, 1.7e-105, 9.2e-214, 1.7e-51, 1.0, 1.4e-154],
+        [8.5e-117, 2.4e-163, 1.6e-281, 1.7e-196, 1.0, 0.0, 0.0, 1.1e-18],
+        0.0,
+        1084,
+        1e-6,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", HARD)
+def test_masses_over_hundreds_of_decades(name):
+    a, b, c, rel_err, n, delta = HARD[name]
+    a, b = ([x / math.fsum(one) for x in one] for one in (a, b))
+    decomposition = sb.Decomposition(a, b, c, rel_err=rel_err)
+    try:
+        found = sb.epsilon(decomposition, n, delta, rtol=1e-3)
+    except sb.PrecisionError as error:
+        found = error.enclosure
+    assert 0.0 <= found.lower <= found.upper
+    if rel_err == 0.0:
+        assert found.relative_width <= 1e-3
+
+
+def test_where_guesses_lead_nowhere_it_halves():
+    # A cliff that ends at 3, and a start far beyond it whose slope says the root is next to it.
+    def evaluate(eps, rtol):
+        value = 0.95e-6 + 1e-3 * max(math.exp(3.0) - math.exp(eps), 0.0)
+        return Enclosure(value, value)
+
+    found = smallest_eps(evaluate, 1e-6, 163.6623669, -26894.0, 690.0, 1e-4, 0.1)
+    root = math.log(math.exp(3.0) - 0.05e-3)
+    assert found.lower <= root <= found.upper
+    assert found.relative_width < 1e-4

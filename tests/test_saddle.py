@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
-from shufflebounds import KRR, RAPPOR, Decomposition, standard_clone
+from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import frequencies
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.frequencies import Runs, Samples, samples
-from shufflebounds.divergence.law import characteristic, law, log_mgf, tilt, tilting_point
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.law import Law, characteristic, law, log_mgf, tilt
+from shufflebounds.divergence.saddle import log_bounds, log_mean_positive_part, saddle
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import Terms, mode_sums
 
 FIELDS = ("t", "away", "err")
@@ -434,3 +435,39 @@ def test_sums_of_modes_do_not_depend_on_blocks():
     found = mode_sums(single, 7, 0.5, 1e-3)
     for name, total in vars(found).items():
         assert total == math.fsum(getattr(terms, name).tolist())
+
+
+def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
+    """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
+    pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
+    g, n, rtol = law(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
+    low, high = log_bounds(g, n, rtol)
+    assert high - low <= rtol
+    every = log_mean_positive_part(g, n, rtol)
+    assert low <= every[1]
+    assert every[0] <= high
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("far", [1e-9, 1e-3, 0.5])
+def test_masses_of_which_only_a_bound_is_known(share, far):
+    """The characteristic function of laws that have any share of it, against 50 digits."""
+    values, masses = np.array([0.7, -0.2, far]), np.array([0.3, 0.2, 1e-6])
+    vague = Law(values, masses, 0, np.zeros(3), np.array([0.0, 0.0, 1.02]), 0.499999, 1.1e-6)
+    tilted = tilt(vague, 1.5)
+    assert tilted.used.all()
+    t = np.concatenate([[0.0], 10.0 ** np.arange(-6.0, 6.0)])
+    away, err = characteristic(vague, tilted, t)
+    with mp.workdps(50):
+        p = [mp.mpf(x) for x in masses.tolist()]
+        p[2] *= 2 * mp.mpf(share)
+        parts = [x * mp.exp(mp.mpf(1.5) * g) for x, g in zip(p, values.tolist(), strict=True)]
+        total = sum(parts) + 1 - sum(p)
+        for at, real, imag, slip in zip(t, away.real, away.imag, err, strict=True):
+            exact = sum(
+                x * (mp.expj(mp.mpf(float(at)) * g) - 1)
+                for x, g in zip(parts, values.tolist(), strict=True)
+            )
+            assert abs(mp.mpc(float(real), float(imag)) - exact / total) <= slip
+    # Far below what it could add were its value not as close to 0.
+    assert err[1] <= 1e-6 * min(1.0, 3.0 * far)

@@ -18,11 +18,12 @@ from shufflebounds.divergence import leaves as leaves_module
 from shufflebounds.divergence import sweep as sweep_module
 from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.atoms import moments, recentred, tilts
+from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
 from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.nodes import Nodes, positive_parts, root
-from shufflebounds.divergence.saddle import enclose, saddle
+from shufflebounds.divergence.saddle import enclose, log_mean_positive_part, saddle
 from shufflebounds.divergence.sweep import sweep
 
 
@@ -353,3 +354,44 @@ def test_weights_that_may_be_anything_claim_nothing():
     with np.errstate(all="raise", under="ignore"):
         assert positive_parts(node, one, 0.0 * one) == (0.0, np.inf)
         assert positive_parts(node, -one, 0.0 * one) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("eps", [17.0, 32.6, 43.08, 52.5])
+def test_one_draw_in_a_hundred_against_conditioning_on_their_number(eps):
+    """What one draw makes up for lies many decades above what it misses by without one."""
+    decomposition = subsample(Joint([sb.BLH(8.0)] * 8).dataset_pair(), 1e-4)
+    n = 100
+    g = law(decomposition, eps)
+    values, masses = np.append(g.values, 0.0), np.append(g.masses, g.rest)
+    base = int(np.argmax(masses))
+    with mp.workdps(50):
+        start, quiet = n * mp.mpf(values[base]), mp.mpf(masses[base])
+        one = two = more = mp.mpf(0)
+        others = [
+            (mp.mpf(x) - mp.mpf(values[base]), mp.mpf(p))
+            for i, (x, p) in enumerate(zip(values, masses, strict=True))
+            if i != base
+        ]
+        moved = mp.fsum(p for _, p in others)
+        for jump, p in others:
+            one += n * quiet ** (n - 1) * p * max(start + jump, 0)
+            # With a second one, and with more: at most what this one adds, for each of them.
+            two += n * (n - 1) * quiet ** (n - 2) * moved * p * max(jump, 0)
+            more += 3 * math.comb(n, 3) * moved**2 * p * max(jump, 0)
+        scale = mp.mpf(2) ** g.exponent / n
+        found = sweep(decomposition, eps, n, 1e-3)
+        assert found.upper >= scale * one * (1 - mp.mpf("1e-9"))
+        assert found.lower <= scale * (one + two + more) * (1 + mp.mpf("1e-9"))
+    assert found.relative_width <= 1e-3
+
+
+@pytest.mark.parametrize("rtol", [1e-2, 1e-3])
+def test_many_values_that_are_rare_one_by_one(rtol):
+    """Ten draws of 153 values: some are drawn every time, none of them more often than not."""
+    decomposition = subsample(Joint([KRR(k=10, eps0=0.5)] * 16).blanket(), 1e-4)
+    eps, n = 1.509e-4, 100_000
+    g = law(decomposition, eps)
+    low, high = sweep_module.log_bounds(g, n, rtol, most_work=2000)
+    assert high - low <= rtol
+    for other in (log_mean_positive_part, doubling_bounds):
+        assert overlap(sb.Enclosure(low, high), sb.Enclosure(*other(g, n, rtol)))

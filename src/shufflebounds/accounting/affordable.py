@@ -7,14 +7,19 @@ from collections.abc import Callable
 from functools import partial
 
 from shufflebounds import validation
-from shufflebounds.accounting.amplification import epsilon
-from shufflebounds.accounting.composed import compose
-from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.accounting.rounds import epsilon, require_mechanism
+from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure, reached
+from shufflebounds.randomizers.base import Randomizer
 
 
 def most_rounds(
-    decomposition: Decomposition, eps: float, delta: float, n: int, *, rtol: float = 1e-3
+    decomposition: Decomposition | Randomizer,
+    eps: float,
+    delta: float,
+    n: int,
+    *,
+    rtol: float = 1e-3,
 ) -> Enclosure:
     """Enclosure of the most rounds of n users that are (ε, δ)-DP together.
 
@@ -23,29 +28,25 @@ def most_rounds(
     most of this library, are not known to be too many. Both are integers otherwise.
 
     `eps` is ε ≥ 0 (natural log), 10⁻³⁰⁰ ≤ δ < 1, `n` from 1 to 10¹⁵, and `rtol` the relative width
-    of the ε that are compared. Raises ValueError for arguments outside these ranges.
+    of the ε that are compared. Of a randomizer, the ε are the mechanism's own, as `rounds.epsilon`
+    encloses them: ``lower`` is proven for all datasets, ``upper`` is that of pairs of datasets.
+
+    Raises ValueError for arguments outside these ranges.
     """
-    require("decomposition", decomposition)
+    require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
     found: dict[int, Enclosure] = {}
 
     def ends(times: int) -> Enclosure:
         if times not in found:
-            found[times] = _epsilon(decomposition, n, delta, times, rtol)
+            ask = partial(epsilon, decomposition, n, delta, rounds=times, rtol=rtol)
+            found[times] = reached(ask)
         return found[times]
 
     lower = _last(lambda times: ends(times).upper <= eps)
     upper = _last(lambda times: ends(times).lower <= eps)
     return Enclosure(lower, math.inf if upper == validation.MAX_ROUNDS else upper)
-
-
-def _epsilon(
-    decomposition: Decomposition, n: int, delta: float, times: int, rtol: float
-) -> Enclosure:
-    if times == 1:
-        return reached(partial(epsilon, decomposition, n, delta, rtol=rtol))
-    return reached(partial(compose([(decomposition, n, times)]).epsilon, delta, rtol=rtol))
 
 
 def _last(holds: Callable[[int], bool]) -> int:

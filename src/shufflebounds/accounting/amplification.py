@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.accounting import amplification_grid as grid
+from shufflebounds.accounting.apart import epsilon_apart
 from shufflebounds.accounting.inversion import LARGEST_EPS, smallest_eps
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.shortfalls import (
@@ -25,6 +26,10 @@ from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+
+# Ends of a continuous randomizer further apart than this, relatively, may be so only because few
+# components were chosen by poor estimates, as those for few users are.
+_DOUBTFUL = 1e-3
 
 T = TypeVar("T")
 Several = Sequence[T] | NDArray
@@ -156,11 +161,11 @@ def epsilon(
     1, and is not rounded if it is no float; either `n` or `delta` may be an array. The other
     arguments and what is raised are those of `delta`.
     """
-    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    asked = None if rtol is None else validation.rtol(rtol)
     if grid.is_several(n) or grid.is_several(delta):
         users, targets = grid.paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [Problem.of(decomposition, one, engine) for one in users]
-        each = _epsilons(problems, targets, goal)
+        each = _epsilons(problems, targets, asked)
         return all_or_raise(
             each,
             [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
@@ -172,7 +177,7 @@ def epsilon(
             lambda one: epsilon(decomposition, n, one, rtol=rtol, engine=engine), large, small
         )
     problem = Problem.of(decomposition, n, engine)
-    found = _epsilon(problem, small, goal)
+    found = _epsilon(problem, small, asked)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
 
 
@@ -188,24 +193,36 @@ def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) 
     return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
 
 
-def _epsilon(problem: Problem, delta: float, goal: float) -> Enclosure:
+def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
+    goal = DEFAULT_RTOL if rtol is None else rtol
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
+    apart = None
+    if problem.engine == DEFAULT and not problem.is_finite():
+        apart = epsilon_apart(problem, delta, goal)
+        most = _DOUBTFUL if rtol is None else rtol
+        if apart is not None and apart.close and apart.enclosure.relative_width <= most:
+            return apart.enclosure
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
     problem = dataclasses.replace(problem, experience=Experience(delta))
-    return smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
+    found = smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
+    if apart is None:
+        return found
+    low, high = apart.enclosure.lower, apart.enclosure.upper
+    return Enclosure(max(found.lower, low), min(found.upper, high))
 
 
-def _epsilons(problems: list[Problem], deltas: list[float], goal: float) -> list[Enclosure]:
+def _epsilons(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
     """`_epsilon` of problems that differ in nothing but n."""
 
     def alone(i: int) -> Enclosure:
-        return _epsilon(problems[i], deltas[i], goal)
+        return _epsilon(problems[i], deltas[i], rtol)
 
     # With few users outputs that tell count for most.
     fewest = min(problems, key=lambda problem: problem.n)
     together = fewest.engine == DEFAULT and grid.is_worthwhile(problems)
     if not together or fewest.never_below() > min(deltas):
         return [alone(i) for i in range(len(problems))]
+    goal = DEFAULT_RTOL if rtol is None else rtol
     return grid.epsilons(problems, deltas, fewest.largest_loss(), goal, alone)

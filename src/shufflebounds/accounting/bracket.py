@@ -42,6 +42,12 @@ class Bracket:
         if end <= _LARGEST:
             self._upper.append(_Point(math.expm1(end) * (1.0 + _POINT), 0.0))
 
+    def from_above(self) -> Bracket:
+        """What the upper bounds tell: a bracket for any D that they hold for, too."""
+        other = Bracket(self._delta, math.inf)
+        other.high, other._upper = self.high, list(self._upper)
+        return other
+
     def add(self, eps: float, found: Enclosure) -> None:
         """Make use of an enclosure of D(ε)."""
         growth = math.expm1(eps)

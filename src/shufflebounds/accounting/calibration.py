@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.accounting import amplification
-from shufflebounds.accounting.composed import Composed, compose
+from shufflebounds.accounting import rounds as questions
 from shufflebounds.accounting.search import LocalPrivacy, Probe, Users, log, narrow
-from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.randomizers.base import Randomizer
 
 # Relative widths of D to try in turn until it can be told from δ; of many rounds, widths of ε, each
 # of which costs another profile.
@@ -28,7 +28,7 @@ _USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
 
 
 def largest_eps0(
-    mechanism: Callable[[float], Decomposition],
+    mechanism: Callable[[float], Decomposition | Randomizer],
     eps: float,
     delta: float,
     n: int,
@@ -42,11 +42,16 @@ def largest_eps0(
     it was found to be above δ. That D(ε) grows with ε₀ steers the search and is why nothing above
     ``upper`` should do; what is said of ``lower`` rests on the evaluation at ``lower`` alone.
 
+    Of randomizers in place of decompositions, both are of the mechanism's own δ, as `rounds.delta`
+    encloses it: at ``lower`` no two datasets miss the target, at ``upper`` some do, and what lies
+    between is not known.
+
     Parameters
     ----------
     mechanism
         From ε₀ to the decomposition of an ε₀-LDP randomizer, such as
-        ``lambda eps0: KRR(k=10, eps0=eps0).blanket()``, or `standard_clone`.
+        ``lambda eps0: KRR(k=10, eps0=eps0).blanket()``, or `standard_clone`; or to the randomizer,
+        such as `BLH`.
     eps, delta
         The target, 0 ≤ ε ≤ 300 (natural log) and 10⁻³⁰⁰ ≤ δ < 1. Local privacy needs no shuffling,
         so that ε₀ = ε/`rounds` always meets it, and so does ε₀ = 2δ/`rounds`: total variation of
@@ -77,7 +82,7 @@ def largest_eps0(
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     if not callable(mechanism):
         raise ValueError(
-            "mechanism must be a function from eps0 to a decomposition, such as "
+            "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
@@ -114,7 +119,7 @@ def _eps_within_eps0(eps: object) -> float:
 
 
 def fewest_users(
-    decomposition: Decomposition, eps: float, delta: float, *, rounds: int = 1
+    decomposition: Decomposition | Randomizer, eps: float, delta: float, *, rounds: int = 1
 ) -> Enclosure:
     """Enclosure of the smallest n at which a decomposition makes n shuffled reports (ε, δ)-DP.
 
@@ -123,10 +128,14 @@ def fewest_users(
     integers, and equal where the engine can tell neighbouring numbers of users apart (up to some
     10⁸ in a single round, and a few hundred in more).
 
+    Of a randomizer in place of a decomposition, both are of the mechanism's own δ, as
+    `rounds.delta` encloses it: with ``upper`` users no two datasets miss the target, with
+    ``lower`` − 1 some do, and what lies between is not known.
+
     Parameters
     ----------
     decomposition
-        Of the randomizer.
+        Of the randomizer; or the randomizer.
     eps, delta
         The target, ε ≥ 0 (natural log) and 10⁻³⁰⁰ ≤ δ < 1.
     rounds
@@ -146,22 +155,26 @@ def fewest_users(
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
-    require("decomposition", decomposition)
+    mechanism = questions.require_mechanism(decomposition)
+    parts = mechanism.blankets().values() if isinstance(mechanism, Randomizer) else [mechanism]
     axis = Users(1, validation.MAX_USERS)
-    values, masses = decomposition.gparv(0.0)
-    with np.errstate(over="ignore"):
-        variance = float(masses @ values**2)
+    variance = max(map(_variance, parts))
     wanted = -2.0 * rounds * variance * math.log(delta)
     start = log(wanted) - 2.0 * math.log(eps) if eps else math.inf
     ladder = _LADDER if rounds == 1 else _USERS_LADDER_OF_MANY
-    below, upper = narrow(
-        lambda n: _probe(decomposition, eps, delta, n, rounds, ladder), axis, start
-    )
+    below, upper = narrow(lambda n: _probe(mechanism, eps, delta, n, rounds, ladder), axis, start)
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
 
 
+def _variance(decomposition: Decomposition) -> float:
+    """Of the GPARV at ε = 0."""
+    values, masses = decomposition.gparv(0.0)
+    with np.errstate(over="ignore"):
+        return float(masses @ values**2)
+
+
 def _probe(
-    decomposition: Decomposition,
+    mechanism: Decomposition | Randomizer,
     eps: float,
     delta: float,
     n: int,
@@ -169,17 +182,22 @@ def _probe(
     ladder: Sequence[float],
 ) -> Probe:
     if rounds == 1:
-        return _by_delta(decomposition, eps, delta, n, ladder)
-    return _by_epsilon(compose([(decomposition, n, rounds)]), eps, delta, ladder)
+        return _by_delta(mechanism, eps, delta, n, ladder)
+    return _by_epsilon(mechanism, eps, delta, n, rounds, ladder)
 
 
 def _by_delta(
-    decomposition: Decomposition, eps: float, delta: float, n: int, ladder: Sequence[float]
+    mechanism: Decomposition | Randomizer,
+    eps: float,
+    delta: float,
+    n: int,
+    ladder: Sequence[float],
 ) -> Probe:
     for rtol in ladder:
         try:
-            found = amplification.delta(decomposition, eps, n, rtol=rtol)
-            fell_short = False
+            found = questions.delta(mechanism, eps, n, rtol=rtol)
+            # Of a randomizer there may be more between the ends than what they are known to.
+            fell_short = found.relative_width > rtol
         except PrecisionError as error:
             found, fell_short = error.enclosure, True
         side = 1 if found.upper <= delta else -1 if found.lower > delta else 0
@@ -188,10 +206,18 @@ def _by_delta(
     return _probed(side, *(log(log(end) / math.log(delta)) for end in (found.upper, found.lower)))
 
 
-def _by_epsilon(composed: Composed, eps: float, delta: float, ladder: Sequence[float]) -> Probe:
+def _by_epsilon(
+    mechanism: Decomposition | Randomizer,
+    eps: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    ladder: Sequence[float],
+) -> Probe:
     """Of many rounds: their ε at δ never lies as far out as their δ at ε may."""
     for rtol in ladder:
-        found = reached(partial(composed.epsilon, delta, rtol=rtol))
+        ask = partial(questions.epsilon, mechanism, n, delta, rounds=rounds, rtol=rtol)
+        found = reached(ask)
         side = 1 if found.upper <= eps else -1 if found.lower > eps else 0
         # Those that miss one width come close to it, and so closer to the next.
         if side != 0:

@@ -26,10 +26,10 @@ COARSEST, FINEST = 0.1, 1e-12
 # The share of the width that one enclosure of D may take; less where that was not enough.
 _CARE, _MORE_CARE = 0.5, 0.4
 # How much of what log D may be off at a guess a probe there may be wide.
-_SHARP, _TAMED = 0.2, 25.0
+_SHARP, _TAMED = 0.2, 200.0
 # By how much log D should fall from the root to a neighbour that supports it, how wide the latter
 # may be, and what of both comes next.
-_FALL, _LOOSE, _CLOSER = 0.4, 0.04, 0.3
+_FALL, _LOOSE, _CLOSER = 0.5, 0.04, 0.3
 # Where D cannot be known any better: what share of the bracket another probe must be worth, and how
 # wide D may be there, in units of the noise.
 _WORTH, _FINER = 0.05, 0.25
@@ -41,10 +41,14 @@ _SETTLED = 12
 _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 # Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
 _NEAR = 12
+# Halvings where guesses led nowhere, each of which must leave no more than this share.
+_HALVINGS, _SHRUNKEN = 40, 0.9
 # D is wider than was asked for if it is so much wider.
 _SHORT = 1.5
+# After so many probes that leave more than twice a bracket of this share, it is halved.
+_CREEPING, _HARDLY = 3, 0.5
 # Guesses this close to a probe, in units of the width wanted, are the same.
-_SAME = 0.3
+_SAME = 0.6
 # How far from the lower and from the upper end of the bracket a guess is moved that lies beyond it,
 # as a share: where D falls as a straight line, the root is at the lower end.
 _MARGIN, _INSIDE = 0.05, 0.3
@@ -87,17 +91,17 @@ def smallest_eps(
 
     """
     trials = Trials(slope, doubt)
-    return _Search(evaluate, delta, end, rtol, trials).run(Guess(start, doubt))
+    return Search(evaluate, delta, end, rtol, trials).run(Guess(start, doubt))
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """Where to evaluate D next, and the relative width to aim at."""
 
     eps: float
     aim: float
 
 
-class _Search:
+class Search:
     """A question, what its answer is known to lie between, and the probes made so far."""
 
     def __init__(
@@ -109,6 +113,7 @@ class _Search:
         self.care, self.fall, self.loose = _CARE, _FALL, _LOOSE
         self.settled = self.blind = 0
         self.zero_asked = False
+        self.widths: list[float] = []
 
     def run(self, guess: Guess) -> Enclosure:
         """Probe until the bracket is narrow, or will not become so."""
@@ -126,7 +131,23 @@ class _Search:
             guess = self.trials.guess() if self.learn(plan) else self.elsewhere(plan.eps)
             if self.blind > _BLIND:
                 break
+            if self.creeps():
+                guess = Guess(0.5 * (self.root.low + self.root.high), math.inf)
+        self.make_do()
         return Enclosure(self.root.low, self.upper())
+
+    def make_do(self) -> None:
+        """Where guesses led nowhere: ask for D(0) at last, and halve as long as that tells."""
+        if self.root.low == 0.0 and not self.zero_asked and not self.is_narrow():
+            self.exceeds_at_zero()
+        for _ in range(_HALVINGS):
+            low, high = self.root.low, self.root.high
+            if self.is_narrow() or not low < high < math.inf:
+                break
+            middle = 0.5 * (low + high)
+            self.root.add(middle, self.evaluate(middle, COARSEST))
+            if self.root.high - self.root.low > _SHRUNKEN * (high - low):
+                break
 
     def upper(self) -> float:
         """The upper end; where D is 0, if it differs from that by hardly anything."""
@@ -138,7 +159,17 @@ class _Search:
         low, high = self.root.low, self.upper()
         return high < math.inf and high - low <= times * self.rtol * high
 
-    def learn(self, plan: _Plan) -> bool:
+    def creeps(self) -> bool:
+        """Whether the bracket has hardly become narrower for a while, as next to a kink of D."""
+        self.widths.append(self.root.high - self.root.low)
+        if len(self.widths) <= _CREEPING:
+            return False
+        creeps = _HARDLY * self.widths[-1 - _CREEPING] < self.widths[-1] < math.inf
+        if creeps:
+            self.widths.clear()
+        return creeps and self.root.low > 0.0
+
+    def learn(self, plan: Plan) -> bool:
         """Evaluate D; whether that told anything to steer by."""
         eps = min(plan.eps, LARGEST_EPS)
         self.asked[eps] = plan.aim
@@ -158,40 +189,43 @@ class _Search:
         middle = high - 0.5 * width
         return Trial(eps, middle - math.log(self.delta), 0.5 * width, width > _SHORT * aim)
 
-    def planned(self, guess: Guess) -> _Plan | None:
+    def planned(self, guess: Guess) -> Plan | None:
         """The next probe; None where no other would narrow the bracket."""
         eps = self.inside(guess.eps)
-        drowned, near = self.trials.drowned(eps), self.trials.nearest(eps)
+        drowned = self.trials.drowned(eps)
         if drowned is not None:
             return self.aside(drowned)
         need = self.need(eps)
-        same = _SAME * self.rtol * eps
-        if near is not None and near.noise <= need and abs(near.eps - eps) <= same:
-            return self.support(near)
+        if need >= COARSEST and self.is_narrow(_NEARLY):
+            # Down a cliff halves narrow no less, and D is no trouble to evaluate away from it.
+            return Plan(0.5 * (self.root.low + self.root.high), COARSEST)
+        near = self.trials.nearest(eps, need)
+        if near is not None and abs(near.eps - eps) <= _SAME * self.rtol * eps:
+            return self.support(near, eps)
         aim = need if guess.doubt <= _TAMED * need else _SHARP * guess.doubt
         aim = max(min(aim, _SHARP * self.trials.noise(eps)), min(aim, need))
-        return _Plan(eps, max(min(aim, COARSEST), FINEST))
+        return Plan(eps, max(min(aim, COARSEST), FINEST))
 
     def need(self, eps: float) -> float:
         """The width of D that an ε of the width wanted allows."""
         steep = -self.trials.slope * eps * self.rtol
         return max(FINEST, self.care * steep) if steep > 0.0 else COARSEST
 
-    def support(self, near: Trial) -> _Plan | None:
+    def support(self, near: Trial, guess: float) -> Plan | None:
         """A probe beyond one next to the root, to bound the slope there; or a finer one."""
         if self.is_settled():
             return None
         narrow = self.is_narrow(_NEARLY)
         if narrow or self.trials.is_supported(near, 1.5 * self.fall):
             self.care *= _MORE_CARE
-            eps = 0.5 * (self.root.low + self.root.high) if narrow else near.eps
-            return _Plan(eps, min(self.need(eps), COARSEST))
+            eps = 0.5 * (self.root.low + self.root.high) if narrow else guess
+            return Plan(eps, min(self.need(eps), COARSEST))
         eps = min(near.eps - self.fall / self.trials.slope, 0.5 * (near.eps + self.end))
-        plan = _Plan(eps, self.loose)
+        plan = Plan(eps, self.loose)
         self.fall, self.loose = _CLOSER * self.fall, _CLOSER * self.loose
         return plan
 
-    def aside(self, noise: float) -> _Plan | None:
+    def aside(self, noise: float) -> Plan | None:
         """Probes where either end of D should be δ, if no more than `noise` can be known of D."""
         if self.is_settled():
             return None
@@ -201,9 +235,9 @@ class _Search:
         right = self.trials.where_end_is_delta(1.0)
         if right < high - worth:
             # A slope from probes beyond may lead below 0.
-            return _Plan(max(right, 0.0), aim)
+            return Plan(max(right, 0.0), aim)
         left = self.trials.where_end_is_delta(-1.0)
-        return _Plan(left, aim) if left > low + worth else None
+        return Plan(left, aim) if left > low + worth else None
 
     def is_settled(self) -> bool:
         """Whether enough was tried in one place; without a slope nothing more can be."""

@@ -46,8 +46,7 @@ class Problem:
         return Problem(require("decomposition", decomposition).directions, n, engine)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
-        few = max(len(outer) for _, outer in self.directions) <= _FEW_COMPONENTS
-        if len(self.directions) == 1 or few or self.engine != DEFAULT:
+        if len(self.directions) == 1 or self.engine != DEFAULT:
             ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
             return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
         logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]

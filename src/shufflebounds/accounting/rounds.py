@@ -121,13 +121,18 @@ def delta(
 
 
 def _require_askable(given: object, engine: str) -> None:
-    if isinstance(given, Randomizer):
+    if isinstance(require_mechanism(given), Randomizer):
         _require_default(engine, "a randomizer")
-    elif not isinstance(given, Decomposition):
-        raise ValueError(
-            "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
-            f"got {given!r}"
-        )
+
+
+def require_mechanism(given: object) -> Decomposition | Randomizer:
+    """`given` if it is either; ValueError otherwise."""
+    if isinstance(given, Decomposition | Randomizer):
+        return given
+    raise ValueError(
+        "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
+        f"got {given!r}"
+    )
 
 
 def _composed(

@@ -16,6 +16,8 @@ _SHRINK, _SHRUNK = 8.0, 2
 # Noises by which two probes must differ to tell a slope, by which they must differ to be told
 # apart, and within which the root must lie for its noise to be all that is left.
 _TOLD, _UNTOLD, _DROWNED = 5.0, 2.0, 4.0
+# How far, as a logarithm of D, a probe next to the root may be off it.
+_NEXT_TO = 0.5
 # What share of a step to where an end of D is δ is made from beyond it and from before it, and how
 # much more of it each time.
 _INWARD, _OUTWARD, _FURTHER = 0.8, 1.05, 1.4
@@ -47,10 +49,15 @@ class Trials:
         near, *others = sorted(self._all, key=_distance)
         for other in others:
             fall = other.excess - near.excess
-            if abs(fall) > _TOLD * (other.noise + near.noise):
+            if abs(fall) > _TOLD * (other.noise + near.noise) and other.eps != near.eps:
                 slope = fall / (other.eps - near.eps)
                 self.slope = slope if slope < 0.0 else self.slope
                 break
+
+    @property
+    def made(self) -> tuple[Trial, ...]:
+        """All of them, in the order in which they were added."""
+        return tuple(self._all)
 
     def guess(self) -> Guess:
         """Where the root seems to be."""
@@ -71,9 +78,10 @@ class Trials:
             return Guess(near.eps / _SHRINK if self._shrunk <= _SHRUNK else 0.0, math.inf)
         return Guess(near.eps + step, doubt)
 
-    def nearest(self, eps: float) -> Trial | None:
-        """The probe closest to a point; the best known of several there."""
-        return min(self._all, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
+    def nearest(self, eps: float, noise: float) -> Trial | None:
+        """The probe closest to a point of those next to the root, with no more noise."""
+        known = [x for x in self._all if x.noise <= noise and _distance(x) <= _NEXT_TO]
+        return min(known, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
 
     def noise(self, eps: float) -> float:
         """The least noise of those that a point is not told apart from; inf if there are none."""

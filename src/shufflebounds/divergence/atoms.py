@@ -14,10 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.law import Law, U, rise
+from shufflebounds.divergence.law import Law, U
 
 # Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
-_PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 4, 0.01, 300.0, 160
+_PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 3, 0.01, 300.0, 120
+# How narrowly one draw may miss 0, as a share of what it must make up for.
+_NARROWLY = 1e-3
+# The smallest value that counts, as a share of the largest reach: tilts must be finite.
+_TINY = 1e-200
 # Tilts times atoms held in memory at once.
 _BLOCK = 2**14
 # A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
@@ -182,9 +186,10 @@ def _log_moment(
     rounding = (2.0 * atoms.size + 16.0) * U + 1.01 * float(atoms.left_err.max())
     growth = np.expm1(x)
     slip = (growth + 1.0) * (x_err * (1.72 * most))
-    vague = x_err[:, -1] >= 1.0
-    if vague.any():
-        slip[vague] = most[vague] * rise(x[vague], x_err[vague])
+    # Errors grow with the tilt.
+    if x_err[:, -1].max() >= 1.0:
+        atom, vague = np.nonzero(x_err >= 1.0)
+        slip[atom, vague] = most[atom, 0] * np.exp(x[atom, vague] + x_err[atom, vague])
     growth *= atoms.masses[:, None]
     slip += np.abs(growth) * (atoms.mass_err + rounding)[:, None]
     total, slip = _tails(growth), _tails(slip)
@@ -198,7 +203,8 @@ def _log_moment(
 def tilts(atoms: Atoms, n: int) -> FloatArray:
     """Tilts on a logarithmic grid, from the largest reach of S to the smallest value that counts.
 
-    What draws far below 0 are worth does not depend on how far, hence positive reaches only.
+    What draws far below 0 are worth does not depend on how far, hence positive reaches only. Where
+    S is without a draw, or with one, counts as well: large tilts tell that from 0.
     """
     h, masses = atoms.values, atoms.masses
     common = np.abs(h) <= float(h.max(initial=0.0))
@@ -206,6 +212,11 @@ def tilts(atoms: Atoms, n: int) -> FloatArray:
     largest = max(float(h.max()), spread, n * atoms.base)
     counted = np.abs(h[common & (n * masses > 1e-3) & (h != 0.0)])
     smallest = float(counted.min(initial=largest))
+    if atoms.base != 0.0:
+        missing = abs(n * atoms.base)
+        after = np.abs(n * atoms.base + h[common]).min()
+        smallest = min(smallest, missing, max(float(after), _NARROWLY * missing))
+    smallest = max(smallest, _TINY * largest)
     low, high = math.log10(_LOWEST / largest), math.log10(_HIGHEST / smallest)
     count = min(_MOST_TILTS, math.ceil((high - low) * _PER_DECADE) + 2)
     return 10.0 ** np.linspace(low, high, count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from typing import NamedTuple
 
@@ -10,17 +11,21 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
-from shufflebounds.divergence.law import Law, cumulants, tilting_point
+from shufflebounds.divergence.law import Law, cumulants, tilt
 from shufflebounds.divergence.saddle import LogBounds, enclose
 from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 # Excess kurtosis of the tilted S: below the first, many draws make up its spread and the smooth
-# engine does; above the second, so few that the others do more often, of many values the doubling
-# first of all up to the third.
-_COMMON, _RARE, _VERY_RARE, _MANY = 0.1, 0.7, 10.0, 1000
-# With so many times the width that was wanted, the smooth engine nearly gets there.
+# engine does; below the second it mostly does; above the third it hardly ever does.
+_COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
+# For relative widths below this it mostly does up to the third, if there are so many values.
+_FINE, _SEVERAL = 0.01, 60
+# Doubling the draws takes few steps to so many.
+_FEW_USERS = 1000
+# So many times the rounding of nK is what it may leave.
 _CLOSE = 30.0
 
 # D that is off δ by so much, as a logarithm, only has to be known to be so.
@@ -28,33 +33,58 @@ _FAR_OFF = 7.0
 
 # A search for ε can do with so many times the width that it asked for.
 _ENOUGH = 1.5
-# Failures at an ε this close, relatively, are expected again.
-_NEARBY = 0.01
+# Failures at an ε this close, relatively, are expected again; where more than the second width is
+# asked for, D tends to fall by decades, and only ones closer still.
+_NEARBY, _STEEP, _NEARBY_IF_STEEP = 0.01, 0.05, 1e-4
+# An engine that failed so often in turn, at any ε, is not tried again.
+_IN_VAIN = 5
 # An engine with more than this width, or than this share of the one it had with less work, is not
 # given more.
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
 
-# The engines, by how much work a pass may take: modes times what each takes, and nodes.
+# The engines, by how much work a pass may take: modes times what each takes, nodes, and cells.
 _SMOOTH: dict[int, LogBounds] = {
-    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (22, 25, 28, 30)
+    bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 31, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
-    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (1_000, 5_000, 20_000, 200_000)
+    nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
+}
+_DOUBLING: dict[int, LogBounds] = {
+    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (_SWEEP[20_000], _SMOOTH[28], _SWEEP[200_000], _SMOOTH[30])
-_MORE: tuple[LogBounds, ...] = (_SWEEP[5_000], _SMOOTH[25], *_LAST)
-_FOR_FEW = (_SMOOTH[22], _SWEEP[1_000], doubling_bounds, _SMOOTH[25], _SWEEP[5_000], *_LAST)
-_FOR_RARE = (_SWEEP[1_000], doubling_bounds, _SMOOTH[22], *_MORE)
-_FOR_RARE_OF_MANY = (doubling_bounds, _SWEEP[1_000], _SMOOTH[22], *_MORE)
+_LAST: tuple[LogBounds, ...] = (
+    _DOUBLING[800],
+    _SMOOTH[29],
+    _SWEEP[30_000],
+    _SMOOTH[31],
+    _SWEEP[200_000],
+    _SMOOTH[32],
+)
+_FOR_COMMON = tuple(x for x in _LAST if x is not _DOUBLING[800])
+_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _DOUBLING[300], _SWEEP[8_000], *_LAST)
+_MANY_OF_FEW_USERS = (
+    _SMOOTH[25],
+    _SWEEP[2_000],
+    _DOUBLING[300],
+    _SMOOTH[27],
+    _SWEEP[8_000],
+    *_LAST,
+)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
+_RARE_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
 
 
-def _engines(kurtosis: float, values: int) -> tuple[LogBounds, ...]:
-    if kurtosis < _RARE:
-        return _FOR_FEW
-    return _FOR_RARE_OF_MANY if values >= _MANY and kurtosis < _VERY_RARE else _FOR_RARE
+def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
+    few_users = n <= _FEW_USERS
+    if kurtosis < (_FEW if rtol > _FINE or values < _SEVERAL else _RARE):
+        return _MANY_OF_FEW_USERS if few_users else _MANY_DRAWS
+    if kurtosis < _RARE or values < _SEVERAL:
+        return _FEW_DRAWS
+    return _RARE_OF_FEW_USERS if few_users else _RARE_DRAWS
 
 
 class _Failure(NamedTuple):
@@ -76,6 +106,7 @@ class Experience:
         self._target, self._eps = math.log(delta), 0.0
         self._enough = 1.0 if math.isnan(delta) else _ENOUGH
         self._failures: dict[LogBounds, _Failure] = {}
+        self._in_vain: Counter[LogBounds] = Counter()
         self._last: LogBounds | None = None
 
     def at(self, eps: float) -> Experience:
@@ -87,7 +118,9 @@ class Experience:
         """Note the relative width that an engine was asked for, and the one it reached."""
         if self.is_enough(rtol, width):
             self._last = engine
+            self._in_vain[engine] = 0
         else:
+            self._in_vain[engine] += 1
             self._failures[engine] = _Failure(self._eps, rtol, width)
 
     def is_enough(self, rtol: float, width: float) -> bool:
@@ -99,17 +132,24 @@ class Experience:
         return log_high < self._target - _FAR_OFF or log_low > self._target + _FAR_OFF
 
     def is_futile(self, engine: LogBounds) -> bool:
-        """Whether more work promises nothing after the same engine had less."""
+        """Whether it promises nothing, after failures elsewhere or with less work."""
+        if self._in_vain[engine] >= _IN_VAIN:
+            return True
         nearby = self._nearby()
-        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
+        family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
-        if engine in nearby or len(widths) < 2:
+        # A sweep is far from the end until it is through with all nodes.
+        if engine in nearby or len(widths) < (3 if family is _SWEEP else 2):
             return False
         return widths[-1] > min(_HOPELESS, _NO_LESS * widths[-2])
 
     def _nearby(self) -> dict[LogBounds, _Failure]:
-        close = _NEARBY * self._eps
-        return {one: x for one, x in self._failures.items() if abs(x.eps - self._eps) <= close}
+        return {
+            one: x
+            for one, x in self._failures.items()
+            if abs(x.eps - self._eps)
+            <= self._eps * (_NEARBY if x.rtol < _STEEP else _NEARBY_IF_STEEP)
+        }
 
     def order(self, engines: tuple[LogBounds, ...], rtol: float) -> list[LogBounds]:
         """The one that did it last comes first.
@@ -147,11 +187,12 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_engines(kurtosis, g.values.size), rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
-        # Rounding holds it up where it comes close, and would hold up the sweep, too.
-        engines = [] if high - low <= _CLOSE * rtol else [*_LAST]
+        # What rounding holds up it would hold up with the others, too.
+        done = high - low <= rtol or high - low <= _CLOSE * _rounding(g, n)
+        engines = [] if done else [*_FOR_COMMON]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break
@@ -165,6 +206,13 @@ def log_bounds(
     return low, high
 
 
+def _rounding(g: Law, n: int) -> float:
+    """By how much log E[S₊] is uncertain because K is; inf if no value is a gain."""
+    if not (g.values.size and g.values.max() > 0.0):
+        return math.inf
+    return n * tilt(g, tilting_point(g, n)).log_mgf_err
+
+
 def _tilted_kurtosis(g: Law, n: int) -> float:
     """Excess kurtosis of S under the tilted law, but for a constant: 1/draws that matter."""
     if not (g.values.size and g.values.max() > 0.0):
@@ -173,5 +221,5 @@ def _tilted_kurtosis(g: Law, n: int) -> float:
     k, mean, variance = cumulants(g, theta)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         weights = g.masses * np.exp(theta * g.values - k)
-        fourth = weights @ (g.values - mean) ** 4
+        fourth = weights @ np.square(np.square(g.values - mean))
         return float(np.nan_to_num(fourth / (n * np.square(variance)), nan=0.0))

@@ -17,6 +17,9 @@ from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, U
 from shufflebounds.uncertainty import compounded
 
+# Values with more than this share of the mass are kept.
+_HEAVY = 0.1
+
 
 def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
     """Laws with about `cells` values whose E[S₊] is never above and never below that of `law`.
@@ -43,7 +46,9 @@ def spaced(values: FloatArray, weights: FloatArray, cells: int) -> NDArray[np.in
     cost = np.cbrt(weights) * np.cbrt(gaps) ** 2
     total = np.cumsum(cost)
     picks = np.searchsorted(total, np.linspace(0.0, total[-1], cells + 1)[1:-1])
-    return np.unique(np.concatenate([[0], picks, [values.size - 1]]))
+    # A heavy value costs its mass in any cell but its own.
+    heavy = np.flatnonzero(weights[:-1] > _HEAVY * weights.sum())
+    return np.unique(np.concatenate([[0], picks, heavy, heavy + 1, [values.size - 1]]))
 
 
 def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:

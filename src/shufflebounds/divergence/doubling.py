@@ -16,7 +16,7 @@ import numpy as np
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.cells import edges, enough, vertices
-from shufflebounds.divergence.law import Law, U, tilting_point
+from shufflebounds.divergence.law import Law, U
 from shufflebounds.divergence.measures import (
     Bins,
     Jumps,
@@ -29,6 +29,7 @@ from shufflebounds.divergence.measures import (
     united,
 )
 from shufflebounds.divergence.rough import Rough, rough
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.steps import Steps
 
 # Cells per measure at first: so many for a relative width of 0.1, and more by that power of it.
@@ -37,7 +38,7 @@ _CELLS, _BY_WIDTH, _FEWEST_CELLS = 48.0, 0.12, 32.0
 _PASSES, _LEAST_GROWTH, _MOST_GROWTH = 4, 1.3, 4.0
 # Ends so far apart, in logarithms, tell nothing; one more pass may.
 _BLIND = 1.0
-# Where more seem to be needed, by the estimate and by what a pass has found, nothing more is tried.
+# The most of them.
 _MOST_CELLS = 300.0
 # More cells than the width asks for, as it is not in proportion to 1/N² exactly.
 _MARGIN = 1.15
@@ -51,14 +52,17 @@ _VAGUE = 1e140
 _Reduce = Callable[[Measure, int], Measure]
 
 
-def log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊]; (−inf, inf) if nothing is known."""
+def log_bounds(g: Law, n: int, rtol: float, most_cells: float = _MOST_CELLS) -> tuple[float, float]:
+    """Bounds of log E[S₊]; (−inf, inf) if nothing is known.
+
+    Where more than `most_cells` per measure seem to be needed, nothing more is tried.
+    """
     # Masses whose relative errors n multiplies may overflow: no number is an upper bound then.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _log_bounds(g, n, rtol)
+        return _log_bounds(g, n, rtol, most_cells)
 
 
-def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
+def _log_bounds(g: Law, n: int, rtol: float, most_cells: float) -> tuple[float, float]:
     nothing = (-math.inf, math.inf)
     if n < 2 or not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
         return nothing
@@ -76,14 +80,14 @@ def _log_bounds(g: Law, n: int, rtol: float) -> tuple[float, float]:
     for attempt in range(_PASSES):
         ends = _pass(below, above, steps, estimate, cells)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high <= (1.0 + rtol) * low or not high > _SMALLEST or cells >= _MOST_CELLS:
+        if high <= (1.0 + rtol) * low or not high > _SMALLEST or cells >= most_cells:
             break
         wide = math.log(high / low) if low > 0.0 else math.inf
         growth = max(_MARGIN * math.sqrt(wide / rtol), _LEAST_GROWTH)
-        too_many = min(wanted, growth * cells) > _MOST_CELLS
+        too_many = min(wanted, growth * cells) > most_cells
         if attempt > 0 if wide > _BLIND else too_many:
             break
-        cells = min(min(growth, _MOST_GROWTH) * cells, _MOST_CELLS)
+        cells = min(min(growth, _MOST_GROWTH) * cells, most_cells)
     if not high > _SMALLEST:
         return nothing
     scale = g.exponent * math.log(2.0)

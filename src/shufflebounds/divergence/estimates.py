@@ -12,7 +12,8 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence import edgeworth
-from shufflebounds.divergence.law import Law, cumulants, law, laws, tilting_point
+from shufflebounds.divergence.law import Law, cumulants, law, laws
+from shufflebounds.divergence.saddlepoint import tilting_point
 
 _TILTS, _ROOTS = 60, 25
 # Points times components held in memory at once.
@@ -113,7 +114,7 @@ def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> 
 
 
 def tilting_points(g: Law, n: FloatArray) -> FloatArray:
-    """What `law.tilting_point` gives, for several laws at once."""
+    """What `saddlepoint.tilting_point` gives, for several laws at once."""
     with np.errstate(all="ignore"):
         mean = g.values @ g.masses
         spread = g.values**2 @ g.masses - mean**2

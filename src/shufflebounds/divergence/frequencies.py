@@ -4,7 +4,7 @@ Notation as in `law`: φ(t) = E_Q e^{itG}. With t = t′ + t″ on a grid,
 
     e^{itg} − 1 = (e^{it′g} − 1) + (e^{it″g} − 1) + (e^{it′g} − 1)(e^{it″g} − 1),
 
-so that φ − 1 at R·C frequencies takes R + C times J sines and a product of matrices. Each factor
+so that φ − 1 at R·C frequencies takes R + C times J tangents and a product of matrices. Each factor
 keeps its relative precision near 0. The errors are derived in docs/engine.md, section 7.
 """
 
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import Law, Tilted, U, characteristic
+from shufflebounds.divergence.turns import away_from_one
 
-# Frequencies times components: up to so many one by one, at most so many in memory at once.
-_FEW, _BLOCK = 2**12, 2**18
+# Frequencies times components: up to so many one by one, and so many at once as caches hold.
+_FEW, _BLOCK = 2**12, 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +109,5 @@ def _away(t: FloatArray, g: FloatArray) -> NDArray[np.complex128]:
     """e^{itg} − 1, shape (T, J), real and imaginary part each good relatively."""
     y = np.multiply.outer(t, g)
     away = np.empty(y.shape, dtype=np.complex128)
-    away.imag = np.sin(y)
-    half = np.sin(np.multiply(y, 0.5, out=y), out=y)
-    half *= half
-    away.real = np.multiply(half, -2.0, out=half)
+    away.real, away.imag = away_from_one(y)
     return away

@@ -6,7 +6,6 @@ independent copies; K(s) = log E e^{sG}. u = 2⁻⁵³ is the unit round-off.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.turns import away_from_one
 
 U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
@@ -22,6 +22,9 @@ U = 2.0**-53
 _LOWEST = -1e100
 # Errors of K below this are as small as those of the second formula can get.
 _GOOD = 64 * U
+# Weights known no better than this, relatively, are only bounded. Less will do, since even vague
+# ones of values near 0 hardly count.
+VAGUE = 10.0
 # Tilts times values held in memory at once.
 _BLOCK = 2**18
 
@@ -126,7 +129,7 @@ def tilt(law: Law, theta: float) -> Tilted:
         slip = slip + theta * law.value_err
         weight_err = np.expm1(slip)
         # Weights too small to compute with, or hardly known at all, are only bounded.
-        used = (weights > 1e-290) & (weight_err < 1.0)
+        used = (weights > 1e-290) & (weight_err < VAGUE)
         exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k + slip))
         left_out = float(np.sum(np.where(used, 0.0, law.masses * half * half)))
@@ -188,37 +191,6 @@ def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
 
 
-@functools.lru_cache(maxsize=1)
-def tilting_point(law: Law, n: int) -> float:
-    """The minimiser θ > 0 of nK(θ) − 2 log θ to about 10⁻³; every θ gives valid bounds.
-
-    Needs a positive value. Newton's method in log θ inside a bracket. The last answer is kept, as
-    whoever chooses an engine and the engine ask for the same.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(law.masses @ law.values)
-        # Products, unlike powers of Python's floats, may overflow to inf.
-        spread = float(law.masses @ law.values**2) - mean * mean
-        theta = math.nan
-        if spread > 0.0:
-            theta = (math.sqrt(mean * mean + 8.0 * spread / n) - mean) / (2.0 * spread)
-    if not (math.isfinite(theta) and theta > 0.0):
-        theta = 1.0 / float(law.values.max())
-    low, high = 0.0, math.inf
-    for _ in range(200):
-        _, slope, curvature = cumulants(law, theta)
-        excess = n * slope * theta - 2.0
-        low, high = (theta, high) if excess < 0.0 else (low, theta)
-        step = -excess / (n * curvature * theta * theta + 2.0)
-        if abs(step) < 1e-3:
-            return theta
-        proposal = theta * math.exp(min(max(step, -3.0), 3.0))
-        if not low < proposal < high:
-            proposal = 2.0 * low if math.isinf(high) else math.sqrt(max(low, high * 1e-6) * high)
-        theta = proposal
-    return theta
-
-
 def cumulants(law: Law, theta: float) -> tuple[float, float, float]:
     """K(θ), K′(θ) and K″(θ) without error bounds: to aim with, not to claim."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -243,11 +215,10 @@ def characteristic(
     used = tilted.used
     g, w, err = law.values[used], tilted.weights[used], tilted.weight_err[used]
     y = t[:, None] * g
-    half = np.sin(0.5 * y)
-    real = -2.0 * (half * half) @ w
-    imag = np.sin(y) @ w
+    cosine, sine = away_from_one(y)
+    real, imag = cosine @ w, sine @ w
     size = np.minimum(np.abs(y), 2.0)
-    relative = w * (err + 20.0 * U + law.sum_err)
+    relative = w * (err + 24.0 * U + law.sum_err)
     absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
     # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
     left_out = 2.0 * tilted.left_out + 2.0**-1000

@@ -9,39 +9,57 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.atoms import Atoms
-from shufflebounds.divergence.law import Law, U, cumulants, exp_down, tilting_point
+from shufflebounds.divergence.law import Law, U, cumulants, exp_down
 from shufflebounds.divergence.nodes import Nodes, mean
 from shufflebounds.divergence.saddle import log_mean_positive_part
+from shufflebounds.divergence.saddlepoint import tilting_point
 
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
-_TAME, _COMMON = 15.0, 3.0
-_LEAF_WORK = 2**23
+_TAME, _COMMON = 15.0, 1.0
+# The least work that one is worth.
+_LEAST_WORK = 2.0**22
 # With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
-_MOST_FAILED = 8
+_MOST_FAILED = 2
 # Relative widths to aim at, and what of the width allowed, given an estimate of the value.
 _FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
 
 
 def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
-    """From which atoms on the smooth engine may well do; shape (A,)."""
-    h, share = atoms.values, atoms.masses
-    spread = np.where(n * share >= _COMMON, share * (1.0 - share) * h * h, 0.0)
-    core = np.sqrt(n * np.cumsum(spread[::-1])[::-1] / atoms.left[:-1])
-    return np.abs(h) <= _TAME * core
+    """From which atoms on the smooth engine may well do; shape (A,).
+
+    The common values of law j are those beyond the largest that are drawn so often together.
+    """
+    h, expected = atoms.values, n * atoms.masses
+    drawn = np.concatenate([[0.0], np.cumsum(expected)])
+    first = np.searchsorted(drawn, drawn[:-1] + _COMMON) - 1
+    spread = expected * (1.0 - atoms.masses) * h * h
+    common = np.append(np.cumsum(spread[::-1])[::-1], 0.0)[np.minimum(first, h.size)]
+    return np.abs(h) <= _TAME * np.sqrt(common / atoms.left[:-1])
 
 
 def leaves(
-    atoms: Atoms, nodes: Nodes, slack: FloatArray, side: FloatArray, goal: float
+    atoms: Atoms,
+    nodes: Nodes,
+    slack: FloatArray,
+    side: FloatArray,
+    goal: float,
+    precise: float,
+    work: float,
 ) -> tuple[NDArray[np.bool_], tuple[float, float]]:
-    """Which nodes the smooth engine could evaluate, and bounds of their sum."""
+    """Which nodes the smooth engine could evaluate, and bounds of their sum.
+
+    Aims at a width of `goal` in all, by at most so much `work`, as the engine counts it. A relative
+    width of `precise` is always enough.
+    """
     done = np.zeros(nodes.size, dtype=bool)
     low = high = 0.0
-    # Half of the width evenly, half by how much a node may be worth.
+    # Half of the width and of the work evenly, half by how much a node may be worth.
     worth = np.exp(np.maximum(slack - slack.max(), -600.0))
-    allowed = 0.5 * goal * (1.0 / nodes.size + worth / worth.sum())
+    share = 0.5 * (1.0 / nodes.size + worth / worth.sum())
+    allowed, most_work = goal * share, np.maximum(work * share, _LEAST_WORK)
     middle, err = mean(nodes, atoms)
     failed = 0
     for i in range(nodes.size):
@@ -53,12 +71,13 @@ def leaves(
         if kurtosis > _RARE:
             continue
         size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
-        rtol = min(max(_CAUTION * float(allowed[i]) / exp_up(size), _FINEST), _COARSEST)
-        ends = log_mean_positive_part(g, n, rtol, _LEAF_WORK)
+        rtol = _CAUTION * max(float(allowed[i]) / exp_up(size), precise)
+        rtol = min(max(rtol, _FINEST), _COARSEST)
+        ends = log_mean_positive_part(g, n, rtol, float(most_work[i]))
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
-        done[i] = found[1] - found[0] <= 2.0 * float(allowed[i])
+        done[i] = found[1] - found[0] <= max(2.0 * float(allowed[i]), precise * found[0])
         failed += not done[i]
         if done[i]:
             low, high = low + found[0], high + found[1]
@@ -93,7 +112,7 @@ def _outlook(g: Law, n: int) -> tuple[float, float]:
     k, mean, variance = cumulants(g, theta)
     spread = n * variance + 2.0 / theta / theta
     found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         weights = g.masses * np.exp(theta * g.values - k)
         away = np.where(weights > 0.0, g.values - mean, 0.0)
         kurtosis = float(weights @ away**4) / (n * np.square(variance))

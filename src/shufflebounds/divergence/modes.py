@@ -90,7 +90,8 @@ class Plan:
         near = math.sqrt(depth / rate) if low > 0.0 else math.inf
         if not near < 0.5 * last or not low > 0.0:
             return Plan(0, 0, 1, 0.0, 0.0)
-        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high**2))
+        # Of values this small the moments may underflow, which must not make them smaller.
+        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high * high + 1e-300))
         flat = last if flat >= last else flat
         value = density = 0.0
         start = evaluated = math.floor(near / step) + 1
@@ -153,7 +154,8 @@ def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
     slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
     slip += zero_err * mean**2 + distance * distance + 1e-9 * variance + tilted.left_out * far * far
     reach = np.abs(h) + off + distance
-    fourth = float(((1.0 + err) * w) @ reach**4)
+    with np.errstate(over="ignore"):
+        fourth = float(((1.0 + err) * w) @ reach**4)
     # Products, since powers of Python's floats raise where these go to inf.
     off_zero = abs(mean) + distance
     fourth += (at_zero + zero_err) * off_zero * off_zero * off_zero * off_zero

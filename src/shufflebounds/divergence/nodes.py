@@ -127,4 +127,5 @@ def log_weight_margin(nodes: Nodes) -> FloatArray:
 
 def moved_up(x: FloatArray) -> FloatArray:
     """Sums of a few exponents, moved up by more than their roundings."""
+    x = np.maximum(x, -1e300)  # the logarithm of nothing has no roundings
     return x + 1e-11 + 64.0 * U * np.abs(x)

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, law, tilt
 from shufflebounds.divergence.modes import needed_modes
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
@@ -39,7 +40,7 @@ from shufflebounds.enclosure import Enclosure
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
 # takes, which is its components and a share that does not depend on them.
 _MOST_MODES, _MOST_SCANNED = 2**20, 2**28
-_MOST_WORK, _EACH_MODE = 2**25, 100
+_MOST_WORK, _EACH_MODE = 2**28, 1000
 _PASSES = 8
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304
@@ -49,6 +50,8 @@ _MUCH = 10.0
 _WRAPPED = 0.2
 # Cells of compression for a relative error of about 1/10 at the centre of the law of S.
 _CELLS = 4.0
+# So many values cost less than what it takes to make them fewer.
+_FEW_VALUES = 1000
 # What each series of a compressed law may take of the width; half as much after the first.
 _SERIES = 0.5
 # More cells are tried for as long as they narrow the gap to this share of it.
@@ -177,7 +180,8 @@ def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tu
     if not np.isfinite(g.value_err).all():
         return -math.inf, math.inf
     # More cells than values would be used, or half as many.
-    if g.values.size <= 2.0 * _CELLS / math.sqrt(rtol) or not g.values.max() > 0.0:
+    few = max(_FEW_VALUES, 2.0 * _CELLS / math.sqrt(rtol))
+    if g.values.size <= few or not g.values.max() > 0.0:
         return log_mean_positive_part(g, n, rtol, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):

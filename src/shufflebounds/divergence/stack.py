@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.estimates import tilting_points
-from shufflebounds.divergence.law import Law, Tilted, U, log_mgfs
+from shufflebounds.divergence.law import VAGUE, Law, Tilted, U, log_mgfs
 
 Indices = NDArray[np.int64]
 
@@ -58,7 +58,7 @@ class Stack:
         slip = slip + 2.0 * U * (np.where(kept, np.abs(exponent), 0.0) + np.abs(k)[:, None])
         slip = slip + err[:, None] + theta[:, None] * g.value_err
         weight_err = np.expm1(slip)
-        used = (weights > 1e-290) & (weight_err < 1.0)
+        used = (weights > 1e-290) & (weight_err < VAGUE)
         exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k[:, None] + slip))
         left_out = np.where(used, 0.0, g.masses * half * half).sum(axis=-1)

@@ -16,6 +16,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.modes import Plan, stretches
 from shufflebounds.divergence.series import ModeSums, Terms
 from shufflebounds.divergence.stack import Indices, Stack, blocks, moments
+from shufflebounds.divergence.turns import away_from_one
 from shufflebounds.divergence.window import Window
 
 
@@ -114,16 +115,16 @@ def _characteristic(
 ) -> tuple[NDArray[np.complex128], FloatArray]:
     """`law.characteristic` at frequencies t of the points `owner`, both of shape (R,)."""
     g, w, err = stack.law, stack.weights, stack.weight_err
-    relative = w * (err + 20.0 * U + g.sum_err)
+    relative = w * (err + 24.0 * U + g.sum_err)
     absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(stack.values) + stack.value_err)
     left_out = 2.0 * stack.left_out + 2.0**-1000
     away, away_err = np.empty(t.size, dtype=np.complex128), np.empty(t.size)
     for part in blocks(t.size, w.shape[-1]):
         of = owner[part]
         y = t[part, None] * stack.values[of]
-        half = np.sin(0.5 * y)
-        away.real[part] = -2.0 * np.vecdot(half * half, w[of])
-        away.imag[part] = np.vecdot(np.sin(y), w[of])
+        cosine, sine = away_from_one(y)
+        away.real[part] = np.vecdot(cosine, w[of])
+        away.imag[part] = np.vecdot(sine, w[of])
         size = np.minimum(np.abs(y), 2.0)
         away_err[part] = np.vecdot(size, relative[of]) + t[part] * absolute[of] + left_out[of]
     return away, away_err

@@ -8,18 +8,21 @@ bound says that its positive or its negative part is negligible. Proofs: docs/en
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.law import Law, U, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, tilt
 from shufflebounds.divergence.leaves import exp_up, tame
 from shufflebounds.divergence.nodes import log_slack, root
 from shufflebounds.divergence.saddle import enclose
+from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 from shufflebounds.enclosure import Enclosure
 
@@ -75,17 +78,11 @@ def log_bounds(g: Law, n: int, rtol: float, most_work: int = _MOST_WORK) -> tupl
 
 def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, float]:
     """`log_bounds` with every value as it is."""
-    nothing = (-math.inf, math.inf)
-    if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
-        return nothing
-    atoms = recentred(g)
-    if not (atoms.size and atoms.values.max() > 0.0 and np.abs(atoms.values).max() * n < 1e150):
-        return nothing
-    if not (atoms.left_err[:-1].max() <= _COARSE and np.isfinite(atoms.log_left_err[-1])):
-        return nothing
-    table = moments(atoms, tilts(atoms, n))
-    ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
-    low, high, rare = 0.0, ceiling * (1.0 + 1e-12), _rare_draws(atoms, n)
+    outlook = _outlook(g, n)
+    if outlook is None:
+        return -math.inf, math.inf
+    atoms, table, ceiling, common, rare = outlook
+    low, high = 0.0, ceiling * (1.0 + 1e-12)
     # Without any bound of the whole there is none of its parts.
     rough = rare < common or not ceiling < _LARGEST
     size, goal = ceiling if rough else rare, math.inf
@@ -94,11 +91,13 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         # What was not reached before is not reached for about as much.
         if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        found = tree_bounds(atoms, table, n, goal, most_work)
+        found = tree_bounds(atoms, table, n, goal, goal / size, most_work)
         low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high:
             break
         if high <= 2.0 * low or low > _MUCH_LARGER * size:
+            # What leaves reached where little was asked of them says nothing.
+            goal = math.inf if rough else goal
             size, rough = low, False
         elif rough and found.complete:
             # Chernoff's bound of the common draws is too large, but not by any factor.
@@ -113,6 +112,34 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)
     return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
+
+
+class _Outlook(NamedTuple):
+    """Atoms and moments; upper bounds of E[S₊], also with the common draws only; a size of it."""
+
+    atoms: Atoms
+    table: Moments
+    ceiling: float
+    common: float
+    rare: float
+
+
+@functools.lru_cache(maxsize=1)
+def _outlook(g: Law, n: int) -> _Outlook | None:
+    """What a sweep begins with; None where nothing is attempted.
+
+    The last answer is kept, as one that was short of nodes is often followed by one with more.
+    """
+    if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+        return None
+    atoms = recentred(g)
+    if not (atoms.size and atoms.values.max() > 0.0 and np.abs(atoms.values).max() * n < 1e150):
+        return None
+    if not (atoms.left_err[:-1].max() <= _COARSE and np.isfinite(atoms.log_left_err[-1])):
+        return None
+    table = moments(atoms, tilts(atoms, n))
+    ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
+    return _Outlook(atoms, table, ceiling, common, _rare_draws(atoms, n))
 
 
 def _first_tame(atoms: Atoms, n: int) -> int:

@@ -21,9 +21,12 @@ from shufflebounds.divergence.uniting import spread, united
 
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
+# The relative width of a leaf that is always enough, in units of that of the whole.
+_PRECISE = 0.3
 _MOST_LEAVES = 150
-# What a leaf counts for of the work, in nodes.
-_LEAF_WORK = 25
+# What a leaf counts for of the work, in nodes; and what leaves may take for each node that could be
+# had instead, as the smooth engine counts its work, for so many atoms or more: few are soon drawn.
+_LEAF_WORK, _WORK_PER_NODE, _MANY_ATOMS = 200, 2.0**13, 100
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
 # The same where the smooth engine takes over.
@@ -31,7 +34,7 @@ _SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
 # More nodes than this are united, in about so many cells for every number of draws left.
-_MANY_NODES, _CELLS = 2000, 300
+_MANY_NODES, _CELLS = 2000, 100
 # Which ends of a branch are bounds.
 _BOTH, _LOWER, _UPPER = "both", "lower", "upper"
 
@@ -48,9 +51,11 @@ class Found:
     complete: bool
 
 
-def tree_bounds(atoms: Atoms, table: Moments, n: int, goal: float, most_work: int) -> Found:
-    """Bounds that are about `goal` apart, by at most so many nodes."""
-    branch = _Branch(atoms, table, tame(atoms, n), goal, most_work)
+def tree_bounds(
+    atoms: Atoms, table: Moments, n: int, goal: float, rtol: float, most_work: int
+) -> Found:
+    """Bounds that are about `goal` apart, or `rtol` times themselves, by at most so many nodes."""
+    branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work)
     low, high = branch.run(root(atoms, n), _BOTH)
     return Found(low * (1.0 - 1e-12), high * (1.0 + 1e-12), branch.slack, branch.complete)
 
@@ -84,6 +89,7 @@ class _Branch:
     table: Moments
     tame: NDArray[np.bool_]
     goal: float
+    rtol: float
     most_work: int
     low: float = 0.0
     high: float = 0.0
@@ -112,7 +118,9 @@ class _Branch:
                 continue
             if nodes.size > _MANY_NODES:
                 lower, upper = (each(nodes, rest.slack, _CELLS) for each in (united, spread))
-                if end == _BOTH:
+                if lower.size == nodes.size:  # few are alike
+                    lower = upper = nodes
+                elif end == _BOTH:
                     high = copy(self).run(upper, _UPPER)[1]
                     return self.run(lower, _LOWER)[0], high
                 rest = self._close(lower if end == _LOWER else upper, _SHARE)
@@ -150,10 +158,16 @@ class _Branch:
         rest = self._close(rest.nodes, _SPENT)
         if not rest.nodes.size:
             return rest
+        left = self.most_work - self.work
+        if left < _LEAF_WORK * rest.nodes.size:
+            self.work = self.most_work + 1
+            return rest
         spent = _SPENT * max(self.closable, 0.0)
         self.closable -= spent
         goal = _LEAVES * self.goal + spent
-        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal)
+        work = _WORK_PER_NODE * left * min(1.0, self.atoms.size / _MANY_ATOMS)
+        precise = _PRECISE * self.rtol
+        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work)
         self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
         self.retry = 0.5 * abs(self.atoms.values[j])

@@ -23,8 +23,9 @@ def united(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
     matters.
     """
     low, weight = nodes.value - margin(nodes), nodes.log_weight - log_weight_margin(nodes)
-    parts = []
-    for group, picks in _groups(nodes, low, slack, cells):
+    large = _in_large_groups(nodes, cells)
+    parts = [nodes.where(~large)]
+    for group, picks in _groups(nodes, large, low, slack, cells):
         v, log_w = low[group], weight[group]
         cell = np.searchsorted(picks, np.arange(v.size), side="right") - 1
         top = np.full(picks.size, -np.inf)
@@ -49,8 +50,9 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
     Convexity again, the mean v being kept. `slack` is that of `united`.
     """
     high, weight = nodes.value + margin(nodes), nodes.log_weight + log_weight_margin(nodes)
-    parts = []
-    for group, picks in _groups(nodes, high, slack, cells):
+    large = _in_large_groups(nodes, cells)
+    parts = [nodes.where(~large)]
+    for group, picks in _groups(nodes, large, high, slack, cells):
         v, log_w = high[group], weight[group]
         vertices = np.unique(v[picks])
         top = float(log_w.max())
@@ -75,13 +77,22 @@ def spread(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
     return joined(parts)
 
 
+def _in_large_groups(nodes: Nodes, cells: int) -> NDArray[np.bool_]:
+    """Which nodes share law and n′ with so many that uniting them to so many cells pays."""
+    _, label, count = np.unique(
+        np.stack([nodes.law, nodes.draws]), axis=1, return_inverse=True, return_counts=True
+    )
+    return np.asarray(count[label] > 2 * cells)
+
+
 def _groups(
-    nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
+    nodes: Nodes, large: NDArray[np.bool_], value: FloatArray, slack: FloatArray, cells: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Indices of nodes of equal law and n′ by rising value, and which of them begin a cell."""
+    """Indices of large groups of equal law and n′ by rising value, and which begin a cell."""
     # No bound at all is more than any other.
     slack = np.minimum(slack, 1e300)
-    for law, draws in sorted(set(zip(nodes.law.tolist(), nodes.draws.tolist(), strict=True))):
+    pairs = set(zip(nodes.law[large].tolist(), nodes.draws[large].tolist(), strict=True))
+    for law, draws in sorted(pairs):
         group = np.flatnonzero((nodes.law == law) & (nodes.draws == draws))
         group = group[np.argsort(value[group], kind="stable")]
         with np.errstate(under="ignore"):

@@ -1,0 +1,160 @@
+"""ε of continuous randomizers: each end against D of all components, and searches that go on."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+from test_bracket import LINES, MARGINS, Lines
+
+import shufflebounds as sb
+from shufflebounds.accounting.apart import Apart, epsilon_apart
+from shufflebounds.accounting.bracket import Bracket
+from shufflebounds.accounting.end_search import EndSearch
+from shufflebounds.accounting.problem import Problem
+from shufflebounds.accounting.trials import Guess, Trials
+from shufflebounds.enclosure import Enclosure
+
+
+def joint(side, eps0, reports, rate):
+    randomizer = sb.Joint([sb.Laplace(eps0)] * reports) if reports > 1 else sb.Laplace(eps0)
+    found = randomizer.blanket() if side == "blanket" else randomizer.dataset_pair()
+    return found if rate == 1.0 else sb.subsample(found, rate)
+
+
+QUESTIONS = {
+    "smooth": ("blanket", 0.5, 4, 1.0, 10**6, 1e-8),
+    "one report": ("blanket", 1.0, 1, 1.0, 10**4, 1e-6),
+    "both directions": ("pair", 0.5, 4, 1.0, 10**7, 1e-6),
+    "rare": ("blanket", 1.0, 2, 1e-4, 100, 1e-8),
+    "rare pair": ("pair", 2.0, 4, 1e-4, 10**4, 1e-10),
+    "next to where D drops": ("pair", 8.0, 4, 1.0, 10**5, 1e-8),
+    "near zero": ("blanket", 0.25, 4, 1e-4, 10**6, 1e-6),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_ends_against_all_components(question):
+    """At the upper end D_outer is at most δ, below the lower one D_inner is not, in full."""
+    *which, n, delta = question
+    problem = Problem.of(joint(*which), n)
+    found = epsilon_apart(problem, delta, 1e-4)
+    assert found is not None
+    assert found.close
+    found = found.enclosure
+    assert found.relative_width <= 3e-4
+    # D falls by less than that within a rounding of ε, except next to a drop.
+    fine = 1e-5
+    assert (
+        max(problem.enclose(outer, found.upper, fine).lower for _, outer in problem.directions)
+        <= delta
+    )
+    before = found.lower * (1.0 - 1e-12)
+    assert (
+        max(problem.enclose(inner, before, fine).upper for inner, _ in problem.directions) >= delta
+    )
+
+
+def test_zero_where_d_at_zero_is_small_enough():
+    problem = Problem.of(joint("blanket", 0.1, 4, 1.0), 10**8)
+    at_zero = [problem.enclose(end, 0.0, 1e-6) for end in problem.directions[0]]
+    assert epsilon_apart(problem, 1.01 * at_zero[1].upper, 1e-4).enclosure == Enclosure(0.0, 0.0)
+    # Next to it the ends are far apart, relatively, and still close to the truth.
+    found, close = epsilon_apart(problem, 0.999 * at_zero[0].lower, 1e-4)
+    assert close
+    assert found.lower > 0.0
+    assert (
+        problem.enclose(problem.directions[0][1], found.upper, 1e-7).lower
+        <= 0.999 * at_zero[0].lower
+    )
+
+
+def test_wide_answers_are_looked_for_in_another_way(monkeypatch):
+    laplace = joint("blanket", 1.0, 1, 1.0)
+    found = sb.epsilon(laplace, n=10**4, delta=1e-6)
+    wide = Enclosure(0.5 * found.lower, found.upper * (1.0 - 1e-12))
+    apart = Apart(wide, close=False)
+    monkeypatch.setattr("shufflebounds.accounting.amplification.epsilon_apart", lambda *_: apart)
+    other = sb.epsilon(laplace, n=10**4, delta=1e-6)
+    assert other.upper <= wide.upper
+    assert other.lower > wide.lower
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper
+
+
+@pytest.mark.parametrize(("eps0", "n", "delta"), [(8.0, 2, 0.98), (10.0, 3, 0.8), (5.0, 1, 0.9)])
+def test_few_users_and_a_large_delta(eps0, n, delta):
+    """There estimates are too poor to choose components by; another search finds narrow ends."""
+    found = sb.epsilon(joint("pair", eps0, 2, 1.0), n, delta)
+    assert found.relative_width <= 1e-3
+    ends = [sb.delta(joint("pair", eps0, 2, 1.0), one, n) for one in (found.lower, found.upper)]
+    assert ends[0].upper >= delta >= ends[1].lower
+
+
+@given(
+    lines=LINES,
+    lowered=st.floats(0.0, 1.0),
+    delta=st.floats(1.0, 12.0).map(lambda x: 10.0**-x),
+    above=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=4),
+    below=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=4),
+    margins=MARGINS,
+)
+@examples(200)
+def test_upper_bounds_of_one_serve_another_below(lines, lowered, delta, above, below, margins):
+    """The root of a D that is nowhere above lies in the bracket, too, in rationals."""
+    one = Lines(lines)
+    other = Lines([(Fraction(lowered) * height, zero) for height, zero in lines])
+    bracket = Bracket(delta, math.inf)
+    for eps in above:
+        bracket.add(eps, one.enclosed(eps, *margins))
+    lower = bracket.from_above()
+    for eps in below:
+        lower.add(eps, other.enclosed(eps, *margins))
+    for bounds, lies in ((bracket, one), (lower, other)):
+        root = lies.root(Fraction(delta))
+        assert math.expm1(bounds.low) * (1.0 - 1e-14) <= root
+        assert bounds.high == math.inf or root <= Fraction(math.expm1(bounds.high)) * (
+            1 + Fraction(1, 10**14)
+        )
+
+
+class Dropping:
+    """D(ε) that falls in a straight line of e^ε, and from its end on hardly is anything."""
+
+    def __init__(self, end, height):
+        self.end, self.height, self.asked = end, height, 0
+
+    def root(self, delta):
+        return math.log1p(math.expm1(self.end) * (1.0 - delta / self.height))
+
+    def __call__(self, eps, rtol):
+        self.asked += 1
+        value = self.height * (1.0 - math.expm1(eps) / math.expm1(self.end))
+        value = max(value, 1e-30 * math.exp(-eps))
+        return Enclosure(value * (1.0 - 0.4 * rtol), value * (1.0 + 0.4 * rtol))
+
+
+@given(
+    delta=st.floats(6.0, 12.0).map(lambda x: 10.0**-x),
+    gap=st.floats(1e-6, 1e-3),
+    seeming=st.floats(0.2, 5.0),
+    start=st.floats(0.8, 1.2),
+)
+@examples(100)
+def test_goes_on_where_d_drops(delta, gap, seeming, start):
+    """Coarse, then fine for the upper end, then the lower end of a D below."""
+    outer, inner = Dropping(20.0, 0.1), Dropping(20.0 * (1.0 - gap), 0.1)
+    coarse = Dropping(20.0 * (1.0 + 1e-5), 0.1)
+    search = EndSearch(coarse, delta, math.inf, 1e-2, Trials(-3.0, 0.1))
+    search.run(Guess(20.0 * start, 0.1))
+    search = search.resumed(outer, 3e-5)
+    upper = search.run(search.trials.guess()).upper
+    lower = search.shifted(inner, seeming * gap).run(Guess(upper * (1.0 - gap), 0.1)).lower
+    assert outer.root(delta) <= upper * (1.0 + 1e-13)
+    assert upper <= outer.root(delta) * (1.0 + 5e-5)
+    assert inner.root(delta) * (1.0 - 5e-5) <= lower <= inner.root(delta) * (1.0 + 1e-13)
+    assert coarse.asked + outer.asked + inner.asked <= 40

@@ -1,0 +1,88 @@
+"""Inverse questions of a randomizer itself, against all of its datasets, enumerated."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
+
+import shufflebounds as sb
+from shufflebounds.enclosure import reached
+
+EPS, DELTA = 0.4, 0.02
+
+
+def worst(channel, n, eps):
+    """The largest D(ε) over all pairs of datasets of n users that differ in one."""
+    inputs = range(len(channel))
+    return max(
+        divergence(shuffled(channel, one, other, others), eps)[1]
+        for one, other in itertools.permutations(inputs, 2)
+        for others in itertools.combinations_with_replacement(inputs, n - 1)
+    )
+
+
+@pytest.mark.parametrize("channel", [BINARY, TERNARY, CROOKED])
+@pytest.mark.parametrize("eps", [0.1, 0.4])
+def test_fewest_users_hold_for_every_dataset(channel, eps):
+    found = sb.fewest_users(sb.MatrixRandomizer(np.array(channel)), eps, DELTA)
+    tight = next((n for n in range(1, 12) if worst(channel, n, eps) <= DELTA), math.inf)
+    assert found.lower <= tight <= found.upper or found.lower > 11
+
+
+@pytest.mark.parametrize("channel", [BINARY, TERNARY])
+def test_most_rounds_of_one_is_the_question_at_a_point(channel):
+    randomizer, n = sb.MatrixRandomizer(np.array(channel)), 9
+    truth = sb.epsilon(randomizer, n, DELTA)
+    assert sb.most_rounds(randomizer, 1.01 * truth.upper, DELTA, n).lower >= 1
+    assert sb.most_rounds(randomizer, 0.99 * truth.lower, DELTA, n) == sb.Enclosure(0, 0)
+
+
+@pytest.mark.parametrize(
+    "randomizer", [sb.BLH(4.0), sb.Joint([sb.OUE(1.0)] * 2), sb.HadamardResponse(3.0)]
+)
+def test_a_mechanism_needs_fewer_users_than_its_blanket(randomizer):
+    found = sb.fewest_users(randomizer, 0.5, 1e-6)
+    assert found.upper < sb.fewest_users(randomizer.blanket(), 0.5, 1e-6).lower
+    assert sb.delta(randomizer, 0.5, int(found.upper)).upper <= 1e-6
+    assert sb.delta(randomizer, 0.5, int(found.lower) - 1).lower > 1e-6
+    assert found.upper <= 1.05 * found.lower
+
+
+def test_the_largest_eps0_of_a_mechanism():
+    found = sb.largest_eps0(sb.BLH, 0.5, 1e-6, 10**5)
+    assert found.lower > sb.largest_eps0(lambda x: sb.BLH(x).blanket(), 0.5, 1e-6, 10**5).upper
+    assert sb.delta(sb.BLH(found.lower), 0.5, 10**5).upper <= 1e-6
+    assert sb.delta(sb.BLH(found.upper), 0.5, 10**5).lower > 1e-6
+    assert found.relative_width <= 0.02
+
+
+def test_binary_reports_leave_no_gap():
+    """Where the blanket is attained, the mechanism's answer is the decomposition's."""
+    assert sb.fewest_users(sb.KRR(10, 4.0), 0.5, 1e-6) == sb.fewest_users(
+        sb.KRR(10, 4.0).blanket(), 0.5, 1e-6
+    )
+
+
+def test_rounds_of_a_mechanism():
+    found = sb.most_rounds(sb.BLH(4.0), 0.5, 1e-6, 10**4, rtol=1e-2)
+    assert found.lower > sb.most_rounds(sb.BLH(4.0).blanket(), 0.5, 1e-6, 10**4).upper
+    several = sb.compose([(sb.BLH(4.0), 10**4, int(found.lower))])
+    assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).upper <= 0.5
+    several = sb.compose([(sb.BLH(4.0), 10**4, int(found.upper) + 1)])
+    assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).lower > 0.5
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda given: sb.fewest_users(given, 0.5, 1e-6),
+        lambda given: sb.largest_eps0(lambda _: given, 0.5, 1e-6, 1000),
+        lambda given: sb.most_rounds(given, 0.5, 1e-6, 1000),
+    ],
+)
+def test_what_is_neither_is_refused(ask):
+    with pytest.raises(ValueError, match=r"Decomposition, such as R\.blanket\(\), or a randomizer"):
+        ask("krr")

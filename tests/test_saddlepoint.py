@@ -1,0 +1,109 @@
+"""The tilting point: where 50-digit arithmetic finds it, and in few steps."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+import shufflebounds as sb
+from shufflebounds.divergence import saddlepoint
+from shufflebounds.divergence.law import Law, law
+
+
+def objective(g, n, theta):
+    """nK(θ) − 2 log θ in 50 digits."""
+    with mp.workdps(50):
+        mgf = 1 + mp.fsum(
+            mp.mpf(float(p)) * mp.expm1(mp.mpf(float(x)) * theta)
+            for p, x in zip(g.masses, g.values, strict=True)
+        )
+        return n * mp.log(mgf) - 2 * mp.log(theta)
+
+
+def is_minimiser(g, n, theta):
+    """Whether the minimum lies within 1 % of θ, as a convex function tells."""
+    below, at, above = (objective(g, n, mp.mpf(theta) * x) for x in (0.99, 1, 1.01))
+    return at < below and at < above
+
+
+def of(values, masses):
+    values, masses = np.array(values), np.array(masses)
+    rest = max(0.0, 1.0 - float(masses.sum()))
+    return Law(values, masses, 0, np.zeros(values.size), 0.0, rest, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "eps"),
+    [
+        (sb.KRR(10, 1.0).blanket(), 0.01),
+        (sb.KRR(256, 8.0).dataset_pair(), 7.9),
+        (sb.subsample(sb.Joint([sb.BLH(8.0)] * 2).dataset_pair(), 1e-4), 0.07),
+        (sb.Joint([sb.RAPPOR(4.0)] * 4).dataset_pair(), 15.0),
+        (sb.Joint([sb.KRR(256, 4.0)] * 8).blanket(), 14.0),
+        (sb.subsample(sb.Joint([sb.OUE(2.0)] * 8).dataset_pair(), 1e-2), 1.0),
+    ],
+)
+@pytest.mark.parametrize("n", [2, 100, 10**6, 10**12])
+def test_laws_of_mechanisms(decomposition, eps, n):
+    g = law(decomposition, eps)
+    assert is_minimiser(g, n, saddlepoint.tilting_point(g, n))
+
+
+@given(
+    st.lists(st.floats(-60.0, 0.0), min_size=1, max_size=5),
+    st.lists(st.floats(-12.0, 12.0), min_size=0, max_size=5),
+    st.lists(st.floats(-14.0, 0.0), min_size=10, max_size=10),
+    st.integers(1, 15).map(lambda k: 10**k),
+)
+@examples(100)
+def test_any_law(gains, losses, masses, n):
+    """Values over many decades, the largest in [½, 1) as `law` has it."""
+    values = [0.75, *(0.75 * 10.0**x for x in gains), *(-(10.0**x) for x in losses)]
+    p = 10.0 ** np.array(masses[: len(values)] + [-3.0] * (len(values) - 10))
+    g = of(values, p / max(1.0, p.sum() * (1.0 + 1e-12)))
+    assert is_minimiser(g, n, saddlepoint.tilting_point(g, n))
+
+
+def test_few_steps_are_enough(monkeypatch):
+    """Newton's method on K′ itself would creep down by 1/g a step from where it overshoots."""
+    pair = sb.subsample(sb.Joint([sb.OUE(eps0=2.0)] * 8).dataset_pair(), 1e-2)
+    steps, step = [], saddlepoint._step
+    monkeypatch.setattr(saddlepoint, "_step", lambda *x: steps.append(x) or step(*x))
+    for eps in np.geomspace(1e-3, 5.0, 20):
+        saddlepoint.tilting_point(law(pair, float(eps)), 1000)
+    assert len(steps) <= 20 * 6
+
+
+@given(st.floats(-700.0, 700.0), st.floats(-30.0, 10.0), st.floats(-30.0, 0.0))
+@examples(200)
+def test_the_model_of_a_step_is_solved(excess, steep, bent):
+    steep, bent = 10.0**steep, 10.0**bent
+    u = saddlepoint._step(excess, steep, bent)
+    if abs(u) < 15.0:
+        slack = 2e-3 * abs(u) + 1e-12
+        ends = [excess + steep * math.expm1(x) + bent * x for x in (u - slack, u + slack)]
+        assert ends[0] <= 1e-9 * abs(excess)
+        assert ends[1] >= -1e-9 * abs(excess)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-160, 1e-300, 1e49])
+@pytest.mark.parametrize("loss", [0.0, -1e-300, -1.0, -1e50])
+@pytest.mark.parametrize("mass", [1.0, 1e-100, 1e-300])
+@pytest.mark.parametrize("n", [1, 10**15])
+def test_it_is_finite_whatever_the_law(scale, loss, mass, n):
+    values, masses = np.array([0.7, loss]) * scale, np.array([0.5 * mass, 0.5])
+    one = Law(values, masses, 0, np.zeros(2), 0.0, max(0.0, 1.0 - float(masses.sum())), 0.0)
+    assert 0.0 < saddlepoint.tilting_point(one, n) < math.inf
+
+
+def test_it_goes_with_the_inverse_of_values_however_small():
+    values, masses = np.array([0.7, -0.2]), np.array([0.1, 0.9])
+    large, small = (
+        saddlepoint.tilting_point(Law(x * values, masses, 0, np.zeros(2), 0.0, 0.0, 0.0), 100)
+        for x in (1.0, 2.0**-450)
+    )
+    assert small == large * 2.0**450
