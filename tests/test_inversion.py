@@ -248,3 +248,18 @@ def test_where_guesses_lead_nowhere_it_halves():
     root = math.log(math.exp(3.0) - 0.05e-3)
     assert found.lower <= root <= found.upper
     assert found.relative_width < 1e-4
+
+
+@pytest.mark.parametrize("end", [720.0, 1500.0, math.inf])
+def test_where_nothing_tells_it_never_asks_beyond_the_floats(end):
+    """D far above δ wherever e^ε is a float, and known to be 0 further out only."""
+    asked = []
+
+    def flat(eps, rtol):
+        asked.append(eps)
+        return Enclosure(0.5 * (1.0 - rtol), 0.5)
+
+    found = smallest_eps(flat, 1e-3, 1.0, math.nan, end, 1e-4)
+    assert max(asked) <= 690.0
+    assert found.lower >= max(asked)
+    assert found.upper == end

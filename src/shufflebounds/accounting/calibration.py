@@ -182,20 +182,14 @@ def _probe(
     ladder: Sequence[float],
 ) -> Probe:
     if rounds == 1:
-        return _by_delta(mechanism, eps, delta, n, ladder)
-    return _by_epsilon(mechanism, eps, delta, n, rounds, ladder)
+        return _by_delta(partial(questions.delta, mechanism, eps, n), delta, ladder)
+    return _by_epsilon(partial(questions.epsilon, mechanism, n, delta, rounds=rounds), eps, ladder)
 
 
-def _by_delta(
-    mechanism: Decomposition | Randomizer,
-    eps: float,
-    delta: float,
-    n: int,
-    ladder: Sequence[float],
-) -> Probe:
+def _by_delta(ask: Callable[..., Enclosure], delta: float, ladder: Sequence[float]) -> Probe:
     for rtol in ladder:
         try:
-            found = questions.delta(mechanism, eps, n, rtol=rtol)
+            found = ask(rtol=rtol)
             # Of a randomizer there may be more between the ends than what they are known to.
             fell_short = found.relative_width > rtol
         except PrecisionError as error:
@@ -206,18 +200,10 @@ def _by_delta(
     return _probed(side, *(log(log(end) / math.log(delta)) for end in (found.upper, found.lower)))
 
 
-def _by_epsilon(
-    mechanism: Decomposition | Randomizer,
-    eps: float,
-    delta: float,
-    n: int,
-    rounds: int,
-    ladder: Sequence[float],
-) -> Probe:
+def _by_epsilon(ask: Callable[..., Enclosure], eps: float, ladder: Sequence[float]) -> Probe:
     """Of many rounds: their ε at δ never lies as far out as their δ at ε may."""
     for rtol in ladder:
-        ask = partial(questions.epsilon, mechanism, n, delta, rounds=rounds, rtol=rtol)
-        found = reached(ask)
+        found = reached(partial(ask, rtol=rtol))
         side = 1 if found.upper <= eps else -1 if found.lower > eps else 0
         # Those that miss one width come close to it, and so closer to the next.
         if side != 0:

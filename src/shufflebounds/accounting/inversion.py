@@ -144,7 +144,7 @@ class Search:
             low, high = self.root.low, self.root.high
             if self.is_narrow() or not low < high < math.inf:
                 break
-            middle = 0.5 * (low + high)
+            middle = min(0.5 * (low + high), LARGEST_EPS)
             self.root.add(middle, self.evaluate(middle, COARSEST))
             if self.root.high - self.root.low > _SHRUNKEN * (high - low):
                 break
