@@ -14,11 +14,12 @@ from shufflebounds.divergence import measures
 from shufflebounds.divergence.cells import edges, vertices
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.doubling import log_bounds
+from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.measures import Bins, Measure, mean_positive_part, split, united
 from shufflebounds.divergence.rough import rough
-from shufflebounds.divergence.saddle import enclose, saddle
+from shufflebounds.divergence.saddle import saddle
 from shufflebounds.divergence.steps import Steps
 from shufflebounds.divergence.sweep import sweep
 

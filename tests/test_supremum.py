@@ -13,6 +13,7 @@ from strategies import FUZZ
 import shufflebounds as sb
 from shufflebounds.crowd import Crowd
 from shufflebounds.divergence import supremum as module
+from shufflebounds.divergence.aims import Aim
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.supremum import supremum
@@ -112,12 +113,12 @@ def some_aim(crowd, eps, n, tau, rng):
     rest = np.array(list(crowd.others.values())) - tau * crowd.c
     values = np.where(rest > 0.0, excess / np.where(rest > 0.0, rest, 1.0), 0.0)
     if values.max() <= 0.0:
-        return module._Aim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
+        return Aim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
     theta = rng.choice([0.3, 1.0, 3.0]) / (values.max() * math.sqrt(n))
     eta = rng.choice([0.05, 0.2]) / theta
     step = 2.0 * math.pi / (n * np.ptp(values) + rng.choice([5.0, 40.0]) / theta)
     modes = math.ceil(6.0 / (eta * step))
-    return module._Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
+    return Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
 
 
 def test_no_dataset_of_a_random_channel_exceeds_either_bound():
@@ -199,8 +200,8 @@ def test_hoelder_bounds_sums_of_draws_of_several_laws():
 def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
     crowd = sb.OUE(eps0, domain_size=6).crowds()[0]
     eps = 0.3 * eps0 / math.sqrt(n)
-    aim = module._Aim.of(crowd, eps, n, 2.0) or module._Aim.of(crowd, eps, n, 0.2)
-    aim = module._Aim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
+    aim = Aim.of(crowd, eps, n, 2.0) or Aim.of(crowd, eps, n, 0.2)
+    aim = Aim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
     other = crowd.others["third"]
     rest = other - aim.tau * crowd.c
     g = law(sb.Decomposition(crowd.a, crowd.b, rest), eps)

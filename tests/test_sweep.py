@@ -20,10 +20,11 @@ from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.atoms import moments, recentred, tilts
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
 from shufflebounds.divergence.draws import grown, log_of_drawn
+from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.nodes import Nodes, positive_parts, root
-from shufflebounds.divergence.saddle import enclose, log_mean_positive_part, saddle
+from shufflebounds.divergence.saddle import log_mean_positive_part, saddle
 from shufflebounds.divergence.sweep import sweep
 
 

@@ -20,8 +20,9 @@ from shufflebounds.divergence import certified
 from shufflebounds.divergence import leaves as leaves_module
 from shufflebounds.divergence import sweep as sweep_module
 from shufflebounds.divergence import tree as tree_module
+from shufflebounds.divergence.enclosing import assembled
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.saddle import assembled, saddle
+from shufflebounds.divergence.saddle import saddle
 from shufflebounds.divergence.series import ModeSums, mean_bounds
 from shufflebounds.divergence.sweep import sweep
 from shufflebounds.divergence.window import Window

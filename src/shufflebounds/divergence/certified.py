@@ -11,8 +11,8 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
+from shufflebounds.divergence.enclosing import LogBounds, enclose
 from shufflebounds.divergence.law import Law, cumulants, tilt
-from shufflebounds.divergence.saddle import LogBounds, enclose
 from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.sweep import log_bounds as sweep_bounds

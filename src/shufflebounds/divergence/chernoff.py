@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition
+from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.law import Law, U, log_mgf
-from shufflebounds.divergence.saddle import enclose, unscaled
+from shufflebounds.divergence.saddle import unscaled
 from shufflebounds.divergence.saddlepoint import tilting_point
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.certified import log_bounds
+from shufflebounds.divergence.enclosing import excess, trivial_bounds
 from shufflebounds.divergence.law import U, law
-from shufflebounds.divergence.saddle import excess, trivial_bounds
 from shufflebounds.divergence.stacked import stacked
 
 # Beyond so many components the points are better off one by one.

@@ -20,16 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.enclosing import assembled, excess, trivial_bounds
 from shufflebounds.divergence.law import Law, laws, log_mgfs
 from shufflebounds.divergence.modes import Plan
-from shufflebounds.divergence.saddle import (
-    assembled,
-    excess,
-    shrinking,
-    trivial_bounds,
-    unscaled,
-    with_factor,
-)
+from shufflebounds.divergence.saddle import shrinking, unscaled, with_factor
 from shufflebounds.divergence.series import idle_mass, mean_bounds
 from shufflebounds.divergence.stack import BLOCK, Stack, blocks, laws_at, moments
 from shufflebounds.divergence.stacked_series import stacked_sums

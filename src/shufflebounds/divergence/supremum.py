@@ -17,32 +17,21 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.aims import Aim, best_aim, too_small
 from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.compress import compress
-from shufflebounds.divergence.estimates import estimates
+from shufflebounds.divergence.enclosing import assembled, excess
 from shufflebounds.divergence.law import Law, U, characteristic, law, tilt
-from shufflebounds.divergence.saddle import assembled, excess, unscaled, with_factor
-from shufflebounds.divergence.window import rounded_down
-from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.divergence.saddle import unscaled, with_factor
 
-# Users who report from the blanket, on average, and the most of the blanket they may use up.
-_HEADS = 1.0 * np.array([2, 3, 4, 6, 8, 10, 12, 15, 18, 22, 27, 34])
-_MOST_OF_BLANKET, _MOST_HEADS = 0.9, 0.5
-# Of the standard deviation that smoothing adds, times θ: it costs half of the square.
-_SMOOTHING = 0.08
-# Relative size of the modes beyond the last one.
-_BEYOND = 1e-7
 # Components from which on fewer do, and modes times components held in memory at once.
 _MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
-_MOST_MODES = 2**20
-_TILTS, _CLOSER = 48, (9, 9, 9)
 _LARGEST_EPS = 690.0
 # What may be added to the maximum without another look.
 _NEGLIGIBLE = 1e-4
@@ -61,20 +50,11 @@ def supremum(crowd: Crowd, eps: float, n: int) -> float:
         return _at_most_one(divergence(crowd.blanket(), eps, 1).upper)
     # Values too far apart for floats raise; nothing is claimed of them.
     with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
-        aims = [_aim(crowd, eps, n, heads) for heads in _HEADS.tolist()]
-        best = min((aim for aim in aims if aim is not None), key=_Aim.goal, default=None)
+        best = best_aim(crowd, eps, n)
         if best is not None:
             main = max(_all_others(one, eps, n, best) for one in (crowd, *crowd.extremes))
             return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
     return 1.0
-
-
-def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> _Aim | None:
-    """None where values are too far apart for floats: it is a choice, and any will do."""
-    try:
-        return _Aim.of(crowd, eps, n, heads)
-    except ValueError:  # of a logarithm
-        return None
 
 
 def _at_most_one(bound: float) -> float:
@@ -82,7 +62,7 @@ def _at_most_one(bound: float) -> float:
     return bound * (1.0 + 4.0 * U) if bound < 1.0 else 1.0
 
 
-def _all_others(crowd: Crowd, eps: float, n: int, aim: _Aim) -> float:
+def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """The maximum over x; inf where round-off leaves nothing."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
     found = [_one_input(crowd, other, eps, n, aim, heads) for other in crowd.others.values()]
@@ -90,11 +70,11 @@ def _all_others(crowd: Crowd, eps: float, n: int, aim: _Aim) -> float:
 
 
 def _one_input(
-    crowd: Crowd, other: FloatArray, eps: float, n: int, aim: _Aim, heads: float
+    crowd: Crowd, other: FloatArray, eps: float, n: int, aim: Aim, heads: float
 ) -> float:
     """What all others holding one input give in the maximum."""
     rest = other - aim.tau * crowd.c
-    if (rest < 0.0).any() or _too_small(rest):
+    if (rest < 0.0).any() or too_small(rest):
         return math.inf
     # Subtracting at most 9/10 of what another input is sure of magnifies errors.
     used = rest > 0.0
@@ -130,17 +110,13 @@ def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: flo
     everything = np.ones(crowd.a.size, dtype=np.bool_)
     alone = max(float(excess(one.blanket(), math.expm1(eps), everything)[1]) for one in family)
     bound = chance * min(alone, 1.0) * (1.0 + 8.0 * U)
-    if crowd.extremes or bound <= negligible or _too_small(rest):
+    if crowd.extremes or bound <= negligible or too_small(rest):
         return bound
     left = divergence(Decomposition(crowd.a, crowd.b, rest, rel_err).merge(), eps, n, 0.05)
     return min(bound, chance * left.upper * (1.0 + 8.0 * U))
 
 
-def _too_small(masses: FloatArray) -> bool:
-    return bool(((masses > 0.0) & (masses < SMALLEST_MASS)).any())
-
-
-def _log_integral(g: Law, n: int, aim: _Aim, heads: float) -> float:
+def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
     """Upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ; inf where nothing is left.
 
     Values are in units of 2^exponent: so are θ, h and 1/η, to which that is exact.
@@ -186,124 +162,3 @@ def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) ->
     gain = np.where(both > 0.0, (square + 16.0 * U * size) / safe, 0.0) + err
     # q is at most 1, and less than what rounding leaves of it near 0 is of no use.
     return np.log1p(np.clip(gain, -1.0 + 1e-15, 0.0)) * (1.0 - 8.0 * U)
-
-
-@dataclass(frozen=True, eq=False)
-class _Aim:
-    """The free choices of the bound, and a rough idea of what they give.
-
-    ``tau`` (J,) is the share of the blanket that heads report from; ``theta`` is 0 where no value
-    is above 0. ``modes`` of the sum are evaluated. ``log_main`` and ``log_rest`` are estimates.
-    """
-
-    tau: FloatArray
-    theta: float
-    eta: float
-    step: float
-    modes: int
-    log_main: float
-    log_rest: float
-
-    def goal(self) -> float:
-        """The logarithm of what the bound is expected to be."""
-        return float(np.logaddexp(self.log_main, self.log_rest))
-
-    @staticmethod
-    def of(crowd: Crowd, eps: float, n: int, heads: float) -> _Aim | None:
-        """For so many heads on average; None where the blanket does not yield that many."""
-        tau = _drained(crowd, eps, heads / (n - 1))
-        if tau is None:
-            return None
-        masses, values = [], []
-        for one in (crowd, *crowd.extremes):
-            rest_of_all = np.array(list(one.others.values())) - tau * one.c
-            excesses = one.a - math.exp(eps) * one.b
-            masses.append(rest_of_all)
-            values.append(np.where(rest_of_all > 0.0, excesses / rest_of_all, 0.0))
-        share = float(tau @ crowd.c)
-        blanket = crowd.c * (1.0 - tau) / (1.0 - share)
-        if _too_small(blanket):
-            return None
-        rest = Decomposition(crowd.a, crowd.b, blanket)
-        left = estimates(rest, np.array([eps]), np.array([1.0 * n])).log
-        log_rest = (n - 1) * math.log1p(-share)
-        if not crowd.extremes:
-            log_rest += min(0.0, float(np.nan_to_num(left[0])))
-        largest = max(float(one.max()) for one in values)
-        if not largest > 0.0:
-            return _Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
-        theta, log_main, sigma = _tilt(np.vstack(values), np.vstack(masses), n)
-        eta = _SMOOTHING / theta
-        step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
-        cut = math.sqrt(-2.0 * math.log(_BEYOND))
-        modes = max(1, math.ceil(cut / (eta * step)))
-        if not (modes <= _MOST_MODES and math.isfinite(log_main)):
-            return None
-        return _Aim(tau, theta, eta, step, modes, log_main, log_rest)
-
-
-def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
-    """How much of each blanket component to use for `share` of mass in all, as fractions (J,).
-
-    Using up a component raises (a − e^ε b)²/(R(x) − d), which is least where it does not exceed a
-    level in |a − e^ε b|/(c − d). Components of one ratio have the same fraction.
-    """
-    excesses = np.abs(crowd.a - math.exp(eps) * crowd.b)
-    count = int(crowd.classes.max()) + 1
-    excess_, c = (
-        np.bincount(crowd.classes, weights=x, minlength=count) for x in (excesses, crowd.c)
-    )
-    used = c > 0.0
-    if not 0.0 < share < min(_MOST_OF_BLANKET * float(c.sum()), _MOST_HEADS):
-        return None
-    height = np.where(used, excess_ / np.where(used, c, 1.0), math.inf)
-
-    def at(log_level: float) -> FloatArray:
-        return np.clip(1.0 - height * math.exp(-log_level), 0.0, _MOST_OF_BLANKET)
-
-    low, high = -700.0, 700.0
-    for _ in range(64):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if float(at(middle) @ c) >= share else (middle, high)
-    fractions = at(high)
-    if not 0.0 < float(fractions @ c) < 1.0:
-        return None
-    # What only extremes have: inputs that are more alike, and further from the worst.
-    found: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], _MOST_OF_BLANKET)
-    return found
-
-
-def _tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, float, float]:
-    """θ at which the largest estimate over inputs is least, that estimate, and the spread of S.
-
-    Both arrays have shape (inputs, J). The sums are about those of a normal density.
-    """
-    spread = math.sqrt(
-        n * float(np.max(np.sum(masses * np.clip(values, -1e100, 1e100) ** 2, axis=1)))
-    )
-    low, high = math.log(0.1 / spread), math.log(60.0 / float(values.max()))
-    grid = np.linspace(min(low, high - 1.0), high, _TILTS)
-    for count in (*_CLOSER, 1):
-        logs, sigmas = _log_estimates(values, masses, n, np.exp(grid))
-        logs = np.where(np.isnan(logs), np.inf, logs)
-        place = int(np.argmin(logs))
-        centre, cell = float(grid[place]), float(grid[1] - grid[0]) if grid.size > 1 else 0.0
-        grid = np.linspace(centre - cell, centre + cell, count) if count > 1 else np.array([centre])
-    return math.exp(centre), float(logs[place]), float(sigmas[place])
-
-
-def _log_estimates(
-    values: FloatArray, masses: FloatArray, n: int, theta: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The largest estimate over inputs at each θ, shape (T,), and the largest spread there."""
-    x = theta[:, None, None] * values
-    growth = (masses * np.expm1(x)).sum(axis=-1)
-    weights = masses * np.exp(x) / (1.0 + growth)[..., None]
-    mean = (weights * values).sum(axis=-1)
-    variance = (weights * values**2).sum(axis=-1) - mean**2
-    sigma = np.sqrt(n * np.maximum(variance, 0.0))
-    y = theta[:, None] * sigma / math.sqrt(2.0)
-    # e^{y²} erfc(y) is about 2/√π over this.
-    normal = y + np.sqrt(y * y + 4.0 / math.pi)
-    logs = n * np.log1p(growth) - np.log(normal * theta[:, None] * math.sqrt(math.pi) * n)
-    return logs.max(axis=1), sigma.max(axis=1)

@@ -18,10 +18,10 @@ import numpy as np
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred, tilts
 from shufflebounds.divergence.compress import compress
+from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.law import Law, U, tilt
 from shufflebounds.divergence.leaves import exp_up, tame
 from shufflebounds.divergence.nodes import log_slack, root
-from shufflebounds.divergence.saddle import enclose
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 from shufflebounds.enclosure import Enclosure

@@ -1,0 +1,132 @@
+"""D(ε) of a decomposition from bounds of log E[S₊], and what holds without any.
+
+D is the excess of the components that others never hide plus E[S₊]/n; the latter lies between
+bounds that D at n = 1 gives. Proofs: docs/engine.md, sections 1 and 8.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds import validation
+from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.divergence.law import Law, U, exp_down, law
+from shufflebounds.enclosure import Enclosure
+
+# What is smaller is not told from 0, since subnormal floats have no relative precision.
+_SMALLEST = 1e-304
+
+# Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
+LogBounds = Callable[[Law, int, float], tuple[float, float]]
+
+
+def enclose(
+    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
+) -> Enclosure:
+    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+
+    `bounds` takes the GPARV's law, n and a relative width to aim at.
+    """
+    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    alone = decomposition.c == 0.0
+    apart = _excess(decomposition, eps, alone)
+    low, high = _trivial(decomposition, eps, n, ~alone)
+    log_ends = -math.inf, math.inf
+    if high - low > rtol * high:
+        with contextlib.suppress(OverflowError):  # values too far apart for floats
+            log_ends = bounds(law(decomposition, eps), n, rtol)
+    return Enclosure(*assembled(apart, (low, high), log_ends, n))
+
+
+def assembled(
+    apart: tuple[float, float],
+    trivial: tuple[float, float],
+    log_ends: tuple[float, float],
+    n: float,
+) -> tuple[float, float]:
+    """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
+    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+        return 0.0, math.inf
+    low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
+    high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
+    lower, upper = apart[0] + low, apart[1] + high
+    return (
+        lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
+        max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
+    )
+
+
+def _excess(
+    decomposition: Decomposition, eps: float, where: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Bounds of Σ (a − e^ε b)₊ over some components."""
+    low, high = excess(decomposition, math.expm1(eps), where)
+    return float(low), float(high)
+
+
+def excess(
+    decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
+) -> tuple[Any, Any]:
+    """`_excess` at e^ε − 1, a float or of shape (P, 1); the bounds have shape (P,) then."""
+    a, b = decomposition.a[where], decomposition.b[where]
+    value = (a - b) - growth * b
+    err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
+    err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
+    total = (a.size + 2.0) * U
+    low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))
+    return low * (1.0 - total), high * (1.0 + total)
+
+
+def _trivial(
+    decomposition: Decomposition, eps: float, n: int, shared: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """`trivial_bounds` at one point."""
+    low, high = _excess(decomposition, eps, shared)
+    if n == 1:
+        return low, high
+    c = decomposition.c[shared]
+    hurt = float(c[_may_fall(decomposition, math.exp(eps), shared)].sum())
+    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    return low * _luck(hurt, n), high
+
+
+def trivial_bounds(
+    decomposition: Decomposition, growth: FloatArray, n: FloatArray, shared: NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
+
+    D falls with n, and is never below D₁ times the probability that no other user draws a
+    negative value. `growth` is e^ε − 1, shape (P, 1); `n` and the bounds have shape (P,).
+    """
+    low, high = excess(decomposition, growth, shared)
+    c = decomposition.c[shared]
+    hurt = _may_fall(decomposition, 1.0 + growth, shared) @ c
+    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    luck = [_luck(*pair) for pair in zip(hurt.tolist(), n.tolist(), strict=True)]
+    return low * np.array(luck), high
+
+
+def _may_fall(
+    decomposition: Decomposition, exp_eps: float | FloatArray, shared: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which values may be negative."""
+    a, b = decomposition.a[shared], decomposition.b[shared]
+    return a * (1.0 - 1e-9) < exp_eps * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
+
+
+def _luck(hurt: float, n: float) -> float:
+    """The probability that n − 1 users all miss what has a mass of at most `hurt`, rounded down."""
+    if n == 1:
+        return 1.0
+    return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
+
+
+def _exp_up(x: float) -> float:
+    """e^x rounded up; never 0, so that an upper bound stays one."""
+    return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324
