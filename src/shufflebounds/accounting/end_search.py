@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from shufflebounds.accounting.crossing import Trial
-from shufflebounds.accounting.inversion import COARSEST, LARGEST_EPS, Evaluate, Plan, Search
+from shufflebounds.accounting.inversion import (
+    COARSEST,
+    LARGEST_EPS,
+    NEARLY,
+    Evaluate,
+    Plan,
+    Search,
+)
 from shufflebounds.accounting.trials import Trials
 
 # D drops where log D falls by more than this, so many times as steeply as before.
 _DROP, _STEEPER = 1.5, 3.0
 # How far beyond the straight line of D before a drop the next probe goes, in terms of the width.
 _BEYOND = 0.5
-# A bracket this wide, in units of the width wanted, calls for a probe in its middle.
-_NEARLY = 4.0
 # Trials of one end that this many noises tell from δ say where the other end is, to this share.
 _TOLD, _SHIFTED = 3.0, 0.1
 
@@ -53,7 +58,7 @@ class EndSearch(Search):
 
     def support(self, near: Trial, guess: float) -> Plan | None:
         """A probe as fine as the last one, where the root is now known to be, comes first."""
-        if self.is_narrow(_NEARLY) and not self._centred:
+        if self.is_narrow(NEARLY) and not self._centred:
             self._centred = True
             middle = 0.5 * (self.root.low + self.root.high)
             return Plan(middle, min(self.need(middle), COARSEST))

@@ -34,7 +34,7 @@ _FALL, _LOOSE, _CLOSER = 0.5, 0.04, 0.3
 # wide D may be there, in units of the noise.
 _WORTH, _FINER = 0.05, 0.25
 # A bracket this wide, in units of the width wanted, is halved.
-_NEARLY = 4.0
+NEARLY = 4.0
 # Supports and finer probes in the same place before it is left at that.
 _SETTLED = 12
 # Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
@@ -196,7 +196,7 @@ class Search:
         if drowned is not None:
             return self.aside(drowned)
         need = self.need(eps)
-        if need >= COARSEST and self.is_narrow(_NEARLY):
+        if need >= COARSEST and self.is_narrow(NEARLY):
             # Down a cliff halves narrow no less, and D is no trouble to evaluate away from it.
             return Plan(0.5 * (self.root.low + self.root.high), COARSEST)
         near = self.trials.nearest(eps, need)
@@ -215,7 +215,7 @@ class Search:
         """A probe beyond one next to the root, to bound the slope there; or a finer one."""
         if self.is_settled():
             return None
-        narrow = self.is_narrow(_NEARLY)
+        narrow = self.is_narrow(NEARLY)
         if narrow or self.trials.is_supported(near, 1.5 * self.fall):
             self.care *= _MORE_CARE
             eps = 0.5 * (self.root.low + self.root.high) if narrow else guess
