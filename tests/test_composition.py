@@ -501,6 +501,28 @@ def test_a_matrix_may_show_that_inputs_are_alike():
     repeated(Sworn(), 2).blanket()
 
 
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_a_blanket_that_rounding_has_tied_in_part_shows_it(size):
+    """Entries taken as they are, of which the last digits differ from input to input."""
+
+    class Rounded(Homemade):
+        def matrix(self):
+            bits = np.array(list(itertools.product((0, 1), repeat=size)))
+            keep = math.exp(0.5) / (math.exp(0.5) + 1.0)
+            same = bits == np.eye(size, dtype=int)[::-1][:, None]
+            return np.array(
+                [[*map(math.prod, row.tolist())] for row in np.where(same, keep, 1 - keep)]
+            )
+
+        def blanket(self):
+            rows = self.matrix()
+            return sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
+
+    blanket = Rounded().blanket()
+    assert np.isclose(blanket.a, blanket.b, rtol=1e-12).sum() > blanket.ties.sum() > 0
+    assert inputs_are_alike(Rounded())
+
+
 @pytest.mark.parametrize("kind", [sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse])
 @pytest.mark.parametrize("size", [2, 3, 4, 6, 7])
 def test_mechanisms_over_a_domain_show_it(kind, size):
