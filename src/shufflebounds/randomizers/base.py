@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import BoolArray, Decomposition
-from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.masses import SMALLEST_MASS, BoolArray
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
