@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -127,6 +128,62 @@ def test_ends_must_be_decompositions(end):
         sb.Decomposition([1.0], [1.0], [1.0], **{end: "x"})
 
 
+def test_what_is_tied_by_default():
+    """What is exact, and nothing else."""
+    a, b, c = [0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3
+    assert sb.Decomposition(a, b, c).ties.tolist() == [False, False, True]
+    assert not sb.Decomposition(a, b, c, 1e-16).ties.any()
+    assert not sb.Decomposition([THIRD, 1 - THIRD], [THIRD, 1 - THIRD], c[:2]).ties.any()
+
+
+@pytest.mark.parametrize(
+    "tied",
+    [
+        [True, False, True],
+        [1, 0, 1],
+        [False, True],
+        True,
+        "x",
+        [[False, False, True]],
+        [[False], [False, True]],
+        np.ma.array([False, False, True], mask=[False, False, True]),
+    ],
+)
+def test_what_cannot_be_tied_is_refused(tied):
+    with pytest.raises(ValueError, match=r"^tied must hold a truth value per component"):
+        sb.Decomposition([0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3, tied=tied)
+
+
+def test_ties_are_read_once():
+    """Neither who gave them nor a copy changes what is said of other numbers."""
+    masses = [0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3
+    given = np.array([False, False, True])
+    said = sb.Decomposition(*masses, 1e-9, tied=given)
+    given[:] = False
+    assert replace(said, rel_err=1e-6).ties.tolist() == [False, False, True]
+    for one in copies(sb.Decomposition(*masses)):
+        assert one.ties.tolist() == [False, False, True]
+        assert not replace(one, rel_err=1e-6).ties.any()
+
+
+def test_ties_are_kept_apart():
+    """What is tied is united with what is not by no operation, and survives all of them."""
+    loose = np.array([False, True, False, False])
+    one = sb.Decomposition([0.25] * 4, [0.25] * 4, [0.25] * 4, tied=loose)
+    other = sb.Decomposition([0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3)
+    assert one.merge().a[one.merge().ties].tolist() == [0.25]
+    assert one.joint(one).a.tolist() == [0.9375, 0.0625]
+    assert one.joint(one).ties.tolist() == [False, True]
+    assert one.swap().ties.tolist() == loose.tolist()
+    assert one.same_input().ties.tolist() == [True]
+    assert other.joint(other).a[other.joint(other).ties].tolist() == [0.0625]
+    mixed = sb.subsample(other, 0.25)
+    assert mixed.a[mixed.ties].tolist() == [0.8125]
+    ((inner, outer),) = mixed.directions
+    assert inner is outer
+    assert inner.a[inner.ties].tolist() == [0.8125]
+
+
 @pytest.mark.parametrize("eps", [Fraction(1, 3), Fraction(2, 3), np.longdouble(1) / 3, 2**53 + 1])
 def test_eps_that_is_no_float(eps):
     """D at ε itself lies in the enclosure, though D at the nearest float may not."""
@@ -200,11 +257,11 @@ def test_copies_are_read_only(evaluated):
     for copied in copies(decomposition):
         assert copied.rel_err == decomposition.rel_err
         for one, two in ((copied, decomposition), (copied.inner, decomposition.inner)):
-            for name in "abc":
+            for name in ("a", "b", "c", "ties"):
                 mine = getattr(one, name)
                 np.testing.assert_array_equal(mine, getattr(two, name))
                 with pytest.raises(ValueError, match="read-only"):
-                    mine[0] = 0.5
+                    mine[0] = False
         assert copied.outer is None
         assert sb.delta(copied, 0.1, 100) == sb.delta(decomposition, 0.1, 100)
 

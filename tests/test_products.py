@@ -13,20 +13,25 @@ from shufflebounds import lattice_products, products
 
 
 def exact_product(factors):
-    """The (a, b, c) of a joint by their ratio a : b : c, in fractions."""
-    product = [(Fraction(1), Fraction(1), Fraction(1))]
+    """The (a, b, c) of a joint by their ratio a : b : c and whether a and b are tied."""
+    product = {(True,): [Fraction(1)] * 3}
     for factor in factors:
         columns = (map(Fraction, x.tolist()) for x in (factor.a, factor.b, factor.c))
-        masses = list(zip(*columns, strict=True))
+        masses = list(zip(factor.ties.tolist(), *columns, strict=True))
         united = defaultdict(lambda: [Fraction(0)] * 3)
-        for one in product:
-            for two in masses:
-                entry = tuple(x * y for x, y in zip(one, two, strict=True))
-                scale = max(entry)
-                ratio = tuple(x / scale for x in entry)
-                united[ratio] = [x + y for x, y in zip(united[ratio], entry, strict=True)]
-        product = list(united.values())
-    return product
+        for (*_, tied), one in product.items():
+            for both, *two in masses:
+                entry = [x * y for x, y in zip(one, two, strict=True)]
+                key = (*(x / max(entry) for x in entry), tied and both)
+                united[key] = [x + y for x, y in zip(united[key], entry, strict=True)]
+        product = united
+    return [(*masses, tied) for (*_, tied), masses in product.items()]
+
+
+def components(decomposition):
+    """Tuples (a, b, c, tied)."""
+    arrays = decomposition.a, decomposition.b, decomposition.c, decomposition.ties
+    return list(zip(*(array.tolist() for array in arrays), strict=True))
 
 
 def dyadic(random, size):
@@ -44,14 +49,22 @@ def test_blocks_against_fractions(monkeypatch, block, seed):
     source = random.Random(seed)
     factors = [dyadic(source, source.randint(2, 7)) for _ in range(3)]
     joint = factors[0].joint(factors[1]).joint(factors[2])
-    truth = sorted(exact_product(factors))
-    found = sorted(zip(joint.a.tolist(), joint.b.tolist(), joint.c.tolist(), strict=True))
+    truth, found = sorted(exact_product(factors)), sorted(components(joint))
     assert len(found) == len(truth)
     slack = Fraction(joint.rel_err)
     for entry, exact in zip(found, truth, strict=True):
-        for x, y in zip(entry, exact, strict=True):
+        assert entry[3] == exact[3]
+        for x, y in zip(entry[:3], exact[:3], strict=True):
             assert abs(Fraction(x) - y) <= slack * y
     assert joint.rel_err <= 200 * 2.0**-53
+
+
+def test_a_block_of_what_the_victim_never_sends(monkeypatch):
+    monkeypatch.setattr(products, "_BLOCK", 2)
+    one = sb.Decomposition([1.0, 0.0], [1.0, 0.0], [0.5, 0.5])
+    two = sb.Decomposition([0.25, 0.75], [0.75, 0.25], [0.25, 0.25])
+    expected = [(0.25, 0.75, 0.125, False), (0.75, 0.25, 0.125, False)]
+    assert sorted(components(one.joint(two))) == expected
 
 
 @pytest.mark.parametrize("kept", [1, 12, 40])
@@ -63,11 +76,11 @@ def test_uniting_as_blocks_go_against_fractions(monkeypatch, kept, seed):
     source = random.Random(seed)
     factors = [dyadic(source, source.randint(4, 7)) for _ in range(4)]
     joint = functools.reduce(sb.Decomposition.joint, factors)
-    truth = sorted(exact_product(factors))
-    found = sorted(zip(joint.a.tolist(), joint.b.tolist(), joint.c.tolist(), strict=True))
+    truth, found = sorted(exact_product(factors)), sorted(components(joint))
     assert len(found) == len(truth)
     for entry, exact in zip(found, truth, strict=True):
-        for x, y in zip(entry, exact, strict=True):
+        assert entry[3] == exact[3]
+        for x, y in zip(entry[:3], exact[:3], strict=True):
             assert abs(Fraction(x) - y) <= Fraction(joint.rel_err) * y
     assert joint.rel_err <= 1e-12
 
@@ -119,7 +132,7 @@ def test_products_on_a_lattice_against_all_pairs_in_fractions(monkeypatch, seed,
     """Convex functions tell both apart by no more than errors of the entries."""
     source = random.Random(seed)
     one, two = (on_a_lattice(source, 9, off) for _ in range(2))
-    truth = exact_product([one, two])
+    truth = [entry[:3] for entry in exact_product([one, two])]
     found = lattices_found(monkeypatch)
     joint = one.joint(two)
     assert len(joint) < len(truth)

@@ -1,5 +1,6 @@
 """Closed forms against the mechanisms' own matrices, and the matrices against the definitions."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -11,7 +12,7 @@ from scipy.linalg import hadamard
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, pairs_of_channel
 from shufflebounds.randomizers.registry import mechanism, mechanism_names
 
 UNARY = [sb.BLH, sb.RAPPOR, sb.OUE]
@@ -37,6 +38,38 @@ def assert_same(actual, expected, eps0, rel=1e-13):
     assert actual.keys() == expected.keys()
     for key, masses in expected.items():
         np.testing.assert_allclose(actual[key], masses, rtol=rel, atol=0.0)
+
+
+TELLING_NOTHING = [
+    (functools.partial(sb.KRR, 2), 0.0),
+    (functools.partial(sb.KRR, 256), 254 / 256),
+    *((make, 0.5) for make in OVER_DOMAINS),
+]
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+@pytest.mark.parametrize("make", [make for make, _ in TELLING_NOTHING])
+def test_ties_are_outputs_of_equal_likelihood(make, eps0):
+    randomizer = make(eps0)
+    for found in (randomizer.blanket(), *randomizer.dataset_pairs().values()):
+        assert found.ties.tolist() == np.isclose(found.a, found.b, rtol=1e-9).tolist()
+
+
+@pytest.mark.parametrize("eps0", [1e-300, 1e-15])
+@pytest.mark.parametrize(("make", "share"), TELLING_NOTHING)
+def test_what_rounding_makes_equal_is_not_tied(make, share, eps0):
+    """At an ε₀ that floats cannot tell from 0 only what is equal by construction is."""
+    randomizer = make(eps0)
+    blanket = randomizer.blanket()
+    assert math.isclose(blanket.a[blanket.ties].sum(), share, rel_tol=1e-9)
+    assert not any(pair.ties.any() for pair in randomizer.dataset_pairs().values())
+
+
+def test_equal_likelihoods_of_any_mechanism_are_not_tied():
+    """They may differ by less than a rounding unless it is known that they do not."""
+    rows = sb.KRR(3, 1.0).matrix()
+    assert not any(pair.ties.any() for pair in pairs_of_channel(rows).values())
+    assert all(pair.ties.any() for pair in pairs_of_channel(rows, 1.0).values())
 
 
 def bit_vectors(size):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -13,6 +15,7 @@ from strategies import decompositions, epsilons, examples
 from test_exact import brute_force, precise_exp, rationals
 
 import shufflebounds as sb
+from shufflebounds.divergence.law import law
 from shufflebounds.uncertainty import compounded
 
 ULP = 2.0**-53
@@ -32,15 +35,31 @@ def uncertain(decomposition, rel_err):
 
 
 @st.composite
+def partly_tied(draw, max_components, rel_err):
+    """Two components of a = b or none beside any others, and some of all that have it tied."""
+    plain = draw(decompositions(max_components=max_components))
+    share = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0 - 2.0**-20]))
+    if share > 0.0:
+        equal = 0.5 * share * np.ones(2)
+        ends = [np.concatenate([(1.0 - share) * x, equal]) for x in (plain.a, plain.b)]
+        sure = equal * draw(st.sampled_from([0.0, 0.5, 1.0]))
+        plain = sb.Decomposition(*ends, np.concatenate([(1.0 - share) * plain.c, sure]))
+    flags = st.lists(st.booleans(), min_size=len(plain), max_size=len(plain))
+    tied = (plain.a == plain.b) & np.array(draw(flags))
+    return sb.Decomposition(plain.a, plain.b, plain.c, rel_err, tied=tied)
+
+
+@st.composite
 def nearby(draw, decomposition, rel_err):
     """Rational a, b, c within `rel_err` of the entries, most of them as far off as may be."""
     shift = st.sampled_from([-1, 1, 1, -1, 0]) | st.fractions(-1, 1, max_denominator=100)
-    masses = [
+    a, b, c = (
         [x * (1 + Fraction(rel_err) * draw(shift)) for x in entries]
         for entries in rationals(decomposition)
-    ]
-    assume(sum(masses[2]) <= 1)
-    return masses
+    )
+    b = [x if tied else y for x, y, tied in zip(a, b, decomposition.ties, strict=True)]
+    assume(sum(c) <= 1)
+    return [a, b, c]
 
 
 def truth(masses, eps, n):
@@ -70,7 +89,7 @@ def test_compounded_errors_are_the_next_float_above(errors):
 @examples(60)
 def test_all_that_is_within_rel_err(engine, data, rel_err, n):
     """Equal components, which are united first, among them."""
-    decomposition = uncertain(data.draw(decompositions(max_components=4)), rel_err)
+    decomposition = data.draw(partly_tied(4, rel_err))
     eps = data.draw(epsilons(decomposition))
     masses = data.draw(nearby(decomposition, rel_err))
     assert_encloses(enclosure(decomposition, eps, n, engine), truth(masses, eps, n))
@@ -97,7 +116,7 @@ def test_components_that_rounding_has_split(data, rel_err, n):
 @given(st.data(), st.tuples(ERRORS, ERRORS), st.integers(1, 3))
 @examples(60)
 def test_joint_composition(data, errors, n):
-    parts = [uncertain(data.draw(decompositions(max_components=2)), err) for err in errors]
+    parts = [data.draw(partly_tied(2, err)) for err in errors]
     joint = parts[0].joint(parts[1])
     eps = data.draw(epsilons(joint))
     masses = outer(*(data.draw(nearby(p, err)) for p, err in zip(parts, errors, strict=True)))
@@ -107,7 +126,7 @@ def test_joint_composition(data, errors, n):
 @given(st.data(), st.tuples(ERRORS, ERRORS), st.fractions(0, 1), st.integers(1, 3))
 @examples(60)
 def test_parallel_composition_by_weights_that_are_no_floats(data, errors, weight, n):
-    parts = [uncertain(data.draw(decompositions(max_components=2)), err) for err in errors]
+    parts = [data.draw(partly_tied(2, err)) for err in errors]
     weights = [weight, 1 - weight]
     mixed = sb.parallel(zip(weights, parts, strict=True))
     eps = data.draw(epsilons(mixed))
@@ -116,6 +135,24 @@ def test_parallel_composition_by_weights_that_are_no_floats(data, errors, weight
         [w * x for w, part in zip(weights, drawn, strict=True) for x in part[i]] for i in range(3)
     ]
     assert_encloses(enclosure(mixed, eps, n, "saddle"), truth(masses, eps, n))
+
+
+@given(st.data(), ERRORS)
+@examples(100)
+def test_values_of_what_is_tied(data, rel_err):
+    """The law's own errors, which a wider enclosure might hide."""
+    decomposition = data.draw(partly_tied(3, rel_err))
+    eps = data.draw(st.sampled_from([0.0, 1e-12, 1e-6, 1.0]))
+    masses = data.draw(nearby(decomposition, rel_err))
+    found = law(decomposition, eps)
+    scale = Fraction(2) ** -found.exponent
+    true = [
+        (a - precise_exp(eps) * b) / c * scale for a, b, c in zip(*masses, strict=True) if c > 0
+    ]
+    for value, err, exact in zip(
+        found.values.tolist(), found.value_err.tolist(), true, strict=True
+    ):
+        assert abs(Fraction(value) - exact) <= Fraction(err) or value - err <= -1e99
 
 
 def test_an_error_of_one_rounding_survives_merging():
@@ -130,3 +167,55 @@ def test_an_error_of_one_rounding_survives_merging():
         sb.delta(uncertain(decomposition, 0.0), eps, 5).upper
     )
     assert_encloses(found, truth(masses, eps, 5))
+
+
+def test_an_eps_that_is_lost_without_ties():
+    """Next to D(0), where those who do not take part tell nothing if that is known exactly.
+
+    Against all sums of what is drawn.
+    """
+    n, rate, eps0, wanted = 1000, 1e-3, 1.0, 1e-8
+    decomposition = sb.subsample(sb.KRR(2, eps0).blanket(), rate)
+    decomposition = replace(decomposition, rel_err=1e-12, tied=decomposition.ties)
+    with mpmath.workdps(50):
+        ways = rare_draws(n, rate, eps0)
+        target = float(rare_divergence(*ways, n, mpmath.mpf(wanted)))
+        found = sb.epsilon(decomposition, n, target)
+        below, above = (
+            rare_divergence(*ways, n, mpmath.mpf(end)) for end in (found.lower, found.upper)
+        )
+        assert above <= target <= below
+    assert 0.0 < found.relative_width <= 1e-4
+    with pytest.raises(sb.PrecisionError):
+        sb.epsilon(replace(decomposition, tied=None), n, target)
+
+
+def rare_draws(n, rate, eps0):
+    """e^{ε₀}, and how likely i of n others say the one thing for sure, j the other, k neither.
+
+    Of 2-RR in which a share `rate` takes part. Those of 25 and more have less than 10⁻²⁰ in all.
+    """
+    e, rate = mpmath.e ** mpmath.mpf(eps0), mpmath.mpf(rate)
+    each, nobody = rate / (e + 1), 1 - rate
+    likely = {
+        (i, j, k): mpmath.factorial(n)
+        / (mpmath.factorial(i) * mpmath.factorial(j) * mpmath.factorial(k))
+        / mpmath.factorial(n - i - j - k)
+        * each ** (i + j)
+        * (rate - 2 * each) ** k
+        * nobody ** (n - i - j - k)
+        for i in range(25)
+        for j in range(25)
+        for k in range(25)
+    }
+    return e, likely
+
+
+def rare_divergence(e, likely, n, eps):
+    x = mpmath.e**eps
+    total = mpmath.mpf(0)
+    for (i, j, k), chance in likely.items():
+        value = (e - x) * i + (1 - x * e) * j + (1 - x) * (n - i - j - k)
+        if value > 0:
+            total += chance * value
+    return total / n

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from shufflebounds.bounds.clones import standard_clone, stronger_clone
     from shufflebounds.bounds.metric import metric_clone, metric_variation_ratio
     from shufflebounds.bounds.variation_ratio import variation_ratio
-    from shufflebounds.decomposition import Decomposition, parallel, subsample
+    from shufflebounds.decomposition import Decomposition
     from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+    from shufflebounds.mixtures import parallel, subsample
     from shufflebounds.randomizers.base import Randomizer
     from shufflebounds.randomizers.blh import BLH
     from shufflebounds.randomizers.collision import Collision
@@ -80,8 +81,8 @@ _HOMES = {
     "metric_variation_ratio": "bounds.metric",
     "variation_ratio": "bounds.variation_ratio",
     "Decomposition": "decomposition",
-    "parallel": "decomposition",
-    "subsample": "decomposition",
+    "parallel": "mixtures",
+    "subsample": "mixtures",
     "Enclosure": "enclosure",
     "Enclosures": "enclosure",
     "PrecisionError": "enclosure",

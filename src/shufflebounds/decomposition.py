@@ -12,17 +12,15 @@ The hockey-stick divergence of the histogram pair it induces is what `divergence
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.masses import SMALLEST_MASS, read_masses
+from shufflebounds.masses import SMALLEST_MASS, BoolArray, read_masses, read_ties
 from shufflebounds.masses import FloatArray as FloatArray
-from shufflebounds.merging import merge_arrays, mirror_gap
+from shufflebounds.merging import merge_rows, mirror_gap
 from shufflebounds.products import united_products
 from shufflebounds.uncertainty import compounded, entry_error
 
@@ -55,12 +53,18 @@ class Decomposition:
         For a continuous randomizer that no finite list of components describes: decompositions
         whose divergence is never above (``inner``) or never below (``outer``) that of the
         randomizer. Where one is absent, the arrays themselves serve as that end.
+    tied
+        Truth values, shape (J,): the components at which a and b stand for one real number,
+        whatever it is. By default those with a = b if ``rel_err`` is 0, else none. Where most
+        reports tell nothing, what they might tell is all that is not known. What is composed or
+        merged says where it is tied; whoever raises its ``rel_err`` to cover other numbers, which
+        need not be, sets this to None.
 
     Raises
     ------
     ValueError
-        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), and ends that
-        are no decompositions, naming the field.
+        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), ends that are
+        no decompositions, and components that are tied though a ≠ b, naming the field.
 
     """
 
@@ -70,6 +74,7 @@ class Decomposition:
     rel_err: float = 0.0
     inner: Decomposition | None = field(default=None, repr=False)
     outer: Decomposition | None = field(default=None, repr=False)
+    tied: BoolArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         rounded = False
@@ -92,10 +97,22 @@ class Decomposition:
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
+        if self.tied is not None:
+            object.__setattr__(self, "tied", read_ties(self.tied, self.a == self.b))
+
+    @cached_property
+    def ties(self) -> BoolArray:
+        """Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default."""
+        if self.tied is not None:
+            return self.tied
+        tied = (self.a == self.b) & (self.rel_err == 0.0)
+        tied.flags.writeable = False
+        return tied
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies are constructed anew, since those of arrays could be written to."""
-        return type(self), (self.a, self.b, self.c, self.rel_err, self.inner, self.outer)
+        ends = self.inner, self.outer
+        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, self.tied)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -153,6 +170,7 @@ class Decomposition:
             self.rel_err,
             self.inner and self.inner.swap(),
             self.outer and self.outer.swap(),
+            self.ties,
         )
 
     def same_input(self) -> Decomposition:
@@ -162,6 +180,7 @@ class Decomposition:
             b=self.a,
             inner=self.inner and self.inner.same_input(),
             outer=self.outer and self.outer.same_input(),
+            tied=np.ones_like(self.ties),
         ).merge()
 
     @cached_property
@@ -173,7 +192,10 @@ class Decomposition:
         """
         merged = self.merge()
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
-        return max([mirror_gap(merged.a, merged.b, merged.c), *ends])
+        # Where a and b are tied, the mirror image is the component itself.
+        telling = ~merged.ties
+        gap = mirror_gap(merged.a[telling], merged.b[telling], merged.c[telling])
+        return max([gap, *ends])
 
     @cached_property
     def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
@@ -192,6 +214,7 @@ class Decomposition:
                 rel_err=compounded(end.rel_err, 2.0 * self.asymmetry),
                 inner=None,
                 outer=None,
+                tied=end.ties,
             )
             for end in merged.bounds()
         )
@@ -201,19 +224,28 @@ class Decomposition:
         """Unite components with equal a : b : c, which leaves the divergence as it is (Theorem 7).
 
         Ratios that differ only by rounding count as equal; by how much they differed goes into
-        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual.
+        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual, and one
+        that is tied stays apart from those that are not.
         """
         return self._merged
 
     @cached_property
     def _merged(self) -> Decomposition:
-        merged = merge_arrays(self.a, self.b, self.c)
+        (a, b, c, tied), error = merge_rows(self._rows)
         return Decomposition(
-            *merged[:3],
-            compounded(self.rel_err, merged[3]),
+            a,
+            b,
+            c,
+            compounded(self.rel_err, error),
             self.inner and self.inner.merge(),
             self.outer and self.outer.merge(),
+            tied == 1.0,
         )
+
+    @property
+    def _rows(self) -> FloatArray:
+        """What products and sums are taken of: a, b, c, and 1 where these are tied, else 0."""
+        return np.stack([self.a, self.b, self.c, self.ties])
 
     def joint(self, other: Decomposition) -> Decomposition:
         """Joint composition: the user sends both reports together (Theorem 9).
@@ -228,12 +260,10 @@ class Decomposition:
                 f"at most {LARGEST_JOINT} pairs are allowed"
             )
         for name in "abc":
-            _check_product(name, getattr(self, name), getattr(other, name))
-        (a, b, c), united = united_products(
-            np.stack([self.a, self.b, self.c]), np.stack([other.a, other.b, other.c])
-        )
+            check_product(name, getattr(self, name), getattr(other, name))
+        (a, b, c, tied), united = united_products(self._rows, other._rows)
         rel_err = compounded(self.rel_err, other.rel_err, _U, *united)
-        product = Decomposition(a, b, c, rel_err).merge()
+        product = Decomposition(a, b, c, rel_err, tied=tied == 1.0).merge()
         return replace(
             product,
             inner=_bound_product(self, other, "inner"),
@@ -254,63 +284,7 @@ def require(name: str, value: object) -> Decomposition:
     raise ValueError(sentence)
 
 
-def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
-    """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
-
-    `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
-    Raises ValueError where they do not.
-    """
-    parts = validation.pairs("parts", parts, "(weight, decomposition)")
-    total = validation.weights([weight for weight, _ in parts])
-    parts = [(float(weight), require("part", part)) for weight, part in parts]
-    # Divided by their sum, lest Σc come out above 1 by more than a rounding.
-    parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
-
-    def mixed(end: str | None) -> Decomposition:
-        chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
-        a, b, c = (
-            np.concatenate(
-                [
-                    _outer_product(name, np.array([weight]), getattr(part, name))
-                    for weight, part in chosen
-                ]
-            )
-            for name in "abc"
-        )
-        # Three roundings make a product and a weight, that of the total is the fourth, and a weight
-        # itself may have been rounded.
-        rel_err = compounded(
-            max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
-        )
-        return Decomposition(a, b, c, rel_err).merge()
-
-    inner, outer = (
-        mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
-        for end in ("inner", "outer")
-    )
-    return replace(mixed(None), inner=inner, outer=outer)
-
-
-def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
-    """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
-    validation.probability("rate", rate)
-    absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
-    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])
-
-
-def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
-    first, second = getattr(one, end), getattr(two, end)
-    if first is None and second is None:
-        return None
-    return (first or one).joint(second or two)
-
-
-def _outer_product(name: str, x: FloatArray, y: FloatArray) -> FloatArray:
-    _check_product(name, x, y)
-    return np.multiply.outer(x, y).ravel()
-
-
-def _check_product(name: str, x: FloatArray, y: FloatArray) -> None:
+def check_product(name: str, x: FloatArray, y: FloatArray) -> None:
     """Raise ValueError where a product of masses would be too small for a float."""
     least = x[x > 0.0].min(initial=np.inf), y[y > 0.0].min(initial=np.inf)
     if least[0] * least[1] < SMALLEST_MASS:
@@ -318,3 +292,10 @@ def _check_product(name: str, x: FloatArray, y: FloatArray) -> None:
             f"{name} of the composition would hold a mass below {SMALLEST_MASS:g}, "
             "too small for floating point"
         )
+
+
+def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
+    first, second = getattr(one, end), getattr(two, end)
+    if first is None and second is None:
+        return None
+    return (first or one).joint(second or two)

@@ -14,11 +14,16 @@ _U = 2.0**-53
 _MERGE_GAP = 512 * _U
 
 
-def ratio_labels(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
-    """Number the distinct ratios a : b : c; ratios that rounding has split share a number."""
+def ratio_labels(
+    a: FloatArray, b: FloatArray, c: FloatArray, *others: FloatArray
+) -> NDArray[np.int64]:
+    """Number the distinct ratios a : b : c; ratios that rounding has split share a number.
+
+    `others` are numbers, each of shape (J,), in which components of one number must agree, too.
+    """
     scale = np.maximum(np.maximum(a, b), c)
     label = np.zeros(a.size, dtype=np.int64)
-    for key in (a / scale, b / scale, c / scale):
+    for key in (a / scale, b / scale, c / scale, *others):
         order = np.lexsort((key, label))
         key, group = key[order], label[order]
         starts = (np.diff(key) > _MERGE_GAP * key[1:]) | (np.diff(group) != 0)
@@ -35,6 +40,21 @@ def merge_arrays(
     return merge_labelled(a, b, c, ratio_labels(a, b, c))
 
 
+def merge_rows(rows: FloatArray) -> tuple[FloatArray, float]:
+    """`merge_arrays` of rows a, b, c and 0 or 1, shape (4, J), where only equals go together."""
+    rows = rows[:, (rows[0] > 0.0) | (rows[1] > 0.0)]
+    return merge_labelled_rows(rows, ratio_labels(*rows))
+
+
+def merge_labelled_rows(rows: FloatArray, label: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """`merge_labelled` of rows a, b, c and 0 or 1, which is 1 where it is for all of a label."""
+    a, b, c, marks = rows
+    a, b, c, error = merge_labelled(a, b, c, label)
+    if a.size < label.size:
+        marks = np.bincount(label, weights=marks) == np.bincount(label)
+    return np.stack([a, b, c, marks]), error
+
+
 def merge_labelled(
     a: FloatArray, b: FloatArray, c: FloatArray, label: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
@@ -42,7 +62,7 @@ def merge_labelled(
 
     The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0.
     """
-    count = int(label.max()) + 1
+    count = int(label.max(initial=-1)) + 1
     if count == a.size:
         return a, b, c, 0.0
     sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
@@ -63,9 +83,9 @@ def merge_labelled(
 def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
     """Largest relative difference between a merged component and its mirror image (b, a, c).
 
-    Infinite where a component has no counterpart.
+    Infinite where a component has no counterpart, and 0 where there are none.
     """
-    return component_gap(np.stack([a, b, c]), np.stack([b, a, c]))
+    return component_gap(np.stack([a, b, c]), np.stack([b, a, c])) if a.size else 0.0
 
 
 def component_gap(here: FloatArray, there: FloatArray) -> float:

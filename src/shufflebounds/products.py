@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.lattice_products import common_lattice, shifted_places, shifted_products
-from shufflebounds.merging import FloatArray, merge_labelled
+from shufflebounds.merging import FloatArray, merge_labelled_rows
 
 # What stands for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits
 # in an int64; what counts as equal is 6e-11 wide.
 _UNIT, _COARSE = 2.0**-44, 1 << 10
 _ABSENT = -2e3
 _U = 2.0**-53
-_HASH = np.int64(0x1F3B0A5C7D96E84F)
+_HASH, _TIED = np.int64(0x1F3B0A5C7D96E84F), np.int64(0x2545F4914F6CDD1D)
 # Errors that no rounding makes.
 _WRONG = 1e-9
 # From so many pairs on it pays to look for a lattice.
@@ -59,12 +59,13 @@ def distinct_products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray
 
 
 def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[float]]:
-    """Products of all pairs of components, shape (3, J), those of one ratio united.
+    """Products of all pairs of components, shape (4, J), those of one ratio united.
 
-    `one` and `two` are a, b and c in rows. Returned besides are the relative errors of uniting, one
-    on top of the other, but not the rounding of the products.
+    `one` and `two` are a, b, c, and 1 where a and b are tied, else 0, in rows: a product is tied
+    where both factors are. Returned besides are the relative errors of uniting, one on top of the
+    other, but not the rounding of the products.
     """
-    if one.shape[1] * two.shape[1] >= _MANY and min(one.min(), two.min()) > 0.0:
+    if one.shape[1] * two.shape[1] >= _MANY and min(one[:3].min(), two[:3].min()) > 0.0:
         ratios = [np.log(masses[:2] / masses[2]) for masses in (one, two)]
         lattice = common_lattice(*ratios)
         if lattice is not None:
@@ -72,11 +73,14 @@ def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[
             off = lattice.off + _U * (2.0 + 6.0 * max(float(np.abs(x).max()) for x in ratios))
             # Off the lattice by both factors, before they are united and after.
             rounding = (lattice.terms + 2.0) * _U
-            return shifted_products(one, two, lattice), [*[1.01 * off] * 4, rounding]
+            products = shifted_products(one[:3], two[:3], lattice)
+            # What is tied falls on places where other things are, too.
+            ties = np.zeros((1, products.shape[1]))
+            return np.concatenate([products, ties]), [*[1.01 * off] * 4, rounding]
     # Neighbours in a block have more products of equal ratios.
-    one = one[:, _by_ratio(log_ratios(*one))]
-    logs = log_ratios(*one), log_ratios(*two)
-    kept = np.empty((3, 0))
+    one = one[:, _by_ratio(log_ratios(*one[:3]))]
+    logs = log_ratios(*one[:3]), log_ratios(*two[:3])
+    kept = np.empty((4, 0))
     waiting: list[FloatArray] = []
     first = 0.0
     errors: list[float] = []
@@ -90,7 +94,7 @@ def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[
             together = np.concatenate([kept, *waiting], axis=1)
             if len(blocks) == 1:
                 return together, [first]
-            kept, error = _united(together, log_ratios(*together))
+            kept, error = _united(together, log_ratios(*together[:3]))
             errors.append(error)
             waiting = []
     return kept, [first, *errors]
@@ -105,14 +109,14 @@ def _are_many(waiting: Sequence[NDArray], kept: NDArray) -> bool:
 
 
 def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """Components of equal keys united, and the relative error of it."""
+    """Components of equal keys united, all of them tied or none, and the relative error of it."""
     used = (product[0] > 0.0) | (product[1] > 0.0)
-    labels = np.unique(ratio_keys(ratios)[used], return_inverse=True)[1]
-    a, b, c = product[:, used]
-    a, b, c, err = merge_labelled(a, b, c, labels)
+    product = product[:, used]
+    keys = ratio_keys(ratios[:, used]) + product[3].astype(np.int64) * _TIED
+    united, err = merge_labelled_rows(product, np.unique(keys, return_inverse=True)[1])
     if err > _WRONG:  # two ratios have one key by chance
-        return product[:, used], 0.0
-    return np.stack([a, b, c]), err
+        return product, 0.0
+    return united, err
 
 
 def _distinct(ratios: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -77,7 +77,7 @@ def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
     if start.doubt < _ROUGH:
         search = EndSearch(above.delta, delta, end, goal, Trials(start.slope, start.doubt))
         below = few.below(start)
-        gap = _gap(below, above, start.eps)
+        gap = _gap(below, above, start, delta)
     else:
         slope = max(start.slope, -_STEEPEST / start.eps) if start.eps > 0.0 else start.slope
         search = EndSearch(above.delta, delta, end, _NEAR, Trials(slope, start.doubt))
@@ -93,7 +93,7 @@ def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
         few = _Few.of(problem, delta, goal)
         above, below = few.above(start), few.below(start)
         if -start.slope * start.eps < _FLAT:
-            gap = _gap(below, above, start.eps)
+            gap = _gap(below, above, start, delta)
     # Near 0, where D is flat, the ends may be much further apart than that.
     width = max(min(max(goal - gap, _LEAST * goal), _MOST * goal), _OF_GAP * gap)
     search = search.resumed(above.delta, width)
@@ -163,13 +163,16 @@ def _refined(problem: Problem, start: Start, delta: float) -> Start:
     return Start(eps, slope, doubt)
 
 
-def _gap(below: Problem, above: Problem, eps: float) -> float:
+def _gap(below: Problem, above: Problem, start: Start, delta: float) -> float:
     """How far both ends seem to be apart, relatively."""
-    (low, _), (high, slope) = below.estimate(eps), above.estimate(eps)
-    gap = (high - low) / (-slope * eps) if slope < 0.0 else math.nan
+    low, high = (one.estimate(start.eps)[0] for one in (below, above))
+    if not abs(high - math.log(delta)) < _LOST:
+        low, high = (one.rare_estimate(start.eps) for one in (below, above))
+    steep = -start.slope * start.eps
+    gap = (high - low) / steep
     if not gap > 0.0:
         return _USUAL_GAP
     most = _USUAL_GAP * _UNUSUAL
-    if -slope * eps < _FLAT:
-        most /= -slope * eps
+    if steep < _FLAT:
+        most /= steep
     return min(max(gap, _USUAL_GAP / _UNUSUAL), most)

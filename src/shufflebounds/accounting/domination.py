@@ -77,7 +77,7 @@ def _covering(large: Decomposition, small: Decomposition) -> Decomposition:
     sums = [math.fsum([-1.0, *x.tolist()]) for d in (large, small) for x in _arrays(d)]
     missed = sum(abs(sums[i]) if i % 3 < 2 else max(sums[i], 0.0) for i in range(6))
     covering = 1.001 * (small.rel_err + float(_LOWERED) + missed)
-    return replace(large, rel_err=max(large.rel_err, covering))
+    return replace(large, rel_err=max(large.rel_err, covering), tied=None)
 
 
 def _integers(decomposition: Decomposition, factor: Fraction) -> tuple[list[Triple], int]:

@@ -130,6 +130,6 @@ def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid
 
 def content(decomposition: Decomposition) -> tuple:
     """What tells decompositions apart."""
-    arrays = (getattr(decomposition, name).tobytes() for name in "abc")
+    arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
     ends = (end and content(end) for end in (decomposition.inner, decomposition.outer))
     return (*arrays, decomposition.rel_err, *ends)

@@ -51,7 +51,7 @@ _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
 }
 _DOUBLING: dict[int, LogBounds] = {
-    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800)
+    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800, 1600)
 }
 
 # What to try in turn, by what it tends to cost until one of them gets there.
@@ -59,6 +59,7 @@ _LAST: tuple[LogBounds, ...] = (
     _DOUBLING[800],
     _SMOOTH[29],
     _SWEEP[30_000],
+    _DOUBLING[1600],
     _SMOOTH[31],
     _SWEEP[200_000],
     _SMOOTH[32],

@@ -70,13 +70,15 @@ def _law(decomposition: Decomposition, growth: float | FloatArray) -> Law:
     """`law` at e^ε − 1, a float or of shape (P, 1)."""
     positive = decomposition.c > 0.0
     a, b, c = (x[positive] for x in (decomposition.a, decomposition.b, decomposition.c))
+    tied = decomposition.ties[positive]
     several = not isinstance(growth, float)
     difference = (a - b) - growth * b
     gain = np.where(difference > 0.0, difference, 0.0) / c
     largest = gain.max(axis=-1, keepdims=several, initial=0.0)
     exponent: Any = np.frexp(largest)[1] if several else math.frexp(largest)[1]
     rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
-    data = 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
+    # Where a − b is 0 whatever they are, only e^ε − 1 times b is uncertain.
+    data = 2.01 * decomposition.rel_err * (np.where(tied, 0.0, a + b) + growth * b)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         difference = np.ldexp(difference, -exponent)
         values = difference / c

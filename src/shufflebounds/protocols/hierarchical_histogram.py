@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shufflebounds import validation
-from shufflebounds.decomposition import parallel
+from shufflebounds.mixtures import parallel
 from shufflebounds.protocols.base import Candidate, InfeasibleError, Protocol
 from shufflebounds.randomizers.krr import KRR
 

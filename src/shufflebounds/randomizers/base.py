@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.masses import SMALLEST_MASS, BoolArray
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
@@ -168,7 +168,7 @@ class DomainRandomizer(Randomizer):
 
         What a report says of these three does not depend on how many other values there are.
         """
-        return pairs_of_channel(self._channel(min(self.domain_size or 3, 3)))
+        return pairs_of_channel(self._channel(min(self.domain_size or 3, 3)), self.eps0)
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (domain_size, outputs): rows are inputs, columns outputs.
@@ -267,14 +267,24 @@ def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
         (ratios[:, 1] * c)[used],
         c[used],
         rel_err=CLOSED_FORM_ERR,
+        tied=np.array([False, False, True, True])[used],
     )
 
 
-def pairs_of_channel(inputs: NDArray[np.float64]) -> dict[str, Decomposition]:
-    """Dataset pairs from the rows of x₁⁰, x₁¹ and, in a domain of more, a third input."""
+def pairs_of_channel(
+    inputs: NDArray[np.float64], eps0: float | None = None
+) -> dict[str, Decomposition]:
+    """Dataset pairs from the rows of x₁⁰, x₁¹ and, in a domain of more, a third input.
+
+    `eps0` is given of a mechanism with the extreme property: what x₁⁰ and x₁¹ give an output is the
+    same, or one is e^{ε₀} times the other. Then equal floats stand for equal numbers.
+    """
     names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
     others = {"third": -1, "x1": 1}
-    return {name: from_channel(inputs[[0, 1, others[name]]]) for name in names}
+    # At the smallest ε₀ numbers that differ may have the same float.
+    extreme = eps0 is not None and eps0 > 4.0 * CLOSED_FORM_ERR
+    tied = inputs[0] == inputs[1] if extreme else None
+    return {name: from_channel(inputs[[0, 1, others[name]]], tied) for name in names}
 
 
 def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
@@ -289,7 +299,12 @@ def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple
     return (Crowd(rows[0][used], rows[1][used], sure[used], others, _CROWD_ERR),)
 
 
-def from_channel(rows: NDArray[np.float64] | Sequence[NDArray[np.float64]]) -> Decomposition:
-    """Merged decomposition of three rows of a probability matrix, shape (3, outputs): a, b, c."""
+def from_channel(
+    rows: NDArray[np.float64] | Sequence[NDArray[np.float64]], tied: BoolArray | None = None
+) -> Decomposition:
+    """Merged decomposition of three rows of a probability matrix, shape (3, outputs): a, b, c.
+
+    `tied` are the outputs at which a and b are the same in exact arithmetic, if any are.
+    """
     a, b, c = rows
-    return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR).merge()
+    return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR, tied=tied).merge()

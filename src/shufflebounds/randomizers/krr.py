@@ -40,7 +40,7 @@ class KRR(Randomizer):
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """The others hold a third input or, for k = 2 always, x₁¹."""
-        return pairs_of_channel(self._rows())
+        return pairs_of_channel(self._rows(), self.eps0)
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Any two values, and any third."""

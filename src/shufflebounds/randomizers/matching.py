@@ -58,7 +58,7 @@ class MatchingRandomizer(Randomizer):
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """The others hold a third input, as far from the two as these from each other, or x₁¹."""
-        return pairs_of_channel(self._rows()[0])
+        return pairs_of_channel(self._rows()[0], self.eps0)
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Of any three inputs, by the vertices of all that their matches may be together.

@@ -190,7 +190,7 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
                 gap = min(gap, _gap(its, _in_order(masses[[1, 0, 2]])))
             if gap <= _NEARLY_EQUAL:
                 covering = max(kept[known].rel_err, found.rel_err + 2.0 * gap)
-                kept[known] = replace(kept[known], rel_err=covering)
+                kept[known] = replace(kept[known], rel_err=covering, tied=None)
                 break
         else:
             kept[name] = found

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import Decomposition, parallel
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.mixtures import parallel
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composed.crowds import (
     coordinate_crowds,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import Decomposition, subsample
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.mixtures import subsample
 from shufflebounds.randomizers.base import Choice, Randomizer
 from shufflebounds.randomizers.composed.parts import Composition, check_sizes, checked, lacking
 
