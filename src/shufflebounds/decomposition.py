@@ -54,11 +54,10 @@ class Decomposition:
         whose divergence is never above (``inner``) or never below (``outer``) that of the
         randomizer. Where one is absent, the arrays themselves serve as that end.
     tied
-        Truth values, shape (J,): the components at which a and b stand for one real number,
-        whatever it is. By default those with a = b if ``rel_err`` is 0, else none. Where most
-        reports tell nothing, what they might tell is all that is not known. What is composed or
-        merged says where it is tied; whoever raises its ``rel_err`` to cover other numbers, which
-        need not be, sets this to None.
+        Truth values, shape (J,): the components at which a and b stand for the same real number,
+        so that a report there tells nothing, however it is rounded. By default those with a = b
+        where ``rel_err`` is 0, and none otherwise. Compositions and merging keep ties; set this to
+        None where you raise ``rel_err`` to cover other numbers, which need not be tied.
 
     Raises
     ------
