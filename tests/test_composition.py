@@ -501,6 +501,28 @@ def test_a_matrix_may_show_that_inputs_are_alike():
     repeated(Sworn(), 2).blanket()
 
 
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_a_blanket_that_rounding_has_tied_in_part_shows_it(size):
+    """Entries taken as they are, of which the last digits differ from input to input."""
+
+    class Rounded(Homemade):
+        def matrix(self):
+            bits = np.array(list(itertools.product((0, 1), repeat=size)))
+            keep = math.exp(0.5) / (math.exp(0.5) + 1.0)
+            same = bits == np.eye(size, dtype=int)[::-1][:, None]
+            return np.array(
+                [[*map(math.prod, row.tolist())] for row in np.where(same, keep, 1 - keep)]
+            )
+
+        def blanket(self):
+            rows = self.matrix()
+            return sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
+
+    blanket = Rounded().blanket()
+    assert np.isclose(blanket.a, blanket.b, rtol=1e-12).sum() > blanket.ties.sum() > 0
+    assert inputs_are_alike(Rounded())
+
+
 @pytest.mark.parametrize("kind", [sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse])
 @pytest.mark.parametrize("size", [2, 3, 4, 6, 7])
 def test_mechanisms_over_a_domain_show_it(kind, size):
@@ -709,17 +731,22 @@ def test_weights_may_be_fractions():
 @given(st.lists(st.sampled_from(LEAVES[:-1]), min_size=2, max_size=4), st.randoms())
 @examples(40)
 def test_products_stay_within_their_uncertainty(parts, random):
-    """Against products of the same floats by rational arithmetic, merged by their true ratios."""
+    """Against products of the same floats by rational arithmetic, merged by their true ratios.
+
+    What is tied in all factors is by itself.
+    """
     factors = [random.choice([p, p.same_input()]) for p in (part.blanket() for part in parts)]
     found = functools.reduce(sb.Decomposition.joint, factors)
     rationals = [
-        list(zip(*([Fraction(x) for x in m] for m in (f.a, f.b, f.c)), strict=True))
+        list(
+            zip(*([Fraction(x) for x in m.tolist()] for m in (f.a, f.b, f.c, f.ties)), strict=True)
+        )
         for f in factors
     ]
     exact_columns = {}
     for choice in itertools.product(*rationals):
-        column = [math.prod(x) for x in zip(*choice, strict=True)]
-        key = tuple(round(float(x / max(column)), 9) for x in column)
+        *column, tied = [math.prod(x) for x in zip(*choice, strict=True)]
+        key = tied, *(round(float(x / max(column)), 9) for x in column)
         exact_columns[key] = [
             x + y for x, y in zip(exact_columns.get(key, (0, 0, 0)), column, strict=True)
         ]
@@ -727,8 +754,8 @@ def test_products_stay_within_their_uncertainty(parts, random):
     allowed = Fraction(found.rel_err - sum(factor.rel_err for factor in factors))
     allowed += sum(Fraction(factor.rel_err) for factor in factors)
     assert len(found) == len(exact_columns)
-    for column in zip(found.a, found.b, found.c, strict=True):
-        key = tuple(round(x / max(column), 9) for x in column)
+    for *column, tied in zip(found.a, found.b, found.c, found.ties, strict=True):
+        key = tied, *(round(x / max(column), 9) for x in column)
         for x, y in zip(column, exact_columns[key], strict=True):
             assert abs(Fraction(x) - y) <= allowed * y
 

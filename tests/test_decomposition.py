@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -136,11 +137,33 @@ def test_what_is_tied_by_default():
 
 
 @pytest.mark.parametrize(
-    "tied", [[True, False, True], [1, 0, 1], [False, True], True, "x", [[False, False, True]]]
+    "tied",
+    [
+        [True, False, True],
+        [1, 0, 1],
+        [False, True],
+        True,
+        "x",
+        [[False, False, True]],
+        [[False], [False, True]],
+        np.ma.array([False, False, True], mask=[False, False, True]),
+    ],
 )
 def test_what_cannot_be_tied_is_refused(tied):
     with pytest.raises(ValueError, match=r"^tied must hold a truth value per component"):
         sb.Decomposition([0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3, tied=tied)
+
+
+def test_ties_are_read_once():
+    """Neither who gave them nor a copy changes what is said of other numbers."""
+    masses = [0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25] * 3
+    given = np.array([False, False, True])
+    said = sb.Decomposition(*masses, 1e-9, tied=given)
+    given[:] = False
+    assert replace(said, rel_err=1e-6).ties.tolist() == [False, False, True]
+    for one in copies(sb.Decomposition(*masses)):
+        assert one.ties.tolist() == [False, False, True]
+        assert not replace(one, rel_err=1e-6).ties.any()
 
 
 def test_ties_are_kept_apart():

@@ -59,6 +59,14 @@ def test_blocks_against_fractions(monkeypatch, block, seed):
     assert joint.rel_err <= 200 * 2.0**-53
 
 
+def test_a_block_of_what_the_victim_never_sends(monkeypatch):
+    monkeypatch.setattr(products, "_BLOCK", 2)
+    one = sb.Decomposition([1.0, 0.0], [1.0, 0.0], [0.5, 0.5])
+    two = sb.Decomposition([0.25, 0.75], [0.75, 0.25], [0.25, 0.25])
+    expected = [(0.25, 0.75, 0.125, False), (0.75, 0.25, 0.125, False)]
+    assert sorted(components(one.joint(two))) == expected
+
+
 @pytest.mark.parametrize("kept", [1, 12, 40])
 @pytest.mark.parametrize("seed", range(3))
 def test_uniting_as_blocks_go_against_fractions(monkeypatch, kept, seed):

@@ -12,7 +12,7 @@ from scipy.linalg import hadamard
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, pairs_of_channel
 from shufflebounds.randomizers.registry import mechanism, mechanism_names
 
 UNARY = [sb.BLH, sb.RAPPOR, sb.OUE]
@@ -63,6 +63,13 @@ def test_what_rounding_makes_equal_is_not_tied(make, share, eps0):
     blanket = randomizer.blanket()
     assert math.isclose(blanket.a[blanket.ties].sum(), share, rel_tol=1e-9)
     assert not any(pair.ties.any() for pair in randomizer.dataset_pairs().values())
+
+
+def test_equal_likelihoods_of_any_mechanism_are_not_tied():
+    """They may differ by less than a rounding unless it is known that they do not."""
+    rows = sb.KRR(3, 1.0).matrix()
+    assert not any(pair.ties.any() for pair in pairs_of_channel(rows).values())
+    assert all(pair.ties.any() for pair in pairs_of_channel(rows, 1.0).values())
 
 
 def bit_vectors(size):

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds import validation
-from shufflebounds.masses import SMALLEST_MASS, read_masses
+from shufflebounds.masses import SMALLEST_MASS, BoolArray, read_masses, read_ties
 from shufflebounds.masses import FloatArray as FloatArray
 from shufflebounds.merging import merge_rows, mirror_gap
 from shufflebounds.products import united_products
@@ -27,8 +26,6 @@ from shufflebounds.uncertainty import compounded, entry_error
 
 # Pairs of components that a step of a joint composition may have: up to 300 MB and some seconds.
 LARGEST_JOINT = 25_000_000
-
-BoolArray = NDArray[np.bool_]
 
 _U = 2.0**-53
 # Beyond, e^ε b overflows.
@@ -57,9 +54,10 @@ class Decomposition:
         whose divergence is never above (``inner``) or never below (``outer``) that of the
         randomizer. Where one is absent, the arrays themselves serve as that end.
     tied
-        Truth values, shape (J,): the components at which a and b stand for one real number,
-        whatever it is. By default those with a = b if ``rel_err`` is 0, else none. Where most
-        reports tell nothing, what they might tell is all that is not known.
+        Truth values, shape (J,): the components at which a and b stand for the same real number,
+        so that a report there tells nothing, however it is rounded. By default those with a = b
+        where ``rel_err`` is 0, and none otherwise. Compositions and merging keep ties; set this to
+        None where you raise ``rel_err`` to cover other numbers, which need not be tied.
 
     Raises
     ------
@@ -98,25 +96,22 @@ class Decomposition:
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
-        self.ties  # noqa: B018 - refuses what are none
+        if self.tied is not None:
+            object.__setattr__(self, "tied", read_ties(self.tied, self.a == self.b))
 
     @cached_property
     def ties(self) -> BoolArray:
-        """Where a and b are tied, shape (J,): ``tied``, or what it is by default."""
-        equal = self.a == self.b
-        tied = equal & (self.rel_err == 0.0) if self.tied is None else np.array(self.tied)
-        if tied.dtype != np.bool_ or tied.shape != equal.shape or (tied & ~equal).any():
-            raise ValueError(
-                "tied must hold a truth value per component, true only where a = b, "
-                f"got {self.tied!r}"
-            )
+        """Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default."""
+        if self.tied is not None:
+            return self.tied
+        tied = (self.a == self.b) & (self.rel_err == 0.0)
         tied.flags.writeable = False
         return tied
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies are constructed anew, since those of arrays could be written to."""
         ends = self.inner, self.outer
-        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, self.ties)
+        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, self.tied)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from decimal import Decimal
 from numbers import Real
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 # Below this, quotients of masses overflow and products lose precision as subnormal floats.
 SMALLEST_MASS = 1e-300
@@ -34,6 +36,26 @@ def read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
         raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
     array.flags.writeable = False
     return array, rounded
+
+
+def read_ties(tied: object, equal: BoolArray) -> BoolArray:
+    """A read-only copy of truth values, shape (J,), that are true only where `equal` is.
+
+    Raises ValueError for what is none.
+    """
+    with contextlib.suppress(ValueError):  # rows of different lengths
+        array = np.array(tied)
+        if (
+            not isinstance(tied, np.ma.MaskedArray)
+            and array.dtype == np.bool_
+            and array.shape == equal.shape
+            and equal[array].all()
+        ):
+            array.flags.writeable = False
+            return array
+    raise ValueError(
+        f"tied must hold a truth value per component, true only where a = b, got {tied!r}"
+    )
 
 
 def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:

@@ -62,7 +62,7 @@ def merge_labelled(
 
     The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0.
     """
-    count = int(label.max()) + 1
+    count = int(label.max(initial=-1)) + 1
     if count == a.size:
         return a, b, c, 0.0
     sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
@@ -85,7 +85,7 @@ def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
 
     Infinite where a component has no counterpart, and 0 where there are none.
     """
-    return a.size and component_gap(np.stack([a, b, c]), np.stack([b, a, c]))
+    return component_gap(np.stack([a, b, c]), np.stack([b, a, c])) if a.size else 0.0
 
 
 def component_gap(here: FloatArray, there: FloatArray) -> float:

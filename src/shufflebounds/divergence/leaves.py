@@ -57,7 +57,7 @@ def leaves(
     done = np.zeros(nodes.size, dtype=bool)
     low = high = 0.0
     # Half of the width and of the work evenly, half by how much a node may be worth.
-    worth = np.exp(np.maximum(slack - slack.max(), -600.0))
+    worth = np.exp(np.maximum(slack - max(float(slack.max()), -1e300), -600.0))
     share = 0.5 * (1.0 / nodes.size + worth / worth.sum())
     allowed, most_work = goal * share, np.maximum(work * share, _LEAST_WORK)
     middle, err = mean(nodes, atoms)

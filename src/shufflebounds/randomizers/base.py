@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import BoolArray, Decomposition
-from shufflebounds.masses import SMALLEST_MASS
+from shufflebounds.decomposition import Decomposition
+from shufflebounds.masses import SMALLEST_MASS, BoolArray
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
@@ -271,16 +271,19 @@ def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
     )
 
 
-def pairs_of_channel(inputs: NDArray[np.float64], eps0: float) -> dict[str, Decomposition]:
+def pairs_of_channel(
+    inputs: NDArray[np.float64], eps0: float | None = None
+) -> dict[str, Decomposition]:
     """Dataset pairs from the rows of x₁⁰, x₁¹ and, in a domain of more, a third input.
 
-    Of a mechanism with the extreme property: what x₁⁰ and x₁¹ give an output is the same, or one
-    is e^{ε₀} times the other.
+    `eps0` is given of a mechanism with the extreme property: what x₁⁰ and x₁¹ give an output is the
+    same, or one is e^{ε₀} times the other. Then equal floats stand for equal numbers.
     """
     names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
     others = {"third": -1, "x1": 1}
     # At the smallest ε₀ numbers that differ may have the same float.
-    tied = (inputs[0] == inputs[1]) & (eps0 > 4.0 * CLOSED_FORM_ERR)
+    extreme = eps0 is not None and eps0 > 4.0 * CLOSED_FORM_ERR
+    tied = inputs[0] == inputs[1] if extreme else None
     return {name: from_channel(inputs[[0, 1, others[name]]], tied) for name in names}
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.masses import SMALLEST_MASS
@@ -52,21 +53,34 @@ def _check(factors: Sequence[Decomposition]) -> None:
 def _pairs_at_most(factors: Sequence[Decomposition]) -> int:
     """The most pairs of a step, if ratios coincide only where equal factors change places."""
     most, size = 0, 1
-    kinds: Counter[tuple[int, bytes, bytes, bytes]] = Counter()
+    kinds: Counter[tuple[int, bytes]] = Counter()
     for factor in factors:
         most = max(most, size * len(factor))
-        kinds[len(factor), factor.a.tobytes(), factor.b.tobytes(), factor.c.tobytes()] += 1
-        size = math.prod(math.comb(size + k - 1, k) for (size, *_), k in kinds.items())
+        arrays = factor.a, factor.b, factor.c, factor.ties
+        kinds[len(factor), b"".join(array.tobytes() for array in arrays)] += 1
+        size = math.prod(math.comb(size + k - 1, k) for (size, _), k in kinds.items())
     return most
 
 
 def _pairs(factors: Sequence[Decomposition]) -> int:
-    """The most pairs of a step, told from the ratios alone, up to the first one too large."""
-    most, ratios = 0, np.zeros((2, 1), dtype=np.int64)
+    """The most pairs of a step, told from the ratios alone, up to the first one too large.
+
+    Of equal ratios, a product that is tied and one that is not stay apart.
+    """
+    nothing = np.zeros((2, 1), dtype=np.int64)
+    most, tied, loose = 0, nothing, nothing[:, :0]
     for factor in factors:
-        pairs = ratios.shape[1] * len(factor)
+        pairs = (tied.shape[1] + loose.shape[1]) * len(factor)
         if pairs > LARGEST_JOINT:
             return pairs
         most = max(most, pairs)
-        ratios = distinct_products(ratios, log_ratios(factor.a, factor.b, factor.c))
+        ratios = log_ratios(factor.a, factor.b, factor.c)
+        found = [_products(loose, ratios), _products(tied, ratios[:, ~factor.ties])]
+        loose = _products(np.concatenate(found, axis=1), nothing)
+        tied = _products(tied, ratios[:, factor.ties])
     return most
+
+
+def _products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`distinct_products`, of which there are none where one side has none."""
+    return distinct_products(one, two) if one.size and two.size else one[:, :0]

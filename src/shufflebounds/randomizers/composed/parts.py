@@ -80,8 +80,9 @@ def inputs_are_alike(part: Randomizer) -> bool:
         return False
     if rows.size * len(rows) > _LARGEST_COMPARED:
         return False
-    blanket, least = part.blanket().merge(), rows.min(axis=0)
-    expected = np.stack([blanket.a, blanket.b, blanket.c])
+    blanket, least = part.blanket(), rows.min(axis=0)
+    # Not `merge`, which keeps apart what is tied and what is not.
+    expected = np.stack(merge_arrays(blanket.a, blanket.b, blanket.c)[:3])
     gaps = (
         component_gap(expected, np.stack(merge_arrays(x, y, least)[:3]))
         for x, y in itertools.combinations(rows, 2)
