@@ -36,10 +36,15 @@ def opened(browser, url, size):
     page.on("console", lambda line: line.type == "error" and faults.append(line.text))
     page.on("requestfailed", lambda wanted: faults.append(f"not loaded: {wanted.url[:200]}"))
     page.on("request", lambda wanted: local(wanted.url) or faults.append(wanted.url))
-    page.goto(url)
+    visit(page, url)
     yield page
     page.close()
-    assert faults == []
+    assert not faults, faults
+
+
+def visit(page, url):
+    """Open a page and all that it loads; what is still on its way counts as failed later."""
+    page.goto(url, wait_until="networkidle")
 
 
 def local(url: str) -> bool:

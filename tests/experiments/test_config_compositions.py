@@ -188,7 +188,7 @@ def test_the_good_configuration_passes():
             ["mechanisms", "mix", "parts", 1, "mechanism"],
             "laplace",
             (
-                "experiments.some: curve upper in regime low: a joint of 4 reports with up to 1200 "
+                "experiments.some: curve upper in regime low: a joint of 4 reports with up to 1201 "
                 "components each is too large for memory; at most 25000000 pairs of components are "
                 "allowed"
             ),

@@ -141,7 +141,7 @@ def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chro
     with browsers.opened(chromium, first, window) as page:
         assert page.evaluate(fits)
         for url in others:
-            page.goto(url)
+            browsers.visit(page, url)
             assert page.evaluate(fits), url
 
 
