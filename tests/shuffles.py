@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -35,6 +36,24 @@ def shuffled(
         start = _sent(start, rows[held])
     p, q = _sent(start, rows[one]), _sent(start, rows[other])
     return [(p.get(key, Fraction(0)), q.get(key, Fraction(0))) for key in p.keys() | q.keys()]
+
+
+def all_datasets(channel: Sequence[Sequence[float]], n: int) -> dict[tuple[int, ...], Pair]:
+    """Every pair of n users' datasets, by the victim's two inputs and what the others hold.
+
+    The victim's inputs in one order only.
+    """
+    inputs = range(len(channel))
+    return {
+        (*pair, *held): shuffled(channel, *pair, held)
+        for pair in itertools.combinations(inputs, 2)
+        for held in itertools.combinations_with_replacement(inputs, n - 1)
+    }
+
+
+def uniform(datasets: dict[tuple[int, ...], Pair]) -> list[Pair]:
+    """Those of them in which all others hold one input."""
+    return [pair for (_, _, *held), pair in datasets.items() if len(set(held)) <= 1]
 
 
 def pair_of(decomposition: Decomposition, n: int) -> Pair:

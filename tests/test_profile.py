@@ -155,38 +155,45 @@ def test_no_test_beats_the_trade_off_curve(data, n):
     """Against every threshold test on the likelihood ratio, randomised between two of them."""
     decomposition = data.draw(decompositions(max_components=3))
     found = profile(decomposition, n, density=10.0)
-    assert_trade_off(found, shuffles.pair_of(decomposition, n))
+    assert_trade_off(found, [shuffles.pair_of(decomposition, n)])
 
 
 def test_trade_off_of_two_rounds():
     blanket = shuffles.blanket(shuffles.CROOKED, 0, 1)
     pair = shuffles.pair_of(blanket, 3)
     found = profile(blanket, 3, rounds=2)
-    assert_trade_off(found, shuffles.product([pair, pair]))
+    assert_trade_off(found, [shuffles.product([pair, pair])])
 
 
-def assert_trade_off(found, pair):
-    """The curves of both orders of a pair lie above ``lower``, their lower hull below ``upper``."""
-    corners = []
-    for order in (pair, shuffles.swapped(pair)):
-        # x₁⁰ is rejected where its likelihood is smallest beside the other's.
-        order = sorted(order, key=lambda x: x[0] / x[1] if x[1] else math.inf)
-        corners.append([(0.0, 1.0)])
-        alpha, beta = 0, 1
-        for p, q in order:
-            alpha, beta = alpha + p, beta - q
-            corners[-1].append((float(alpha), float(beta)))
-        corners[-1].append((1.0, 0.0))  # masses are floats that sum to about 1
+def assert_trade_off(found, pairs, known=None):
+    """All curves of pairs lie above ``lower``, the lower hull of those known below ``upper``."""
+    corners = trade_off_corners(pairs)
+    attained = corners if known is None else trade_off_corners(known)
     for alpha in (0.0, 0.05, 0.3, 0.5, 0.9, 1.0):
         ends = found.false_negatives(alpha)
         values = [np.interp(alpha, *zip(*one, strict=True)) for one in corners]
         assert min(values) >= ends.lower - 1e-12
         mixed = min(
             a[1] + (alpha - a[0]) / (b[0] - a[0]) * (b[1] - a[1])
-            for a, b in itertools.product([c for one in corners for c in one], repeat=2)
+            for a, b in itertools.product([c for one in attained for c in one], repeat=2)
             if a[0] <= alpha <= b[0] and a[0] < b[0]
         )
         assert mixed <= ends.upper + 1e-12
+
+
+def trade_off_corners(pairs):
+    """Rates of false positives and negatives of the best tests, of both orders of each pair."""
+    corners = []
+    for pair in [order for one in pairs for order in (one, shuffles.swapped(one))]:
+        # x₁⁰ is rejected where its likelihood is smallest beside the other's.
+        order = sorted(pair, key=lambda x: x[0] / x[1] if x[1] else math.inf)
+        corners.append([(0.0, 1.0)])
+        alpha, beta = 0, 1
+        for p, q in order:
+            alpha, beta = alpha + p, beta - q
+            corners[-1].append((float(alpha), float(beta)))
+        corners[-1].append((1.0, 0.0))  # masses are floats that sum to about 1
+    return corners
 
 
 def test_trade_off_is_narrow():

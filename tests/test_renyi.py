@@ -176,6 +176,23 @@ def test_both_ends_hold_for_any_decomposition(data, n, order, curves):
             assert truth <= found.upper * (1 + room) + room**2
 
 
+@pytest.mark.parametrize("nudge", [0.0, 1e-12, 1e-9, 1e-7, 1e-4])
+def test_curves_that_vanish_at_once(monkeypatch, nudge):
+    """D is below all floats, or their neighbours' rounding, soon beyond 0."""
+    monkeypatch.setattr(accounting, "_summed", lambda *_: [])
+    a = np.array([1.0 - 1e-9, 1e-9])
+    b = a * (1.0 + nudge * np.array([0.0, 1.0]))
+    b /= b.sum()
+    found = shortfall_or(lambda: renyi(sb.Decomposition(a, b, [0.0, 0.0]), 1, 1.05))
+    with mpmath.workdps(60):
+        sums = sum(map(real, a)), sum(map(real, b))
+        pair = [(real(p) / sums[0], real(q) / sums[1]) for p, q in zip(a, b, strict=True)]
+        truth = divergence_of(pair, 1.05)
+        assert found.lower <= truth * (1 + mpmath.mpf(10) ** -9) + mpmath.mpf(10) ** -15
+        assert truth <= found.upper + mpmath.mpf(10) ** -15
+        assert found.upper < 1e-12
+
+
 def decomposition_scale(decomposition):
     """Floats that sum to 1 only up to rounding shift all masses by as much."""
     return 0.0 if math.fsum(decomposition.a) == math.fsum(decomposition.b) == 1.0 else 1e3

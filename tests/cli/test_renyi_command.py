@@ -25,6 +25,9 @@ def test_json_holds_what_the_library_says():
     upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
     assert found["upper_bound"] == {"lower": upper.lower, "upper": upper.upper}
     assert found["lower_bound"]["lower"] == pytest.approx(lower, rel=2e-3)
+    mechanism = sb.renyi(R, 10**5, 16.0, rounds=3)
+    assert found["upper_bound"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
+    assert found["lower_bound"]["lower"] == pytest.approx(mechanism.lower, rel=2e-3)
     assert found["closed_form"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
     assert (found["order"], found["rounds"], found["n"], found["precise"]) == (16.0, 3, 10**5, True)
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds import validation
-from shufflebounds.accounting import amplification
 from shufflebounds.accounting.composed import Composed, compose
-from shufflebounds.accounting.grid import grid, typical_loss
 from shufflebounds.accounting.roots import delta_at
-from shufflebounds.accounting.round_laws import compositions
-from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.accounting.round_laws import Round, compositions, highest, sides
+from shufflebounds.accounting.rounds import delta as delta_of
+from shufflebounds.accounting.rounds import require_mechanism
+from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.randomizers.base import Randomizer
 
 _MOST_POINTS = 4000
 
@@ -39,7 +40,9 @@ class Profile:
     -----
     In x = e^ε the curve H is convex and falls. Between points it lies below the chord, and above
     the lines that continue the chords next to it. Since both directions are covered,
-    H(x) = 1 − x + x H(1/x), which tells it at negative ε.
+    H(x) = 1 − x + x H(1/x), which tells it at negative ε. All this holds of the largest of several
+    such curves as well: of a mechanism H is that of all its datasets, and what is told of it from
+    below is true of the largest curve of the pairs of datasets that ``lower`` is of.
 
     """
 
@@ -109,7 +112,8 @@ class Profile:
         `false_positives` is the rate α at which the test may take x₁⁰ for x₁¹, 0 ≤ α ≤ 1. By
         duality, f(α) = sup over x ≥ 0 of 1 − H(x) − xα (Dong, Roth, Su, JRSS B 2022, Prop. 2.13).
         ``lower`` is what no attack undercuts, and of the pair of datasets of the lower bound some
-        attack comes below ``upper``.
+        attack comes below ``upper``. Where there are several such pairs it is an attack that may
+        choose among them, or mix them: no trade-off curve above ``upper`` holds for all.
         """
         alpha = validation.probability("false_positives", false_positives)
         with np.errstate(over="ignore"):
@@ -147,7 +151,7 @@ class Profile:
 
 
 def profile(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     *,
     rounds: int = 1,
@@ -157,24 +161,37 @@ def profile(
     """The profile of `rounds` rounds (1 to 10⁶) of n users, 1 to 10¹⁵.
 
     Its points lie so close that ``density`` of them make a standard deviation of the privacy loss,
-    and reach to where δ is at most `smallest`, or as far as some thousand points do. Raises
-    ValueError for arguments outside these ranges.
+    and reach to where δ is at most `smallest`, or as far as some thousand points do.
+
+    Of a randomizer it is the mechanism's own curve, the largest of all its datasets: ``upper`` is
+    proven for all of them, and at every ε one of some known pairs of datasets attains ``lower``,
+    the same pair in all rounds (docs/composition.md, section 7). Which pairs are tried, and where
+    ``upper`` is that of the blankets only, is as for `compose`. The standard deviation is that of
+    a blanket.
+
+    Raises ValueError for arguments outside these ranges.
     """
-    require("decomposition", decomposition)
-    composed = compose([(decomposition, validation.users(n), rounds)])
+    composed = compose([(require_mechanism(decomposition), validation.users(n), rounds)])
     smallest = validation.delta(smallest)
     if not 1.0 <= validation.finite("density", density) <= 1000.0:
         raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
     if rounds > 1:
         return _of_many(composed, smallest, density)
-    size = max(typical_loss(decomposition, n), 1e-9)
-    nodes = grid(decomposition, n, lattice_step(size / density), 0.06 / density**2)
-    reach = nodes.reach(smallest)
-    sides = nodes.sides(reach)
-    lower = np.maximum.accumulate(np.maximum(sides[0].lower, sides[1].lower)[::-1])[::-1]
-    upper = np.minimum.accumulate(nodes.upper(reach))
-    limit = max(side.limit for side in sides)
-    return Profile(nodes.step, np.minimum(lower, upper), upper, limit)
+    return _of_one(composed.rounds[0], smallest, density)
+
+
+def _of_one(one: Round, smallest: float, density: float) -> Profile:
+    step = lattice_step(max(one.size, 1e-9) / density)
+    rtol = 0.06 / density**2
+    upper = np.minimum.accumulate(highest(one, step, rtol, smallest))
+    known = [side for pair in sides(one, step, rtol, smallest) for side in pair]
+    limit = max(side.limit for side in known)
+    # Points of what is proven and of the datasets end where each is small enough.
+    lower = np.full(upper.size, limit)
+    told = np.max([side.lower for side in known], axis=0)[: upper.size]
+    lower[: told.size] = told
+    lower = np.maximum.accumulate(lower[::-1])[::-1]
+    return Profile(step, np.minimum(lower, upper), upper, limit)
 
 
 def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
@@ -196,18 +213,22 @@ def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
 
 
 def advantage(
-    decomposition: Decomposition, n: int, *, rounds: int = 1, rtol: float | None = None
+    decomposition: Decomposition | Randomizer,
+    n: int,
+    *,
+    rounds: int = 1,
+    rtol: float | None = None,
 ) -> Enclosure:
     """δ at ε = 0, the advantage of the best test over a guess (total variation).
 
     It is 1 less the least sum of both error rates of a test; from even odds such a test guesses
     right with probability (1 + advantage)/2. `rtol` is the largest relative width to accept; None
     stands for 10⁻⁴ of one round and 0.05 of more, as for δ anywhere.
+
+    Of a randomizer the enclosure is of the mechanism's own, as with `rounds.delta`: no test does
+    better than ``upper`` on any two datasets, and some test attains ``lower`` on two of them.
     """
-    found = compose([(decomposition, n, rounds)])
-    if rounds == 1:
-        return amplification.delta(decomposition, 0.0, n, rtol=rtol)
-    return found.delta(0.0, rtol=rtol)
+    return delta_of(decomposition, 0.0, validation.users(n), rounds=rounds, rtol=rtol)
 
 
 def _last(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from shufflebounds import validation
 from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.amplification_grid import checked, is_several
+from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.problem import largest_loss
-from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.accounting.rounds import require_mechanism
+from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.knots import Knots
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.logarithms import log_divergence
 from shufflebounds.divergence.moments import binomial_moments, few_moments, infinite, log_sum
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.randomizers.base import Randomizer
 
 DEFAULT_RTOL = 2e-3
 
@@ -41,7 +44,7 @@ _NOTHING = 1e-12
 
 @overload
 def renyi(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     order: float,
     rtol: float | None = ...,
@@ -52,7 +55,7 @@ def renyi(
 
 @overload
 def renyi(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     order: Several[float],
     rtol: float | None = ...,
@@ -62,7 +65,7 @@ def renyi(
 
 
 def renyi(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     order: float | Several[float],
     rtol: float | None = None,
@@ -76,11 +79,16 @@ def renyi(
     (α, ``upper``)-RDP (Girgis et al., CCS 2021), over `rounds` rounds even where each depends on
     what was seen. ``lower`` is that of the decomposition's own histograms, the same in all rounds.
 
+    Of a randomizer the enclosure is of the mechanism's own divergence, the largest of any two
+    datasets: ``upper`` is the largest of its `Randomizer.blankets`, which is proven for all
+    datasets, and two known datasets attain ``lower``, in all rounds the same. What lies between
+    them is not known, however small `rtol` is.
+
     Parameters
     ----------
     decomposition
         Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
-        they surround.
+        they surround. Or the randomizer itself.
     n
         Number of users, 1 to 10¹⁵.
     order
@@ -88,7 +96,9 @@ def renyi(
         hardly more cost.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
-        account how far ``inner`` and ``outer`` lie apart. Costs grow like 1/√rtol.
+        account how far ``inner`` and ``outer`` lie apart. Costs grow like 1/√rtol. Of a randomizer,
+        the width to which its decompositions are evaluated; no promise of how far the ends lie
+        apart.
     rounds
         How many rounds, 1 to 10⁶: divergences add up.
 
@@ -105,16 +115,20 @@ def renyi(
         Where the width stays above `rtol`; of several orders all are computed first.
 
     """
-    require("decomposition", decomposition)
+    require_mechanism(decomposition)
     n = validation.users(n)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     times = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     orders = np.array(checked("order", order, validation.order))
-    low, high = (times * end for end in bounds(decomposition, n, orders, goal))
+    if isinstance(decomposition, Randomizer):
+        ends, promised = _of_mechanism(decomposition, n, orders, goal), False
+    else:
+        ends = bounds(decomposition, n, orders, goal)
+        promised = rtol is not None or decomposition.is_finite()
+    low, high = (times * end for end in ends)
     if times > 1:
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
     found = Enclosures(low, high)
-    promised = rtol is not None or decomposition.is_finite()
     for i in np.flatnonzero(found.relative_width > goal) if promised else ():
         if math.isinf(high[i]) or high[i] > times * _NOTHING:
             raise PrecisionError(
@@ -124,6 +138,16 @@ def renyi(
                 found if is_several(order) else found[0],
             )
     return found if is_several(order) else found[0]
+
+
+def _of_mechanism(
+    randomizer: Randomizer, n: int, orders: FloatArray, goal: float
+) -> tuple[FloatArray, FloatArray]:
+    """The largest that known datasets attain, and the largest of the blankets, at orders (O,)."""
+    below = [bounds(one, n, orders, goal)[0] for one in datasets(randomizer).values()]
+    above = [bounds(one, n, orders, goal)[1] for one in randomizer.blankets().values()]
+    high = np.max(above, axis=0)
+    return np.minimum(np.max(below, axis=0), high), high
 
 
 def bounds(

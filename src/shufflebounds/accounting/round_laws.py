@@ -79,9 +79,9 @@ def compositions(
     for one, wanted in zip(rounds, steps, strict=True):
         multiple = 2 ** math.floor(math.log2(wanted / step))
         scaled, times, rest = multiple * step, one.times, level / (one.times * len(rounds))
-        above.append((pessimistic(_highest(one, scaled, rtol, rest), scaled).on(step), times))
-        sides = _sides(one, scaled, rtol, rest)
-        for laws, ordered in zip(below, (sides, [pair[::-1] for pair in sides]), strict=True):
+        above.append((pessimistic(highest(one, scaled, rtol, rest), scaled).on(step), times))
+        pairs = sides(one, scaled, rtol, rest)
+        for laws, ordered in zip(below, (pairs, [pair[::-1] for pair in pairs]), strict=True):
             found = [optimistic(ahead, behind, scaled) for ahead, behind in ordered]
             laws.append([(law.on(step), times) for law in found if law is not None])
     if all(one.is_symmetric for one in rounds):
@@ -89,16 +89,19 @@ def compositions(
     return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
 
 
-def _highest(one: Round, step: float, rtol: float, level: float) -> FloatArray:
-    """Upper bounds of D at the points, for all that the round may be."""
+def highest(one: Round, step: float, rtol: float, level: float) -> FloatArray:
+    """Upper bounds of D at the points iΔ, for all that the round may be, in both directions.
+
+    Δ is `step`; as far as D is above `level`. Blankets are enclosed to a relative width of `rtol`.
+    """
     if one.crowds:
         return crowd_grid(one.decompositions, one.crowds, one.n, step, rtol).upper(level)
     grids, reach = _grids(one.decompositions, one.n, step, rtol, level)
     return np.asarray(np.max([nodes.upper(reach) for nodes in grids], axis=0))
 
 
-def _sides(one: Round, step: float, rtol: float, level: float) -> list[tuple[Side, Side]]:
-    """Bounds of D of each pair that lower ends are of."""
+def sides(one: Round, step: float, rtol: float, level: float) -> list[tuple[Side, Side]]:
+    """Bounds of D at the points of each pair that lower ends are of, all of one length."""
     grids, reach = _grids(one.lowest, one.n, step, rtol, level)
     return [nodes.sides(reach) for nodes in grids]
 

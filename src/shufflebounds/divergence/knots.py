@@ -137,7 +137,8 @@ class Knots:
         sizes = gap + high + here
         steep = ((gap - here) + high + 32.0 * U * sizes) / gap * (1.0 + 16.0 * U)
         unit = np.exp(scale[:1]) * (1.0 - _slip(scale[:1], 0.0))
-        found[0] = min(1.0, float(np.fmin.reduce(steep))) / float(unit[0]) * (1.0 + 16.0 * U)
+        # A unit of 0 says nothing, neither does 0/0.
+        found[0] = np.minimum(1.0, np.fmin.reduce(steep)) / unit[0] * (1.0 + 16.0 * U)
         return np.maximum(found, 0.0)
 
     def _rises(self, stop: FloatArray, scale: FloatArray, width: FloatArray) -> FloatArray:

@@ -1,0 +1,257 @@
+"""The curve, the advantage and the Rényi divergence of a mechanism: against all its datasets."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import shuffles
+from test_profile import assert_trade_off
+
+import shufflebounds as sb
+
+ORDERS = (1.05, 2.0, 3.7, 30.0)
+CHANNELS = [
+    (shuffles.BINARY, 40),
+    (shuffles.BINARY, 1),
+    (shuffles.TERNARY, 7),
+    (shuffles.CROOKED, 6),
+    (((1.0, 0.0), (0.5, 0.5), (0.25, 0.75)), 9),
+]
+each_channel = pytest.mark.parametrize(("channel", "n"), CHANNELS)
+
+
+def largest(pairs, eps):
+    """Bounds of the largest D(ε) of either order, in rational arithmetic."""
+    ends = [
+        shuffles.divergence(order, eps) for one in pairs for order in (one, shuffles.swapped(one))
+    ]
+    return max(low for low, _ in ends), max(high for _, high in ends)
+
+
+def mixed(datasets):
+    """Two rounds, each on any dataset with the same two inputs of the victim, in either order."""
+    return [
+        shuffles.product([one, order])
+        for first, one in datasets.items()
+        for second, two in datasets.items()
+        if first[:2] == second[:2]
+        for order in (two, shuffles.swapped(two))
+    ]
+
+
+def repeated(pairs):
+    """Two rounds on the same dataset."""
+    return [shuffles.product([one, one]) for one in pairs]
+
+
+@each_channel
+def test_the_curve_of_a_mechanism_encloses_that_of_its_datasets(channel, n):
+    """At, between and beyond the points, and at negative ε."""
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+    found = sb.profile(randomizer, n, smallest=1e-6, density=12.0)
+    reach = (found.upper.size - 1) * found.step
+    for eps in (-1.1 * reach, -0.3 * reach, 0.0, 7.0 * found.step, 0.503 * reach, 1.2 * reach):
+        ends = found.delta(eps)
+        assert ends.lower <= largest(shuffles.uniform(datasets), eps)[1]
+        assert largest(datasets.values(), eps)[0] <= ends.upper
+
+
+@pytest.mark.parametrize(("channel", "n"), [(shuffles.BINARY, 7), (shuffles.CROOKED, 3)])
+def test_the_curve_of_two_rounds_encloses_that_of_all_datasets(channel, n):
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+    found = sb.profile(randomizer, n, rounds=2)
+    everything, same = mixed(datasets), repeated(shuffles.uniform(datasets))
+    for eps in (-0.7, 0.0, 0.31, 1.2):
+        ends = found.delta(eps)
+        assert ends.lower <= largest(same, eps)[1]
+        assert largest(everything, eps)[0] <= ends.upper
+    advantage = sb.advantage(randomizer, n, rounds=2)
+    assert advantage.lower <= largest(same, 0.0)[1]
+    assert largest(everything, 0.0)[0] <= advantage.upper
+    assert_trade_off(found, everything, same)
+
+
+@pytest.mark.parametrize(("channel", "n"), CHANNELS[1:])
+def test_no_test_on_any_dataset_beats_the_trade_off_curve_of_a_mechanism(channel, n):
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+    found = sb.profile(randomizer, n)
+    assert_trade_off(found, datasets.values(), shuffles.uniform(datasets))
+
+
+@each_channel
+def test_the_advantage_over_a_mechanism_is_the_largest_total_variation(channel, n):
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+
+    def largest_of(pairs):
+        return max(sum((abs(p - q) for p, q in pair), Fraction(0)) / 2 for pair in pairs)
+
+    ends = sb.advantage(randomizer, n)
+    assert ends.lower <= largest_of(shuffles.uniform(datasets))
+    assert largest_of(datasets.values()) <= ends.upper
+    assert ends == sb.delta(randomizer, 0.0, n)
+
+
+@each_channel
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_renyi_divergence_of_a_mechanism_encloses_that_of_its_datasets(channel, n, rounds):
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+    found = sb.renyi(randomizer, n, ORDERS, rounds=rounds)
+    for i, order in enumerate(ORDERS):
+        known, everything = (
+            rounds * max(renyi_of(one, order) for one in pairs)
+            for pairs in (shuffles.uniform(datasets), datasets.values())
+        )
+        assert found[i].lower <= known * (1 + mpmath.mpf(10) ** -13)
+        assert everything * (1 - mpmath.mpf(10) ** -13) <= found[i].upper
+        assert known == mpmath.inf or found[i].lower >= (1 - 3e-3) * known
+
+
+def renyi_of(pair, order):
+    """The larger D_α of both orders of a pair, in 40 digits."""
+    found = []
+    with mpmath.workdps(40):
+        for turned in (pair, shuffles.swapped(pair)):
+            if any(p and not q for p, q in turned):
+                return mpmath.inf
+            total = mpmath.fsum(real(q) * (real(p) / real(q)) ** order for p, q in turned if q)
+            found.append(mpmath.log(total) / (order - 1.0))
+        return max(found)
+
+
+def real(x):
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+def test_two_inputs_have_their_closed_form():
+    """All others hold one input: what is seen are binomial counts, here added up in 40 digits."""
+    eps0, n, order = 1.5, 200, 6.0
+    with mpmath.workdps(40):
+        likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
+        count = [
+            mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)
+        ]
+        p, q = (
+            [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
+            for x in (likely, 1 - likely)
+        )
+        expected = max(
+            mpmath.log(mpmath.fsum(x**order / y ** (order - 1) for x, y in pairs)) / (order - 1)
+            for pairs in (list(zip(p, q, strict=True)), list(zip(q, p, strict=True)))
+        )
+    found = sb.renyi(sb.KRR(2, eps0), n, order, 1e-6)
+    assert found.lower == pytest.approx(float(expected), rel=2e-6)
+    assert found.upper == sb.renyi(sb.KRR(2, eps0).blanket(), n, order, 1e-6).upper
+
+
+@pytest.mark.parametrize("rounds", [1, 4])
+@pytest.mark.parametrize(
+    "randomizer", [sb.KRR(5, 2.0), sb.BLH(3.0), sb.Laplace(2.0, cells=12), sb.Collision(2.0, 2, 8)]
+)
+def test_a_mechanism_lies_between_its_datasets_and_its_blanket(randomizer, rounds):
+    n, pairs = 1000, randomizer.dataset_pairs().values()
+    ends = sb.renyi(randomizer, n, 9.0, rounds=rounds)
+    assert ends.lower == max(sb.renyi(one, n, 9.0, rounds=rounds).lower for one in pairs)
+    assert ends.upper == sb.renyi(randomizer.blanket(), n, 9.0, rounds=rounds).upper
+    ends = sb.advantage(randomizer, n, rounds=rounds)
+    assert ends.lower >= 0.9 * max(sb.advantage(one, n, rounds=rounds).lower for one in pairs)
+    assert ends.upper <= sb.advantage(randomizer.blanket(), n, rounds=rounds).upper
+    found, blanket = (
+        sb.profile(one, n, rounds=rounds) for one in (randomizer, randomizer.blanket())
+    )
+    for eps in (0.0, 0.1, 0.5):
+        attained = [sb.delta(one, eps, n, rounds=rounds) for one in pairs]
+        assert found.delta(eps).lower <= max(one.upper for one in attained) * (1 + 1e-12)
+        assert found.delta(eps).upper >= max(one.lower for one in attained) * (1 - 1e-12)
+        # The points of both are not the same.
+        assert found.delta(eps).upper <= blanket.delta(eps).upper * (1 + 1e-3) + 1e-12
+
+
+def test_the_curve_is_closer_than_the_blanket_and_agrees_with_single_answers():
+    randomizer, n = sb.BLH(4.0), 10_000
+    found, blanket = sb.profile(randomizer, n), sb.profile(randomizer.blanket(), n)
+    for eps in (0.0, 0.1, 0.2):
+        one, two = found.delta(eps), sb.delta(randomizer, eps, n)
+        assert one.lower <= two.upper
+        assert two.lower <= one.upper
+        assert one.relative_width < 0.03
+        assert one.upper < 0.8 * blanket.delta(eps).lower
+    one, two = found.epsilon(1e-6), sb.epsilon(randomizer, n, 1e-6)
+    assert one.lower <= two.upper
+    assert two.lower <= one.upper
+    assert one.relative_width < 2e-3
+
+
+def test_inputs_that_agree_in_a_coordinate_count():
+    """They are among the datasets of the mechanism, and not among those of its blanket's inputs."""
+    joint = sb.Joint([sb.Duchi(2.0), sb.KRR(3, 2.0)])
+    listed = max(sb.renyi(one, 10_000, 8.0).upper for one in joint.dataset_pairs().values())
+    assert sb.renyi(joint, 10_000, 8.0).lower > 1.1 * listed
+    listed = max(sb.advantage(one, 10_000).upper for one in joint.dataset_pairs().values())
+    assert sb.advantage(joint, 10_000).lower > 1.05 * listed
+    assert sb.profile(joint, 10_000, density=4.0).advantage().lower > 1.05 * listed
+
+
+def test_several_blankets_are_all_asked():
+    randomizer = sb.MatrixRandomizer(np.array(shuffles.CROOKED))
+    ends = sb.renyi(randomizer, 500, 4.0)
+    each = [sb.renyi(one, 500, 4.0).upper for one in randomizer.blankets().values()]
+    assert ends.upper == max(each) > min(each)
+
+
+def test_orders_of_a_mechanism_are_answered_together():
+    randomizer = sb.BLH(2.0)
+    found = sb.renyi(randomizer, 1000, [2.0, 16.0])
+    for one, order in zip(found, (2.0, 16.0), strict=True):
+        alone = sb.renyi(randomizer, 1000, order)
+        assert one.lower == pytest.approx(alone.lower, rel=2e-3)
+        assert one.upper == pytest.approx(alone.upper, rel=2e-3)
+
+
+def test_the_gap_between_datasets_and_blanket_is_no_failure():
+    found = sb.renyi(sb.KRR(2, 4.0), 1000, 4.0, 1e-5)
+    assert found.relative_width > 0.1
+    assert math.isfinite(found.upper)
+
+
+ASKED = [
+    lambda given, **changes: sb.profile(given, **{"n": 100} | changes),
+    lambda given, **changes: sb.advantage(given, **{"n": 100} | changes),
+    lambda given, **changes: sb.renyi(given, **{"n": 100, "order": 2.0} | changes),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+@pytest.mark.parametrize("given", ["krr", None, sb.KRR, [sb.KRR(3, 1.0).blanket()]])
+def test_what_is_neither_is_refused(ask, given):
+    sentence = (
+        r"^decomposition must be a Decomposition, such as R\.blanket\(\), or a randomizer R, got"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        ask(given)
+
+
+@pytest.mark.parametrize("ask", ASKED)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n": 0}, "^n must be an integer"),
+        ({"n": [10, 20]}, "^n must be an integer"),
+        ({"rounds": 0}, "^rounds must be an integer"),
+        ({"rounds": 2.5}, "^rounds must be an integer"),
+    ],
+)
+@pytest.mark.parametrize("given", [sb.KRR(3, 1.0), sb.KRR(3, 1.0).blanket()])
+def test_bad_arguments_are_refused(ask, changes, message, given):
+    with pytest.raises(ValueError, match=message):
+        ask(given, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"order": 1.0}, "order must be"), ({"rtol": 0.5}, "rtol must be")],
+)
+def test_bad_orders_of_a_mechanism_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        sb.renyi(sb.KRR(3, 1.0), **{"n": 100, "order": 2.0} | changes)
