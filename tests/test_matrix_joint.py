@@ -180,3 +180,10 @@ def test_other_compositions_of_matrices_are_refused():
         sb.Joint([repeated(KINDS, 2), sb.KRR(3, 1.0)])
     with pytest.raises(ValueError, match=r"^all pairs of inputs must have the same blanket"):
         repeated(KINDS, 2).blanket()
+
+
+def test_a_part_that_one_input_gives_away_leaves_no_budget():
+    telling = sb.MatrixRandomizer([[1.0, 0.0], [0.25, 0.75]])
+    assert sb.Joint([telling, LOPSIDED]).eps0 == math.inf
+    found = sb.epsilon(sb.Joint([telling, LOPSIDED]), n=50, delta=1e-6)
+    assert 0.0 < found.lower <= found.upper

@@ -67,6 +67,8 @@ class Joint(Composition):
         if len(budgets) < len(self.parts):
             return None
         total = math.fsum(budgets)
+        if math.isinf(total):  # of outputs that one input never has
+            return total
         return total if sum(map(Fraction, budgets)) <= total else math.nextafter(total, math.inf)
 
     def lacking(self) -> str:
