@@ -37,13 +37,15 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/deployer_grid.py --sample 200 --seed 7
 
-# Some 300 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
+# More than 200 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
-	FUZZ=40 $(BIN)/python -m pytest tests/test_saddle.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_doubling.py \
+	FUZZ=40 $(BIN)/python -m pytest \
+	    tests/test_saddle.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_doubling.py \
 	    tests/test_amplification.py tests/test_uncertain_entries.py tests/test_decomposition.py \
-	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py tests/test_coarsening.py tests/test_variation_ratio.py tests/test_domination.py \
-	    tests/test_supremum.py tests/test_worst_dataset.py tests/test_matrix.py \
-	    tests/test_matrix_joint.py tests/test_renyi.py tests/test_estimates.py
+	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py \
+	    tests/test_coarsening.py tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \
+	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py \
+	    tests/test_estimates.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
