@@ -289,7 +289,6 @@ def test_threads_share_a_decomposition():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda R: sb.renyi_epsilon(R, 1000, 1e-6),
         lambda R: sb.standard_clone(1.0).joint(R),
         lambda R: sb.subsample(R, 0.5),
         lambda R: sb.parallel([(1.0, R)]),

@@ -5,6 +5,8 @@ import math
 import mpmath
 import numpy as np
 import pytest
+import shuffles
+from test_curves_of_mechanisms import each_channel, renyi_of
 
 import shufflebounds as sb
 from shufflebounds.accounting.renyi_conversion import least_epsilon
@@ -62,6 +64,138 @@ def test_converted_epsilon_covers_the_exact_one(rounds):
 def test_outputs_that_tell_are_beyond_it():
     telling = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
     assert sb.renyi_epsilon(telling, 10, 1e-3).lower == math.inf
+
+
+def least_by_search(loss, delta):
+    """The least of the formula and the order of it: a grid, then a golden section, in 40 digits."""
+
+    def value(log_excess):
+        order = 1.0 + math.exp(log_excess)
+        return formula(order, loss(order), delta)
+
+    grid = np.linspace(math.log(0.05), math.log(4999.0), 24)
+    place = min(range(grid.size), key=lambda i: value(grid[i]))
+    left, right = grid[max(place - 1, 0)], grid[min(place + 1, grid.size - 1)]
+    share = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(20):
+        one, two = right - share * (right - left), left + share * (right - left)
+        left, right = (left, two) if value(one) < value(two) else (one, right)
+    return min(value(left), value(grid[place]))
+
+
+@each_channel
+@pytest.mark.parametrize(("rounds", "delta"), [(1, 1e-6), (3, 0.05)])
+def test_epsilon_of_a_mechanism_covers_every_dataset(channel, n, rounds, delta):
+    """What all datasets give lies below the upper end, what the known ones give on the lower."""
+    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
+    found = sb.renyi_epsilon(randomizer, n, delta, rounds=rounds)
+    known, everything = (
+        least_by_search(
+            lambda order, pairs=pairs: rounds * max(renyi_of(one, order) for one in pairs), delta
+        )
+        for pairs in (list(shuffles.uniform(datasets)), list(datasets.values()))
+    )
+    if known == mpmath.inf:
+        assert found == sb.Enclosure(math.inf, math.inf)
+        return
+    assert (1 - 3e-3) * known <= found.lower <= known * (1 + mpmath.mpf(10) ** -12)
+    assert max(everything, 0) * (1 - 1e-9) <= found.upper
+    if rounds == 1:
+        for pair in datasets.values():
+            for order in (pair, shuffles.swapped(pair)):
+                assert shuffles.divergence(order, found.upper)[0] <= delta
+
+
+@pytest.mark.parametrize("rounds", [1, 365])
+def test_epsilon_of_two_inputs_has_its_closed_form(rounds):
+    """All others hold one input, so that binomial counts are seen; their blanket is one, too."""
+    eps0, n, delta = 1.5, 60, 1e-5
+    randomizer = sb.KRR(2, eps0)
+    with mpmath.workdps(40):
+        likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
+        count = [
+            mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)
+        ]
+        p, q = (
+            [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
+            for x in (likely, 1 - likely)
+        )
+
+        def loss(order):
+            return rounds * max(
+                mpmath.log(mpmath.fsum(x**order / y ** (order - 1) for x, y in pairs)) / (order - 1)
+                for pairs in (list(zip(p, q, strict=True)), list(zip(q, p, strict=True)))
+            )
+
+    expected = least_by_search(loss, delta)
+    found = sb.renyi_epsilon(randomizer, n, delta, rounds=rounds, rtol=1e-4)
+    assert (1 - 2e-4) * expected <= found.lower <= expected
+    blanket = sb.renyi_epsilon(randomizer.blanket(), n, delta, rounds=rounds, rtol=1e-4)
+    assert found.upper == blanket.upper
+
+
+def test_the_gap_between_datasets_and_blanket_is_no_failure():
+    found = sb.renyi_epsilon(sb.BLH(4.0), 10_000, 1e-6, rtol=1e-3)
+    assert found.relative_width > 0.2
+    each = [sb.renyi_epsilon(one, 10_000, 1e-6) for one in sb.BLH(4.0).dataset_pairs().values()]
+    assert found.lower == pytest.approx(max(one.lower for one in each), rel=2e-3)
+    assert found.upper > sb.epsilon(sb.BLH(4.0), 10_000, 1e-6).lower
+
+
+def test_every_blanket_counts_at_every_order():
+    """The largest divergence may be another pair's at another order."""
+    randomizer = sb.MatrixRandomizer(np.array(shuffles.CROOKED))
+    found = sb.renyi_epsilon(randomizer, 500, 1e-6)
+    some = 1.0 + np.geomspace(0.05, 300.0, 60)
+    values = np.max([sb.renyi(one, 500, some).upper for one in randomizer.blankets().values()], 0)
+    assert found.upper <= sb.epsilon_of_orders(some, values, 1e-6) * (1 + 2e-3)
+    each = [sb.renyi_epsilon(one, 500, 1e-6) for one in randomizer.blankets().values()]
+    assert max(one.lower for one in each) <= found.upper
+
+
+@pytest.mark.parametrize(
+    ("decomposition", "asked", "ends"),
+    [
+        (
+            sb.stronger_clone(2.0),
+            {"n": 3000, "delta": 1e-7},
+            (0.2668137031707939, 0.26705603455454757),
+        ),
+        (
+            sb.KRR(10, 4.0).blanket(),
+            {"n": 10**4, "delta": 1e-6, "rounds": 30},
+            (2.5309636301330953, 2.532745161196693),
+        ),
+        (
+            sb.KRR(2, 1.5).dataset_pair(),
+            {"n": 500, "delta": 1e-9, "rtol": 1e-4},
+            (0.48348575751115935, 0.4835096803085193),
+        ),
+    ],
+)
+def test_decompositions_are_answered_as_before_randomizers_were(decomposition, asked, ends):
+    found = sb.renyi_epsilon(decomposition, **asked)
+    assert (found.lower, found.upper) == pytest.approx(ends, rel=1e-12)
+
+
+@pytest.mark.parametrize("given", ["krr", None, sb.KRR, [sb.KRR(3, 1.0).blanket()]])
+def test_what_is_neither_is_refused(given):
+    with pytest.raises(ValueError, match=r"^decomposition must be a Decomposition, such as"):
+        sb.renyi_epsilon(given, 100, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n": 0}, "n must be an integer"),
+        ({"delta": 0.0}, "delta must be"),
+        ({"rounds": 0}, "rounds must be an integer"),
+        ({"rtol": 0.5}, "rtol must be"),
+    ],
+)
+def test_bad_arguments_for_a_mechanism(changes, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        sb.renyi_epsilon(sb.KRR(3, 1.0), **{"n": 100, "delta": 1e-6} | changes)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import shuffles
 from click.testing import CliRunner, Result
 
+import shufflebounds as sb
 from shufflebounds import cli
 from shufflebounds.randomizers.krr import KRR
 
@@ -119,6 +121,106 @@ def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
     exact = answer(*TERNARY, "--n", "100", "--false-positives", "0.1")["false_negatives"][0]
     (upper,) = (line for line in lines if line.label == "upper bound")
     assert upper.at(np.array([0.1])).tolist() == [exact["upper_bound"]["lower"]]
+
+
+BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
+
+
+@pytest.mark.parametrize(
+    ("options", "randomizer", "n", "rounds"),
+    [
+        ((), sb.BLH(4.0), 10_000, 1),
+        (("--rounds", "30"), sb.BLH(4.0), 10_000, 30),
+        (("--colluding", "4000"), sb.BLH(4.0), 6000, 1),
+        (("--rate", "0.5"), sb.Subsampled(sb.BLH(4.0), 0.5), 10_000, 1),
+        (("--k-joint", "2"), sb.Joint([sb.BLH(2.0)] * 2), 10_000, 1),
+    ],
+)
+def test_the_tight_bound_is_that_of_the_randomizer(options, randomizer, n, rounds):
+    found = answer(*BLH, *options)
+    assert list(found["advantage"]) == ["tight_bound", "upper_bound", "lower_bound", "clone"]
+    expected = sb.profile(randomizer, n, rounds=rounds)
+    ends = found["advantage"]["tight_bound"]
+    assert ends["upper"] == pytest.approx(expected.advantage().upper, rel=2e-3)
+    assert ends["upper"] < 0.9 * found["advantage"]["upper_bound"]["upper"]
+    assert ends["upper"] >= expected.advantage().lower
+    for entry in found["false_negatives"]:
+        curve = expected.false_negatives(entry["false_positives"])
+        assert entry["tight_bound"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
+        assert entry["tight_bound"]["lower"] <= curve.upper
+        assert entry["tight_bound"]["lower"] > entry["upper_bound"]["lower"]
+        assert entry["tight_bound"]["lower"] <= entry["lower_bound"]["upper"]
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_no_dataset_of_a_few_users_beats_the_tight_bound(rounds):
+    """Of 2-RR; among all datasets the victim's other users hold any mix of both values."""
+    n, rates = 7, (0.0, 0.001, 0.05, 0.3)
+    asked = [part for rate in rates for part in ("--false-positives", repr(rate))]
+    options = ("--mechanism", "krr", "--k", "2", "--eps0", "1", "--rounds", str(rounds))
+    found = answer("risk", *options, "--n", str(n), *asked)
+    matrix = KRR(k=2, eps0=EPS0).matrix().tolist()
+    datasets = shuffles.all_datasets(matrix, n).values()
+    for pair in (shuffles.product([one] * rounds) for one in datasets):
+        advantage = float(sum(max(p - q, 0) for p, q in pair))
+        assert advantage <= found["advantage"]["tight_bound"]["upper"] * (1 + 1e-12)
+        for entry, rate in zip(found["false_negatives"], rates, strict=True):
+            truth = np.interp(rate, *corners(pair))
+            assert entry["tight_bound"]["lower"] <= truth + 1e-12
+
+
+def test_the_tight_bound_is_explained_and_on_the_safe_side():
+    text, exact = run(*BLH).stdout, answer(*BLH)
+    heading = next(line for line in text.splitlines() if "lower bound" in line)
+    assert re.split(" {3,}", heading)[1:] == [
+        "tight upper bound",
+        "upper bound",
+        "lower bound",
+        "clone",
+    ]
+    assert "Tight upper bound: no attack does better, by the least that is proven" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("  advantage "))
+    shown = float(line.split()[1])
+    assert exact["advantage"]["tight_bound"]["upper"] <= shown < 0.021
+    (line,) = (line for line in text.splitlines() if "at 0.1 false positives" in line)
+    entry = exact["false_negatives"][-1]["tight_bound"]
+    assert 0.89 < float(line.split()[-4]) <= entry["lower"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        # An attack does as well as the blanket says.
+        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000"),
+        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000", "--rounds", "30"),
+    ],
+)
+def test_nobody_waits_for_a_tight_bound_that_says_nothing_new(options, monkeypatch):
+    # The name of the module is that of the command.
+    monkeypatch.delattr(sys.modules["shufflebounds.cli.risk"], "round_of")
+    found = answer("risk", *options)
+    assert list(found["advantage"]) == ["upper_bound", "lower_bound", "clone"]
+    assert not any("tight_bound" in entry for entry in found["false_negatives"])
+
+
+def test_what_has_no_listed_crowds_has_no_tight_bound(monkeypatch):
+    monkeypatch.setattr(sb.BLH, "crowds", lambda self: ())
+    assert list(answer(*BLH)["advantage"]) == ["upper_bound", "lower_bound", "clone"]
+
+
+def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("shufflebounds.plotting.trade_off.draw", lambda *args: drawn.extend(args))
+    assert run(*BLH, "--plot", str(tmp_path / "risk.png")).exit_code == 0
+    ends = {line.label: line.end for line in drawn[0]}
+    assert ends == {
+        "tight upper bound": "lower",
+        "upper bound": "lower",
+        "lower bound": "upper",
+        "clone": "lower",
+    }
+    exact = answer(*BLH, "--false-positives", "0.1")["false_negatives"][0]
+    assert drawn[0][0].at(np.array([0.1])).tolist() == [exact["tight_bound"]["lower"]]
 
 
 @pytest.mark.parametrize(

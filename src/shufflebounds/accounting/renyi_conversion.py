@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shufflebounds import validation
+from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.renyi import DEFAULT_RTOL, bounds
-from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.accounting.rounds import require_mechanism
+from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.enclosure import Enclosure, PrecisionError
+from shufflebounds.randomizers.base import Randomizer
 
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 
@@ -55,7 +58,7 @@ def epsilon_of_orders(
 
 
 def renyi_epsilon(
-    decomposition: Decomposition,
+    decomposition: Decomposition | Randomizer,
     n: int,
     delta: float,
     *,
@@ -68,6 +71,11 @@ def renyi_epsilon(
     `rounds` rounds of `n` users, as `composed.Composed.epsilon` says. ``lower`` bounds what this
     way of accounting can give; the truth may lie below.
 
+    Of a randomizer it is what Rényi accounting gives of the mechanism's own divergences, the
+    largest of any two datasets at each order: ``upper`` is that of the largest of its
+    `Randomizer.blankets` and may be claimed, ``lower`` that of the largest of the known datasets,
+    as `renyi.renyi` has them. What lies between them is not known, however small `rtol` is.
+
     Parameters
     ----------
     decomposition, n, rounds
@@ -76,25 +84,34 @@ def renyi_epsilon(
         10⁻³⁰⁰ ≤ δ < 1.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
-        account how far ``inner`` and ``outer`` lie apart.
+        account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
+        decompositions are evaluated; no promise of how far the ends lie apart.
 
     Raises
     ------
     ValueError
         For arguments outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`.
+        Where the width stays above `rtol`; never of a randomizer.
 
     """
-    require("decomposition", decomposition)
+    require_mechanism(decomposition)
     n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
-    def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = bounds(decomposition, n, orders, 0.4 * goal)
-        return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
+    def least(some: Collection[Decomposition]) -> Enclosure:
+        def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+            ends = zip(*(bounds(one, n, orders, 0.4 * goal) for one in some), strict=True)
+            low, high = (np.max(end, axis=0) for end in ends)
+            return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
 
-    found = least_epsilon(divergences, delta, 0.5 * goal)
+        return least_epsilon(divergences, delta, 0.5 * goal)
+
+    if isinstance(decomposition, Randomizer):
+        upper = least(decomposition.blankets().values()).upper
+        lower = least(datasets(decomposition).values()).lower
+        return Enclosure(min(lower, upper), upper)
+    found = least([decomposition])
     promised = rtol is not None or decomposition.is_finite()
     if promised and found.relative_width > goal and found.upper > 0.0:
         raise PrecisionError(

@@ -20,7 +20,7 @@ FEW = 4
 # What is answered, by the key of the JSON: the bound, and how people call it.
 ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
 # The same, and what no decomposition proves.
-_WITH_TIGHT = {"tight_bound": "tight", **ANSWERED}
+WITH_TIGHT = {"tight_bound": "tight", **ANSWERED}
 _OTHER = {"lower": "upper", "upper": "lower"}
 
 
@@ -37,7 +37,7 @@ def rows(
     the kind of bound, ``upper`` or ``lower``, and the number.
     """
     found = {}
-    for key, name in _WITH_TIGHT.items():
+    for key, name in WITH_TIGHT.items():
         if key in answers:
             kind = "lower" if name == "lower" else "upper"
             end = kind if better == "smaller" else _OTHER[kind]
