@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 
 from shufflebounds import Decomposition
@@ -100,6 +101,20 @@ def divergence(pair: Pair, eps: float) -> tuple[Fraction, Fraction]:
         sum((max(p - x * q, Fraction(0)) for p, q in pair), Fraction(0)) for x in (above, below)
     )
     return low, high
+
+
+def binary_counts(eps0: float, n: int) -> tuple[list[mpmath.mpf], list[mpmath.mpf]]:
+    """Laws of the number of 1s that n users of 2-RR report where all but the victim hold 1.
+
+    The victim holds 0 or 1. In the digits that mpmath works in.
+    """
+    likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
+    count = [mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)]
+    p, q = (
+        [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
+        for x in (1 - likely, likely)
+    )
+    return p, q
 
 
 def _sent(

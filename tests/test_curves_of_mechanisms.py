@@ -128,14 +128,7 @@ def test_two_inputs_have_their_closed_form():
     """All others hold one input: what is seen are binomial counts, here added up in 40 digits."""
     eps0, n, order = 1.5, 200, 6.0
     with mpmath.workdps(40):
-        likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
-        count = [
-            mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)
-        ]
-        p, q = (
-            [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
-            for x in (likely, 1 - likely)
-        )
+        p, q = shuffles.binary_counts(eps0, n)
         expected = max(
             mpmath.log(mpmath.fsum(x**order / y ** (order - 1) for x, y in pairs)) / (order - 1)
             for pairs in (list(zip(p, q, strict=True)), list(zip(q, p, strict=True)))

@@ -112,14 +112,7 @@ def test_epsilon_of_two_inputs_has_its_closed_form(rounds):
     eps0, n, delta = 1.5, 60, 1e-5
     randomizer = sb.KRR(2, eps0)
     with mpmath.workdps(40):
-        likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
-        count = [
-            mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)
-        ]
-        p, q = (
-            [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
-            for x in (likely, 1 - likely)
-        )
+        p, q = shuffles.binary_counts(eps0, n)
 
         def loss(order):
             return rounds * max(
@@ -151,31 +144,6 @@ def test_every_blanket_counts_at_every_order():
     assert found.upper <= sb.epsilon_of_orders(some, values, 1e-6) * (1 + 2e-3)
     each = [sb.renyi_epsilon(one, 500, 1e-6) for one in randomizer.blankets().values()]
     assert max(one.lower for one in each) <= found.upper
-
-
-@pytest.mark.parametrize(
-    ("decomposition", "asked", "ends"),
-    [
-        (
-            sb.stronger_clone(2.0),
-            {"n": 3000, "delta": 1e-7},
-            (0.2668137031707939, 0.26705603455454757),
-        ),
-        (
-            sb.KRR(10, 4.0).blanket(),
-            {"n": 10**4, "delta": 1e-6, "rounds": 30},
-            (2.5309636301330953, 2.532745161196693),
-        ),
-        (
-            sb.KRR(2, 1.5).dataset_pair(),
-            {"n": 500, "delta": 1e-9, "rtol": 1e-4},
-            (0.48348575751115935, 0.4835096803085193),
-        ),
-    ],
-)
-def test_decompositions_are_answered_as_before_randomizers_were(decomposition, asked, ends):
-    found = sb.renyi_epsilon(decomposition, **asked)
-    assert (found.lower, found.upper) == pytest.approx(ends, rel=1e-12)
 
 
 @pytest.mark.parametrize("given", ["krr", None, sb.KRR, [sb.KRR(3, 1.0).blanket()]])

@@ -11,7 +11,8 @@ from shufflebounds import validation
 from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.protocols.base import Candidate, Part, Protocol
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR, BitVectorRandomizer
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR
+from shufflebounds.randomizers.bit_vectors import BitVectorRandomizer
 from shufflebounds.randomizers.oue import OUE
 from shufflebounds.randomizers.rappor import RAPPOR
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.randomizers.base import BitVectorRandomizer
+from shufflebounds.randomizers.bit_vectors import BitVectorRandomizer
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from shufflebounds import validation
-from shufflebounds.randomizers.base import BitVectorRandomizer
+from shufflebounds.randomizers.bit_vectors import BitVectorRandomizer
 
 # Chances of two values to hash to z, 1/l², stay far above the smallest float.
 _MOST_VALUES = 10**135

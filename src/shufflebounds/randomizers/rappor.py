@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from shufflebounds.randomizers.base import BitVectorRandomizer
+from shufflebounds.randomizers.bit_vectors import BitVectorRandomizer
 
 
 @dataclass(frozen=True)
