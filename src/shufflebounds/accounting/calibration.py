@@ -15,9 +15,10 @@ import numpy as np
 
 from shufflebounds import validation
 from shufflebounds.accounting import rounds as questions
-from shufflebounds.accounting.search import LocalPrivacy, Probe, Users, log, narrow
+from shufflebounds.accounting.search import LocalPrivacy, Probe, Users, narrow
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.floats import log
 from shufflebounds.randomizers.base import Randomizer
 
 # Relative widths of D to try in turn until it can be told from δ; of many rounds, widths of ε, each

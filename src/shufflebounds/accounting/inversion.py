@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from shufflebounds.accounting.bracket import Bracket
 from shufflebounds.accounting.crossing import Trial
-from shufflebounds.accounting.search import log
 from shufflebounds.accounting.trials import Guess, Trials
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.floats import log
 
 # D(ε), given ε and a relative width to aim at.
 Evaluate = Callable[[float, float], Enclosure]

@@ -7,15 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from shufflebounds.floats import log
+
 X = TypeVar("X", bound=float)
 
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
-
-
-def log(x: float) -> float:
-    """Natural log of x ≥ 0, −inf at 0."""
-    return math.log(x) if x > 0.0 else -math.inf
 
 
 @dataclass(frozen=True)

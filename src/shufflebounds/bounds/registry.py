@@ -16,7 +16,7 @@ from shufflebounds.bounds.enumerated import ENUMERATED
 from shufflebounds.bounds.merged_lower import MERGED_LOWER
 from shufflebounds.bounds.optimal import LOWER, UPPER
 from shufflebounds.bounds.originals import ORIGINAL
-from shufflebounds.bounds.renyi_divergences import (
+from shufflebounds.bounds.renyi_accounting import (
     CLONE_ACCOUNTED,
     STRONGER_ACCOUNTED,
     UPPER_ACCOUNTED,

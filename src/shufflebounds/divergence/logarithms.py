@@ -12,6 +12,7 @@ from shufflebounds.divergence.certified import log_bounds
 from shufflebounds.divergence.enclosing import excess, trivial_bounds
 from shufflebounds.divergence.law import U, law
 from shufflebounds.divergence.stacked import stacked
+from shufflebounds.floats import log
 
 # Beyond so many components the points are better off one by one.
 _MOST_COMPONENTS = 512
@@ -63,11 +64,11 @@ def log_divergence(
         with contextlib.suppress(OverflowError):  # values too far apart for floats
             ends = log_bounds(law(decomposition, eps), n, rtol)
     each = (
-        max(_log(low), ends[0] - math.log(n)),
-        min(_log(high), ends[1] - math.log(n)),
+        max(log(low), ends[0] - math.log(n)),
+        min(log(high), ends[1] - math.log(n)),
     )
     sums = [
-        float(np.logaddexp(_log(part), end)) if end < math.inf else math.inf
+        float(np.logaddexp(log(part), end)) if end < math.inf else math.inf
         for part, end in zip(apart, each, strict=True)
     ]
     lower, upper = (
@@ -75,7 +76,3 @@ def log_divergence(
         for side, end in zip((-1.0, 1.0), sums, strict=True)
     )
     return (-math.inf if math.isnan(lower) else lower), (0.0 if math.isnan(upper) else upper)
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf

@@ -32,6 +32,7 @@ from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import sum_series
 from shufflebounds.divergence.window import choose_window
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.floats import log
 
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
 # takes, which is its components and a share that does not depend on them.
@@ -167,7 +168,7 @@ def with_factor(
     smoothed = 0.5 * spread**2
     shift = log_factor + smoothed
     slip = log_factor_err + 8.0 * U * (1.0 + abs(log_factor)) + 16.0 * U * smoothed
-    ends = _log(low), _log(high)
+    ends = log(low), log(high)
     return (
         ends[0] + shift - slip - 8.0 * U * abs(ends[0]),
         ends[1] + shift + slip + 8.0 * U * abs(ends[1]),
@@ -183,7 +184,3 @@ def unscaled(log_low: float, log_high: float, exponent: int) -> tuple[float, flo
         for end in (log_low, log_high)
     )
     return log_low + scale - low_err, log_high + scale + high_err
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
