@@ -58,7 +58,7 @@ def test_points_without_a_protocol_stay_empty():
         '"x": {"target": [0.1, 0.5]}, "engine": "saddle", "rtol": 0.001}'
     )
     made.check()
-    computed = curve.compute(curve.Name("a", "b", "c"), made)
+    computed = curve.compute(specification.Name("a", "b", "c"), made)
     empty, found = computed.points
     assert empty.answer.shortfall.startswith("no flip gives epsilon = 0.1")
     assert not found.answer.shortfall

@@ -16,8 +16,7 @@ from shufflebounds.digits import outward
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.curve import Name
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.setting import Setting
 
 

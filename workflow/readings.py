@@ -9,8 +9,8 @@ import pandas as pd
 
 import stale
 from shufflebounds.experiments import curve
-from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.plan import Paper
+from shufflebounds.experiments.specification import Name
 from shufflebounds.papers.claims import Evidence
 
 

@@ -190,7 +190,7 @@ def test_a_new_bound_takes_one_line(monkeypatch, tmp_path):
         '"delta": 1e-06, "n": 10, "x": {"eps0": [1.0, 2.0]}}'
     )
     assert specification.read(made.text()) == made
-    computed = curve.compute(curve.Name("a", "b", "c"), made)
+    computed = curve.compute(specification.Name("a", "b", "c"), made)
     assert [point.answer.enclosure.upper for point in computed.points] == [1.0, 2.0]
     curve.write(computed, tmp_path / "curve.csv")
     curve.verify(tmp_path / "curve.csv", computed.name, made)

@@ -3,8 +3,7 @@
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.experiments import axis, sent
-from shufflebounds.experiments.curve import Name
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.setting import NAMES, Setting
 
 NAME = Name("krr10", "large", "upper")

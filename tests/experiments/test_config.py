@@ -19,9 +19,8 @@ from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.configuration import loading
 from shufflebounds.experiments.configuration.errors import ConfigError
 from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
-from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.sent import Reports
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.plotting.layout import Line
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.setting import Setting

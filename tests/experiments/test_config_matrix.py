@@ -11,7 +11,7 @@ from small_paper import PAPER, added, mistake
 import shufflebounds as sb
 from shufflebounds.experiments import curve, specification
 from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 
 ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
 CURVES = ("upper", "lower", "clone", "bennett")

@@ -13,7 +13,7 @@ from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.experiments import curve, sent
 from shufflebounds.experiments import specification as specifications
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.base import Candidate, Part, Protocol

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.plotting.layout import Layout, Line, Panel
 
 EPS0 = {"low": 0.1, "large": 4.0, "middle": 1.0}

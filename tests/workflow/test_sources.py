@@ -12,10 +12,9 @@ import sources
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.experiments import axis, curve, sent, specification
-from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.plan import Table
 from shufflebounds.experiments.sent import Reports
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.papers import table_files
 from shufflebounds.papers.base import Context
 from shufflebounds.papers.registry import research

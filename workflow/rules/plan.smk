@@ -6,7 +6,7 @@ import os
 import sources
 
 from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.papers.registry import research
 
 # Of a module: what its configuration does not hold, from beside the importing workflow or from here.

@@ -8,7 +8,7 @@ with job.running(snakemake) as given:
     from shufflebounds.experiments import curve, specification
 
     wildcards = given.wildcards
-    name = curve.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
+    name = specification.Name(wildcards.experiment, wildcards.regime, wildcards.curve)
     wanted = specification.read(given.params.specification)
     computed = curve.compute(name, wanted)
     if missed := curve.shortfalls(computed):

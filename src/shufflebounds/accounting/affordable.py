@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 from shufflebounds import validation
-from shufflebounds.accounting.rounds import epsilon, require_mechanism
+from shufflebounds.accounting.rounds import epsilon
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure, reached
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 
 def most_rounds(

@@ -19,7 +19,7 @@ from shufflebounds.accounting.search import LocalPrivacy, Probe, Users, narrow
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.floats import log
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative widths of D to try in turn until it can be told from δ; of many rounds, widths of ε, each
 # of which costs another profile.
@@ -156,7 +156,7 @@ def fewest_users(
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
-    mechanism = questions.require_mechanism(decomposition)
+    mechanism = require_mechanism(decomposition)
     parts = mechanism.blankets().values() if isinstance(mechanism, Randomizer) else [mechanism]
     axis = Users(1, validation.MAX_USERS)
     variance = max(map(_variance, parts))

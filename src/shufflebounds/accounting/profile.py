@@ -13,12 +13,11 @@ from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.accounting.roots import delta_at
 from shufflebounds.accounting.round_laws import Round, compositions, highest, sides
 from shufflebounds.accounting.rounds import delta as delta_of
-from shufflebounds.accounting.rounds import require_mechanism
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.enclosure import Enclosure
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 _MOST_POINTS = 4000
 

@@ -19,14 +19,13 @@ from shufflebounds.accounting.amplification import Several
 from shufflebounds.accounting.amplification_grid import checked, is_several
 from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.problem import largest_loss
-from shufflebounds.accounting.rounds import require_mechanism
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.knots import Knots
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.logarithms import log_divergence
 from shufflebounds.divergence.moments import binomial_moments, few_moments, infinite, log_sum
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3
 

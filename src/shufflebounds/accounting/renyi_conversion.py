@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from shufflebounds import validation
 from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.renyi import DEFAULT_RTOL, bounds
-from shufflebounds.accounting.rounds import require_mechanism
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.enclosure import Enclosure, PrecisionError
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 

@@ -13,7 +13,7 @@ from shufflebounds.accounting.composed import Composed, compose
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.enclosure import Enclosure, Enclosures
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 
 # The numbers among the arguments of the second are those of the first.
@@ -123,16 +123,6 @@ def delta(
 def _require_askable(given: object, engine: str) -> None:
     if isinstance(require_mechanism(given), Randomizer):
         _require_default(engine, "a randomizer")
-
-
-def require_mechanism(given: object) -> Decomposition | Randomizer:
-    """`given` if it is either; ValueError otherwise."""
-    if isinstance(given, Decomposition | Randomizer):
-        return given
-    raise ValueError(
-        "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
-        f"got {given!r}"
-    )
 
 
 def _composed(

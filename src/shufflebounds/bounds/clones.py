@@ -10,6 +10,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.bounds.renyi_accounting import accounted
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.protocols.base import Candidate, Protocol
 
@@ -144,4 +145,9 @@ STRONGER_CLONE = divergence_bound(
     module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(stronger_clone),
+)
+
+CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
+STRONGER_ACCOUNTED = accounted(
+    STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
 )

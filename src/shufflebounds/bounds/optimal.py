@@ -6,6 +6,7 @@ from operator import methodcaller
 
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.bounds.renyi_accounting import accounted
 from shufflebounds.protocols.base import Candidate, Protocol
 
 
@@ -36,3 +37,5 @@ LOWER = divergence_bound(
     knows_mechanism=True,
     candidates=lower_candidates,
 )
+
+UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")

@@ -10,8 +10,6 @@ import numpy as np
 from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
-from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
-from shufflebounds.bounds.optimal import UPPER
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Part, Protocol
@@ -89,10 +87,3 @@ class _Curves:
                 self.known[protocol, draws, order] = (ends[0], ends[1])
         low, high = np.array([self.known[protocol, draws, order] for order in wanted]).T
         return low, high
-
-
-UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
-CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
-STRONGER_ACCOUNTED = accounted(
-    STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
-)

@@ -14,7 +14,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer
 from shufflebounds.enclosure import Enclosure
 from shufflebounds.experiments import storage
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.setting import NAMES, OverN, Setting
 
@@ -46,18 +46,6 @@ _MAY_BE_EMPTY = (
     *("rtol", "distance", *NAMES),
     *(f"{quantity}_{end}" for quantity in QUANTITIES for end in ("lower", "upper")),
 )
-
-
-@dataclass(frozen=True)
-class Name:
-    """Which curve of a paper this is; only names, no values depend on it."""
-
-    experiment: str
-    regime: str
-    curve: str
-
-    def __str__(self) -> str:
-        return f"{self.experiment}/{self.regime}/{self.curve}"
 
 
 @dataclass(frozen=True)

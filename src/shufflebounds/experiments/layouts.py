@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from shufflebounds.experiments.configuration.models import Figure, Look, PaperEntry
-from shufflebounds.experiments.curve import Name
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.plotting.mathtext import SYMBOLS, equations
 

@@ -24,9 +24,8 @@ from shufflebounds.experiments.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.experiments.curve import Name
 from shufflebounds.experiments.layouts import layout as layout_of
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.experiments.specification import Name, Specification
 from shufflebounds.papers.base import Context, Parameters, TableKind
 from shufflebounds.papers.registry import research
 from shufflebounds.plotting.layout import Layout

@@ -25,6 +25,18 @@ from shufflebounds.setting import NAMES, OverN, Setting
 
 
 @dataclass(frozen=True)
+class Name:
+    """Which curve of a paper this is; only names, no values depend on it."""
+
+    experiment: str
+    regime: str
+    curve: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.regime}/{self.curve}"
+
+
+@dataclass(frozen=True)
 class Specification:
     """A curve.
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.plotting import heading
 from shufflebounds.plotting.drawn import (
     SMALLEST_DELTA,

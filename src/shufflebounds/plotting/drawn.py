@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.plotting.cells import FloatArray, check, numbers
 from shufflebounds.plotting.layout import Layout, Line, Panel
 

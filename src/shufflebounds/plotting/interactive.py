@@ -14,7 +14,7 @@ import altair as alt
 import pandas as pd
 
 from shufflebounds.digits import outward
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.plotting import axis_labels, drawn, interactive_page, looks, vega, views
 from shufflebounds.plotting.interactive_page import Page, Panel, Texts
 from shufflebounds.plotting.layout import Layout, Line

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 
 DEFAULT_WIDTH = 1.2  # of a line, in points
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from shufflebounds.experiments.curve import Name
+from shufflebounds.experiments.specification import Name
 from shufflebounds.plotting import drawn
 from shufflebounds.plotting.cells import FloatArray
 from shufflebounds.plotting.drawn import Drawn

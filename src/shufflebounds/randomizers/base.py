@@ -113,6 +113,16 @@ class Randomizer(ABC):
         return ()
 
 
+def require_mechanism(given: object) -> Decomposition | Randomizer:
+    """`given` if it is either; ValueError otherwise."""
+    if isinstance(given, Decomposition | Randomizer):
+        return given
+    raise ValueError(
+        "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
+        f"got {given!r}"
+    )
+
+
 def the_only(blankets: Mapping[str, Decomposition]) -> Decomposition:
     """The one of `Randomizer.blankets`; ValueError for several, none of which is a bound alone."""
     (name, first), *more = blankets.items()
