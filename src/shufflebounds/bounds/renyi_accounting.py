@@ -47,7 +47,7 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         label=label,
         source=f"{exact.source}; converted by Canonne, Kamath and Steinke, NeurIPS 2020, "
         "Proposition 12",
-        module=__name__,
+        module=exact.module,
         knows_mechanism=exact.knows_mechanism,
         is_divergence=True,
         quantities=("epsilon",),

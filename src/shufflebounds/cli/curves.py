@@ -24,7 +24,8 @@ from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments import storage
 from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.curve import Curve, Point
-from shufflebounds.experiments.specification import Name, Specification
+from shufflebounds.experiments.specification import Name as CurveName
+from shufflebounds.experiments.specification import Specification
 from shufflebounds.setting import Setting
 
 _DEFAULT_BOUNDS = ("upper", "lower", "clone")
@@ -165,7 +166,7 @@ def _computed(report: Report, specifications: Sequence[Specification]) -> list[C
         specifications, label="computing", file=sys.stderr, hidden=hidden
     ) as shown:
         return [
-            curves.compute(Name(report.mechanism, "command line", one.bound.name), one)
+            curves.compute(CurveName(report.mechanism, "command line", one.bound.name), one)
             for one in shown
         ]
 
