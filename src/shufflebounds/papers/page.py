@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+import decimal
 
 # What LaTeX would not print, outside of formulas; a backslash before a formula's own stays.
 _SPECIAL = re.compile(r"(?<!\\)([%&#_])")
@@ -58,7 +58,8 @@ class Page:
 
 def safe(value: float, *, up: bool) -> str:
     """Five digits of `value`, not below it (`up`) or not above it."""
-    context = Context(prec=5, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    context = decimal.Context(prec=5, rounding=rounding)
     return format(context.create_decimal_from_float(value), "f")
 
 
