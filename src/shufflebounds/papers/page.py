@@ -6,10 +6,10 @@ One page gives Markdown, as GitHub renders it, and LaTeX. Cells and texts are Ma
 
 from __future__ import annotations
 
+import decimal
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-import decimal
 
 # What LaTeX would not print, outside of formulas; a backslash before a formula's own stays.
 _SPECIAL = re.compile(r"(?<!\\)([%&#_])")
