@@ -45,7 +45,7 @@ fuzz: $(VENV)/.installed-dev
 	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py \
 	    tests/test_coarsening.py tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \
 	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py \
-	    tests/test_estimates.py
+	    tests/test_estimates.py tests/test_extreme_matrices.py
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed

@@ -188,6 +188,27 @@ def test_rows_that_sum_to_one_but_for_rounding_count_as_uncertain():
     assert 5e-10 <= rough.blanket().rel_err < 1e-9
 
 
+@pytest.mark.parametrize("missing", [1e-10, -9e-10])
+def test_rows_of_ten_digits_may_be_asked_about(missing):
+    """What the randomizer is taken to be covers rows as they stand, and divided by their sums."""
+    rows = [[0.3 + missing, 0.7], [0.3 + missing, 0.7], [0.7, 0.3 + missing]]
+    rough = sb.MatrixRandomizer(rows)
+    for decomposition in (*rough.blankets().values(), *rough.dataset_pairs().values()):
+        assert abs(missing) <= decomposition.rel_err < 4.0 * abs(missing)
+    p, q = (Fraction(row[0]) / sum(map(Fraction, row)) for row in rows[::2])
+    assert rough.eps0 >= math.log(q / p)
+    found = sb.delta(rough, 0.1, 1)
+    truth = float(q - Fraction(math.exp(0.1)) * p)
+    assert found.lower < truth < found.upper
+    assert found.relative_width < 1e-7
+
+
+def test_zeros_that_tell_make_every_epsilon_too_small():
+    rows = [[0.5, 0.5, 0.0, 0.0], [0.4, 0.6, 0.0, 0.0], [0.3, 0.2, 0.5, 0.0], [0.3, 0.5, 0.1, 0.1]]
+    found = sb.epsilon(sb.MatrixRandomizer(rows), 100, 0.01)
+    assert found == sb.Enclosure(math.inf, math.inf)
+
+
 MISTAKES = [
     ([[0.5, 0.5]], "at least two rows"),
     ([0.5, 0.5], "two dimensions"),
@@ -204,6 +225,8 @@ MISTAKES = [
     ([[0.5, 0.5], [math.nan, 0.5]], "numbers >= 0, got nan in row 1"),
     ([[0.5, 0.5], [math.inf, 0.5]], "numbers >= 0, got inf in row 1"),
     ([[0.5, 0.5], [0.5, 0.4]], "rows that sum to 1, got 0.9 in row 1"),
+    (np.ma.array([[0.5, 0.5], [0.3, 0.7]], mask=[[0, 0], [0, 1]]), "table without a mask"),
+    ([[0.5, 0.5], np.ma.array([0.3, 0.7], mask=[0, 1])], "table without a mask"),
     ([[1.0, 1e-310], [0.5, 0.5]], "0 or numbers >= 1e-300, got 1e-310 in row 0"),
 ]
 

@@ -246,3 +246,9 @@ def test_values_too_far_apart_leave_the_blanket(randomizer, eps):
     assert found.upper_bound == "blanket"
     blankets = [sb.delta(one, eps, 1000).upper for one in randomizer.blankets().values()]
     assert 0.0 <= found.enclosure.lower <= found.enclosure.upper == max(blankets)
+
+
+def test_a_pair_too_close_to_tell_does_not_hide_the_others():
+    """Rows 1 and 2 differ by rounding, row 0 by far more."""
+    rows = [[0.4, 0.6], [0.5, 0.5], [0.5 + 1e-16, 0.5 - 1e-16], [0.5, 0.5], [0.5, 0.5]]
+    assert sb.epsilon(sb.MatrixRandomizer(rows), 2, 1e-46).lower > 0.01

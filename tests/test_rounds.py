@@ -379,3 +379,14 @@ def test_another_accountant_agrees():
         ours, theirs = delta_of(found, eps, 0.02), other.get_delta_for_epsilon(eps)
         assert ours.lower <= theirs * (1.0 + 1e-6) + 1e-12
         assert theirs <= ours.upper * 1.02 + 1e-12
+
+
+def test_next_to_no_privacy_loss_at_all():
+    """Pairs of masses far above 1 say nothing, and the largest loss of all rounds still does."""
+    with pytest.raises(sb.PrecisionError) as caught:
+        sb.epsilon(sb.KRR(2, 1e-12).blanket(), 10, 1e-14, rounds=100)
+    assert 0.0 < caught.value.enclosure.lower < caught.value.enclosure.upper <= 1.01e-10
+    # D of one round, but for what others send, and twice that.
+    found = sb.delta(sb.MatrixRandomizer([[1.0, 1e-100], [1.0, 2e-100]]), 0.5, 4, rounds=2)
+    assert found.lower <= (2.0 - math.exp(0.5)) * 2e-100
+    assert found.upper >= (2.0 - math.exp(0.5)) * 1e-100

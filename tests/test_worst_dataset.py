@@ -94,6 +94,39 @@ def test_no_epsilon_will_do_for_what_only_one_input_sends():
     assert found.enclosure.lower == math.inf
 
 
+@pytest.mark.parametrize(
+    ("rows", "eps", "truth"),
+    [
+        ([[1.0, 1e-120], [1.0, 1e-270]], 400.0, 0.0),
+        ([[1.0, 1e-300], [1e-300, 1.0]], 700.0, 0.0),
+        (
+            [[1.0, 1e-100, 1e-300, 1e-280], [1e-280, 0.0, 1e-300, 1.0], [1e-280, 0.0, 1e-45, 1.0]],
+            650.0,
+            1e-100,
+        ),
+    ],
+)
+def test_what_underflows_is_no_difference(rows, eps, truth):
+    found = sb.worst_dataset(sb.MatrixRandomizer(rows), 2, eps=eps).enclosure
+    assert found.lower <= truth <= found.upper
+    if eps < 690.0:
+        assert found.upper - found.lower <= 1e-9 * truth + 1e-300
+
+
+def test_an_epsilon_does_where_only_underflow_seems_to_tell():
+    """Row 0 alone sends output 1, with 10⁻¹⁰⁰: all other divergence ends below ε = 650."""
+    rows = [[1.0, 1e-100, 1e-300, 1e-280], [1e-280, 0.0, 1e-300, 1.0], [1e-280, 0.0, 1e-45, 1.0]]
+    found = sb.worst_dataset(sb.MatrixRandomizer(rows), 2, delta=1e-46).enclosure
+    assert found.upper < 650.0
+    assert sb.worst_dataset(sb.MatrixRandomizer(rows), 2, delta=1e-101).enclosure.lower == math.inf
+
+
+def test_rows_that_agree_tell_nothing():
+    mechanism = sb.MatrixRandomizer([[0.3, 0.7], [0.3, 0.7]])
+    assert sb.worst_dataset(mechanism, 4, eps=0.1).enclosure.upper <= 1e-300
+    assert sb.worst_dataset(mechanism, 4, delta=0.1).enclosure == sb.Enclosure(0.0, 0.0)
+
+
 def test_it_is_a_bound_of_the_registry():
     protocol, setting = SingleMessage(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
     (answer,) = BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting])
@@ -120,5 +153,7 @@ def test_bad_arguments(arguments, message):
 def test_what_cannot_be_enumerated_is_refused():
     with pytest.raises(ValueError, match="n must be small enough to enumerate"):
         sb.worst_dataset(sb.KRR(10, 1.0), 100, eps=0.1)
+    with pytest.raises(ValueError, match="n must be small enough to enumerate"):
+        sb.worst_dataset(sb.KRR(80, 1.0), 1, eps=0.1)
     with pytest.raises(ValueError, match=r"matrix\(\)"):
         sb.worst_dataset(sb.Laplace(1.0), 3, eps=0.1)

@@ -18,11 +18,25 @@ from shufflebounds.accounting.all_datasets import (
     unsettled,
 )
 from shufflebounds.accounting.amplification import Several
-from shufflebounds.accounting.worst_case import best_lower_epsilon, worst_epsilon
+from shufflebounds.accounting.worst_case import (
+    Divergence,
+    largest_answer,
+    worth_asking,
+    worth_trying,
+)
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError, reached
+from shufflebounds.enclosure import Enclosure, Enclosures, reached
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.matrix import MatrixRandomizer
+
+
+@dataclass(frozen=True)
+class _Reached(Divergence):
+    """What was found counts, however wide: one decomposition must not hide the others."""
+
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """See `Question`."""
+        return reached(partial(super().answer, decomposition))
 
 
 @dataclass(frozen=True)
@@ -65,10 +79,11 @@ def mechanism_epsilon(
 
     """
     delta, n = validation.delta(delta), validation.users(n)
-    others, low = _best(lambda: best_lower_epsilon(datasets(randomizer), n, delta, rtol=rtol))
-    blanket = _blanket_epsilon(randomizer.blankets(), n, delta, rtol)
+    question = _Reached("epsilon", n, delta, rtol)
+    others, low = largest_answer(datasets(randomizer), question, worth_trying)
+    blanket = largest_answer(randomizer.blankets(), question, worth_asking)[1].upper
     lower = min(low.lower, blanket)
-    crowds = unsettled(randomizer.crowds(), lower, delta, n)
+    crowds = unsettled(randomizer.crowds(), lower, delta, n) if lower < blanket else []
     upper = all_datasets_epsilon(crowds, n, delta, lower, blanket)
     name = "all datasets" if upper < blanket else "blanket"
     return MechanismBounds(Enclosure(lower, upper), name, others)
@@ -156,25 +171,3 @@ def datasets(randomizer: Randomizer) -> dict[str, Decomposition]:
             if crowd.attained:
                 found = {**found, **crowd.datasets(), **found}
     return found
-
-
-def _blanket_epsilon(
-    blankets: Mapping[str, Decomposition], n: int, delta: float, rtol: float | None
-) -> float:
-    """The upper end of the worst."""
-    try:
-        return worst_epsilon(blankets, n, delta, rtol=rtol)[1].upper
-    except PrecisionError:  # which is of one of them only
-        ends = (
-            reached(partial(amplification.epsilon, one, n, delta, rtol=rtol))
-            for one in blankets.values()
-        )
-        return max(end.upper for end in ends)
-
-
-def _best(ask: Callable[[], tuple[str, Enclosure]]) -> tuple[str, Enclosure]:
-    """An answer, or what was found where the precision was out of reach."""
-    try:
-        return ask()
-    except PrecisionError as error:
-        return "", error.enclosure

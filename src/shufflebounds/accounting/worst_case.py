@@ -13,6 +13,7 @@ import numpy as np
 
 from shufflebounds.accounting.amplification import delta as delta_at
 from shufflebounds.accounting.amplification import epsilon as epsilon_at
+from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.estimates import log_estimate
@@ -51,7 +52,7 @@ class Question(ABC):
         point = self.point(found)
         if point is None:
             return False
-        eps, delta, n = point
+        eps, delta, n = min(point[0], LARGEST_EPS), *point[1:]
         estimates = (log_estimate(inner, eps, n)[0] for inner, _ in decomposition.directions)
         return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
 
@@ -90,7 +91,7 @@ def worst_epsilon(
     looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
     no candidates.
     """
-    return _largest(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
+    return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
 
 
 def best_lower_epsilon(
@@ -102,7 +103,7 @@ def best_lower_epsilon(
     most at the first one's ε are, and of these, those that an estimate puts above the best so far.
     The arguments, and what is raised, are those of `epsilon`; ValueError for no pairs.
     """
-    return _largest(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
+    return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
 
 
 def worst_delta(
@@ -112,7 +113,7 @@ def worst_delta(
 
     All else is as for `worst_epsilon`; the arguments are those of `delta`.
     """
-    return _largest(candidates, Divergence("delta", n, eps, rtol), worth_asking)
+    return largest_answer(candidates, Divergence("delta", n, eps, rtol), worth_asking)
 
 
 def best_lower_delta(
@@ -122,7 +123,7 @@ def best_lower_delta(
 
     All else is as for `best_lower_epsilon`; the arguments are those of `delta`.
     """
-    return _largest(pairs, Divergence("delta", n, eps, rtol), worth_trying)
+    return largest_answer(pairs, Divergence("delta", n, eps, rtol), worth_trying)
 
 
 def worth_asking(
@@ -153,7 +154,7 @@ def worth_trying(
             yield i
 
 
-def _largest(
+def largest_answer(
     candidates: Mapping[str, Decomposition],
     question: Question,
     worth: Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]],

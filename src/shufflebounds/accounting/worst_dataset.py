@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS, smallest_eps
@@ -20,8 +21,9 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 # Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
 _MOST_WORK = 10**8
 _RTOL = 1e-6
-# More than what underflows can add up to.
-_LOST = 1e-280
+# Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
+# units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.
+_SCALE, _FAINT = 1000, 1e-305
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ def worst_dataset(
     if (eps is None) == (delta is None):
         raise ValueError(f"exactly one of eps and delta must be given, got {eps!r} and {delta!r}")
     rows, rel_err = _united(_matrix(randomizer))
-    work = math.comb(n - 1 + len(rows), len(rows)) * n ** (rows.shape[1] - 1) * len(rows)
-    if work > _MOST_WORK:
+    work = math.comb(n - 1 + len(rows), len(rows)) * len(rows)
+    if work > _MOST_WORK or work * (n + 1) ** (rows.shape[1] - 1) > _MOST_WORK:
         raise ValueError(
             f"n must be small enough to enumerate all datasets, got {n} with {len(rows)} inputs "
             f"and {rows.shape[1]} outputs"
@@ -80,7 +82,7 @@ def worst_dataset(
     with np.errstate(divide="ignore"):
         ratios = np.log(rows.max(axis=0)) - np.log(rows.min(axis=0))
     end = float(ratios.max()) * (1.0 + 1e-12) + 2.0 * err
-    limit = _at(rows, n, LARGEST_EPS, err)
+    limit = _at(rows, n, math.inf, err)
     if math.isinf(end) and limit.enclosure.lower > target:
         return WorstDataset(limit.victim, limit.others, Enclosure(math.inf, math.inf))
     found = smallest_eps(evaluate, target, math.nan, math.nan, end, _RTOL)
@@ -110,36 +112,47 @@ def _united(rows: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _at(rows: FloatArray, n: int, eps: float, err: float) -> WorstDataset:
+    """The worst dataset at ε, which may be inf: then histograms count that only one input makes."""
     best = WorstDataset((0, 1), (n - 1, *(0,) * (len(rows) - 1)), Enclosure(0.0, 0.0))
     upper = 0.0
     likely = math.exp(min(eps, LARGEST_EPS))
-    for others, histogram in _histograms(rows, n - 1):
-        reports = [_with_one_more(histogram, row) for row in rows]
+    # Where e^ε is no float the lower end is that at inf, as D falls.
+    below = likely * (1.0 - 4.0 * U) * (1.0 - err)
+    above = likely * (1.0 + 4.0 * U) * (1.0 + err) if eps <= LARGEST_EPS else math.inf
+    laws = zip(_histograms(rows, n - 1), _histograms(rows > 0.0, n - 1), strict=True)
+    for (others, histogram), (_, possible) in laws:
+        reports = [_sent(histogram, row) for row in rows]
+        supports = [_sent(possible, row > 0.0) for row in rows]
         for pair in itertools.permutations(range(len(rows)), 2):
             p, q = (reports[x] for x in pair)
-            high = p * (1.0 + err) - likely * (1.0 - 4.0 * U) * (1.0 - err) * q
+            with np.errstate(over="ignore", under="ignore"):
+                most_q = np.where(supports[pair[1]], above * (q + _FAINT), 0.0)
+                least_q = most_q if math.isinf(eps) else below * np.maximum(q - _FAINT, 0.0)
+                high, low = p * (1.0 + err) - least_q, p * (1.0 - err) - _FAINT - most_q
             most = float(np.maximum(high, 0.0).sum()) * (1.0 + (p.size + 8.0) * U)
             if most <= upper:
                 continue
             upper = most
-            low = p * (1.0 - err) - likely * (1.0 + 4.0 * U) * (1.0 + err) * q
             least = float(np.maximum(low, 0.0).sum()) * (1.0 - (p.size + 8.0) * U)
-            best = WorstDataset(pair, others, Enclosure(max(least - _LOST, 0.0), 1.0))
-    known = Enclosure(best.enclosure.lower, min(1.0, upper + _LOST))
+            least = math.nextafter(math.ldexp(least, -_SCALE), 0.0)
+            best = WorstDataset(pair, others, Enclosure(least, 1.0))
+    upper = math.nextafter(math.ldexp(upper + _MOST_WORK * _FAINT, -_SCALE), math.inf)
+    known = Enclosure(best.enclosure.lower, min(1.0, upper))
     return WorstDataset(best.victim, best.others, known)
 
 
-def _histograms(rows: FloatArray, users: int) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+def _histograms(rows: NDArray, users: int) -> Iterator[tuple[tuple[int, ...], NDArray]]:
     """Every dataset of so many users, and the law of the counts of all outputs but the last.
 
-    The law has as many axes, each for counts from 0 to `users`.
+    In units of 2^−`_SCALE`. The law has as many axes, each with room for one report more. Of truth
+    values, which outputs are possible, it is which histograms are.
     """
-    start = np.zeros((users + 1,) * (rows.shape[1] - 1))
-    start[(0,) * start.ndim] = 1.0
+    start = np.zeros((users + 2,) * (rows.shape[1] - 1), dtype=rows.dtype)
+    start[(0,) * start.ndim] = 2.0**_SCALE
 
     def extended(
-        first: int, held: tuple[int, ...], law: FloatArray
-    ) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+        first: int, held: tuple[int, ...], law: NDArray
+    ) -> Iterator[tuple[tuple[int, ...], NDArray]]:
         left = users - sum(held)
         if first == len(rows) - 1:
             for _ in range(left):
@@ -154,15 +167,10 @@ def _histograms(rows: FloatArray, users: int) -> Iterator[tuple[tuple[int, ...],
     return extended(0, (), start)
 
 
-def _with_one_more(law: FloatArray, row: FloatArray) -> FloatArray:
-    """The law with another report, and room for its counts."""
-    return _sent(np.pad(law, [(0, 1)] * law.ndim), row)
-
-
-def _sent(law: FloatArray, row: FloatArray) -> FloatArray:
+def _sent(law: NDArray, row: NDArray) -> NDArray:
     """The law of the counts after another report; the last place of every axis must be empty."""
     with np.errstate(under="ignore"):
-        found = row[-1] * law
+        found = np.asarray(row[-1] * law)
         for axis in range(law.ndim):
             after, before = ([slice(None)] * law.ndim for _ in range(2))
             after[axis], before[axis] = slice(1, None), slice(None, -1)

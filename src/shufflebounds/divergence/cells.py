@@ -27,6 +27,8 @@ _BOTH_ENDS = 0.125
 # Vertices lie beyond means by so much, relatively and for every step: sums must not lie just above.
 _BEYOND = 1e-12
 _TINY = 5e-324
+# An expectation for which no number of cells suffices: beside it quotients would overflow.
+_FAINT = 1e-250
 
 
 def edges(rough: Rough, steps: Steps, cells: float) -> list[FloatArray]:
@@ -46,7 +48,7 @@ def edges(rough: Rough, steps: Steps, cells: float) -> list[FloatArray]:
 def enough(rough: Rough, steps: Steps, rtol: float) -> float:
     """How many cells on average suffice for a relative width, as far as the estimate can tell."""
     _, cost = _costs(rough, steps)
-    if not rough.size > 0.0:
+    if not rough.size > _FAINT:
         return math.inf
     return float((cost**0.25).mean() * math.sqrt(np.sqrt(cost).sum() / (rtol * rough.size)))
 

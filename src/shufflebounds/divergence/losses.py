@@ -116,7 +116,11 @@ class Composition:
             if law.infinite >= 1.0:
                 return 1.0, 1.0
             spared += times * math.log1p(-law.infinite)
-            off = abs(math.fsum([*law.masses, law.infinite, -1.0])) + 2.0 * U
-            size -= times * math.log1p(-off)  # at least |log M|
+            mass = math.fsum([*law.masses, law.infinite])
+            size += times * (abs(math.log(mass)) * (1.0 + 4.0 * U) + 2.0 * U)  # at least |log M|
         told = abs(math.expm1(spared))
-        return told * math.exp(-size) * (1.0 - 1e-12), told * math.exp(size) * (1.0 + 1e-12)
+        if told == 0.0:
+            return 0.0, 0.0
+        # More than 1 says nothing, however large the masses are.
+        most = math.exp(min(math.log(told) + size, 0.0))
+        return told * math.exp(-size) * (1.0 - 1e-12), most * (1.0 + 1e-12)

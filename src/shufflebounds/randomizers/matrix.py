@@ -40,7 +40,8 @@ class MatrixRandomizer(Randomizer):
     has none makes ε₀ infinite; the bounds hold all the same.
 
     Raises ValueError unless ``P`` is a table of at least two rows that hold numbers ≥ 0 (10⁻³⁰⁰ at
-    the least if not 0) and sum to 1 within 10⁻⁹. By how much they miss it counts as uncertainty.
+    the least if not 0) and sum to 1 within 10⁻⁹. Bounds are those of rows divided by their sums;
+    by how much these miss 1 counts as uncertainty of the entries, which covers ``P`` as it stands.
     """
 
     P: ArrayLike
@@ -59,11 +60,25 @@ class MatrixRandomizer(Randomizer):
         # A quotient, a logarithm and an entry's own rounding.
         loss = float(np.max(np.log(largest) - np.log(least)))
         sizes = np.abs(np.log(largest)) + np.abs(np.log(least))
-        return loss + (8.0 * _U * float(np.max(sizes)) if loss > 0.0 else 0.0)
+        rounding = 8.0 * _U * float(np.max(sizes)) + 2.01 * self._missing
+        return loss + (rounding if loss > 0.0 else 0.0)
+
+    @cached_property
+    def _missing(self) -> float:
+        """By how much sums of rows miss 1, at most."""
+        return max(abs(math.fsum([-1.0, *row])) for row in self.matrix().tolist())
 
     @cached_property
     def _rel_err(self) -> float:
-        return max(abs(math.fsum([-1.0, *row])) for row in self.matrix().tolist()) + 2.0 * _U
+        """Of `_normalized`, ``P`` and exact quotients within: what is missing, and roundings."""
+        return self._missing + 4.0 * _U
+
+    @cached_property
+    def _normalized(self) -> NDArray[np.float64]:
+        """``P`` with rows divided by their sums, but with no mass below the smallest."""
+        matrix = self.matrix()
+        divided = matrix / np.array([[math.fsum(row)] for row in matrix.tolist()])
+        return np.where(matrix > 0.0, np.maximum(divided, SMALLEST_MASS), 0.0)
 
     def blanket(self) -> Decomposition:
         """That of every pair of inputs, if all pairs have the same; ValueError otherwise.
@@ -87,7 +102,7 @@ class MatrixRandomizer(Randomizer):
 
     def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
         """Two inputs against what all of them are sure of."""
-        matrix = self.matrix()
+        matrix = self._normalized
         sure = matrix.min(axis=0)
         for x0, x1 in ordering(range(len(matrix)), 2):
             yield f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err
@@ -102,7 +117,7 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _ordered(self) -> tuple[dict[str, Decomposition], dict[str, Decomposition]]:
         """Ordered pairs of inputs, and equal ones."""
-        matrix = self.matrix()
+        matrix = self._normalized
         sure = matrix.min(axis=0)
         equal = ((f"{x} in both", row, row, sure, self._rel_err) for x, row in enumerate(matrix))
         differing = self._pairs(itertools.permutations)
@@ -117,7 +132,7 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
-        matrix = self.matrix()
+        matrix = self._normalized
         return _distinct(
             (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
             for x0, x1 in itertools.combinations(range(len(matrix)), 2)
@@ -126,7 +141,7 @@ class MatrixRandomizer(Randomizer):
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Every pair of inputs that differ, among all inputs; none where these are too many."""
-        matrix = self.matrix()
+        matrix = self._normalized
         if len(matrix) ** 3 * matrix.shape[1] > _LARGEST_CROWDS:
             return ()
         names = [str(x) for x in range(len(matrix))]
@@ -143,6 +158,8 @@ class MatrixRandomizer(Randomizer):
 
 def _checked(rows: ArrayLike) -> NDArray[np.float64]:
     """A read-only copy; ValueError where it is no matrix of probabilities."""
+    if _is_masked(rows):
+        raise ValueError("P must be a table without a mask, got one in which entries are masked")
     try:
         given = np.array(rows)
     except ValueError:
@@ -161,6 +178,13 @@ def _checked(rows: ArrayLike) -> NDArray[np.float64]:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
     matrix.flags.writeable = False
     return matrix
+
+
+def _is_masked(values: object) -> bool:
+    """Whether any of them has a mask, which NumPy would take off."""
+    if isinstance(values, list | tuple):
+        return any(map(_is_masked, values))
+    return isinstance(values, np.ma.MaskedArray)
 
 
 def _real(rows: ArrayLike) -> NDArray[np.float64]:
@@ -201,7 +225,8 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
 def _in_order(masses: NDArray) -> NDArray:
     """Rows a, b and c with components sorted by their ratios, which rounding must not decide."""
     a, b, c = masses
-    return masses[:, np.lexsort([np.round(x / (a + b), 9) for x in (c, a)])]
+    with np.errstate(over="ignore"):
+        return masses[:, np.lexsort([np.round(x / (a + b), 9) for x in (c, a)])]
 
 
 def _gap(x: NDArray, y: NDArray) -> float:

@@ -1,0 +1,124 @@
+"""Matrices at the limits of floats through every public question, and against fractions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from shuffles import all_datasets, divergence, swapped
+from strategies import examples
+
+import shufflebounds as sb
+
+EPS = st.sampled_from([0.0, 1e-12, 0.3, 2.0, 30.0, 400.0, 690.0, 800.0])
+DELTA = st.sampled_from([1e-300, 1e-46, 1e-14, 1e-6, 0.01, 0.5])
+ENTRIES = [
+    st.floats(0.05, 1.0),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([0.0, 1e-300, 1e-280, 1e-170, 1e-45, 1e-10, 0.3, 1.0]),
+]
+
+
+@st.composite
+def matrices(draw, most=5):
+    """Rows with zeros, of many decades, next to each other, of ten digits, and of sums off 1."""
+    inputs, outputs = draw(st.integers(2, most)), draw(st.integers(2, most))
+    entry = draw(st.sampled_from(ENTRIES))
+    row = st.lists(entry, min_size=outputs, max_size=outputs).filter(any)
+    rows = np.array(draw(st.lists(row, min_size=inputs, max_size=inputs)))
+    if draw(st.integers(0, 3)) == 0:
+        tilts = st.lists(st.floats(0.0, 1.0), min_size=inputs, max_size=inputs)
+        size = draw(st.sampled_from([1e-3, 1e-9, 1e-16]))
+        rows = rows[:1] * (1.0 + size * np.outer(draw(tilts), np.linspace(0.0, 1.0, outputs)))
+    rows /= rows.sum(axis=1, keepdims=True)
+    if draw(st.booleans()):
+        rows = np.round(rows, 10)
+    rows[:: draw(st.sampled_from([1, 2]))] *= 1.0 + draw(st.sampled_from([0.0, 0.0, 9e-10, -9e-10]))
+    rows = np.where(rows > 0.0, np.maximum(rows, 1e-300), 0.0)
+    missing = [abs(math.fsum([-1.0, *row])) for row in rows.tolist()]
+    return sb.MatrixRandomizer(np.round(rows, 10) if max(missing) > 1e-9 else rows)
+
+
+def curve(randomizer, n, **rounds):
+    found = sb.profile(randomizer, n, density=4.0, smallest=1e-6, **rounds)
+    tests = found.false_negatives(0.0), found.false_negatives(0.3)
+    return [found.delta(-1.0), found.delta(0.3), found.epsilon(0.1), *tests]
+
+
+QUESTIONS = {
+    "eps0": lambda of, n, eps, delta: [sb.Enclosure(0.0, of.eps0)],
+    "delta": lambda of, n, eps, delta: [sb.delta(of, eps, n)],
+    "epsilon": lambda of, n, eps, delta: [sb.epsilon(of, n, delta)],
+    "arrays": lambda of, n, eps, delta: sb.epsilon(of, np.array([n, 10 * n]), delta),
+    "advantage": lambda of, n, eps, delta: [sb.advantage(of, n)],
+    "profile": lambda of, n, eps, delta: curve(of, n),
+    "renyi": lambda of, n, eps, delta: [sb.renyi(of, min(n, 10), 2.0)],
+    "renyi_epsilon": lambda of, n, eps, delta: [sb.renyi_epsilon(of, min(n, 3), delta)],
+    "rounds": lambda of, n, eps, delta: [sb.delta(of, eps, n, rounds=3)],
+    "compose": lambda of, n, eps, delta: [sb.compose([(of, n, 2), (of, 2, 1)]).epsilon(delta)],
+    "fewest_users": lambda of, n, eps, delta: [sb.fewest_users(of, eps, delta)],
+    "most_rounds": lambda of, n, eps, delta: [sb.most_rounds(of, 0.0, delta, n)],
+    "worst_delta": lambda of, n, eps, delta: [sb.worst_delta(of.blankets(), eps, n)[1]],
+    "best_lower": lambda of, n, eps, delta: [sb.best_lower_delta(of.dataset_pairs(), eps, n)[1]],
+    "worst_dataset": lambda of, n, eps, delta: [
+        sb.worst_dataset(of, min(n, 4), delta=delta).enclosure,
+        sb.worst_dataset(of, min(n, 4), eps=eps).enclosure,
+    ],
+    "subsampled": lambda of, n, eps, delta: [sb.epsilon(sb.Subsampled(of, 0.1), n, delta)],
+    "joint": lambda of, n, eps, delta: [
+        sb.delta(one.joint(one), eps, n) for one in list(of.blankets().values())[:1]
+    ],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@examples(5)
+@given(matrices(), st.sampled_from([1, 2, 10, 1000]), EPS, DELTA)
+def test_every_question_has_an_answer_or_a_sentence(question, randomizer, n, eps, delta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, sentence = [], ""
+        try:
+            found = QUESTIONS[question](randomizer, n, eps, delta)
+        except sb.PrecisionError as error:
+            found = [error.enclosure]
+        except ValueError as error:
+            sentence = str(error)
+    # Of products of masses next to 10⁻³⁰⁰.
+    assert not sentence or "too small for floating point" in sentence
+    assert all(one.lower <= one.upper for one in found)
+
+
+def largest(datasets, eps):
+    """Bounds of δ(ε) of the worst of all datasets."""
+    ends = [divergence(pair, eps) for one in datasets for pair in (one, swapped(one))]
+    return max(low for low, _ in ends), max(high for _, high in ends)
+
+
+@examples(40)
+@given(matrices(most=3), st.integers(1, 3), EPS, DELTA)
+def test_no_end_is_on_the_wrong_side_of_fractions(randomizer, n, eps, delta):
+    rows = [[Fraction(x) for x in row] for row in randomizer.P.tolist()]
+    datasets = list(all_datasets([[x / sum(row) for x in row] for row in rows], n).values())
+    low, high = largest(datasets, eps)
+    for found in (sb.worst_dataset(randomizer, n, eps=eps).enclosure, sb.delta(randomizer, eps, n)):
+        assert found.lower <= high
+        assert low <= found.upper
+    told = max(
+        sum((p for p, q in pair if not q), Fraction(0))
+        for pair in itertools.chain(datasets, map(swapped, datasets))
+    )
+    worst = sb.worst_dataset(randomizer, n, delta=delta).enclosure
+    for found in (worst, sb.epsilon(randomizer, n, delta)):
+        if math.isinf(found.lower):
+            assert told > delta
+        elif found.lower > 0.0:
+            assert largest(datasets, math.nextafter(found.lower, 0.0))[1] > delta
+        if math.isfinite(found.upper):
+            assert largest(datasets, found.upper)[0] <= delta
