@@ -1230,7 +1230,7 @@ def test_the_installed_command_runs():
 
 def test_the_module_is_the_command():
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "shufflebounds.cli", "epsilon", *options()]
+    command = [sys.executable, "-m", "shufflebounds", "epsilon", *options()]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == succeed("epsilon", *options()).stdout
 

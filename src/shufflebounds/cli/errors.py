@@ -52,7 +52,7 @@ class Stopped(click.ClickException):
 
 
 class Crash(click.ClickException):
-    """An error of ours, whose traceback is printed, or no memory."""
+    """An error of ours, whose traceback is printed, no memory, or nowhere to print."""
 
     exit_code = 70
 
@@ -102,14 +102,23 @@ def _in_one_sentence() -> Iterator[None]:
     except MemoryError:
         raise Crash("there is not enough memory for this") from None
     except BrokenPipeError:
-        # What is left to write would fail again as Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise click.exceptions.Exit(_CLOSED_PIPE) from None
+    except OSError as error:
+        _drop_output()
+        where = error.filename or "standard output"
+        raise Crash(f"{where}: {error.strerror or error}") from None
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:
         traceback.print_exc()
         raise Crash(f"this is a mistake of the program: {error!r}") from None
+
+
+def _drop_output() -> None:
+    """What is left to print, which would fail again as Python ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
