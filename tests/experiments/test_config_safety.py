@@ -281,6 +281,18 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
             f"figures.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot draw",
         ),
         (
+            ("figures", "fig", "title"),
+            r"$\log_{10}$ of {paper}",
+            r"figures.fig.title is '$\\log_{10}$ of {paper}'; outside formulas it must have no "
+            "braces, which the report of Snakemake takes for a wildcard",
+        ),
+        (
+            ("title",),
+            "On {sets}",
+            "title is 'On {sets}'; outside formulas it must have no braces, which the report of "
+            "Snakemake takes for a wildcard",
+        ),
+        (
             ("figures", "lines", "lines", 0, "label"),
             "_hidden",
             "figures.lines.lines[0].label is '_hidden'; it must not begin with _, which hides it "
@@ -298,7 +310,16 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
             "printable characters",
         ),
     ],
-    ids=["unpaired", "unknown macro", "deep", "underscore", "tag", "lines"],
+    ids=[
+        "unpaired",
+        "unknown macro",
+        "deep",
+        "braces",
+        "braces of the paper",
+        "underscore",
+        "tag",
+        "lines",
+    ],
 )
 def test_texts_that_cannot_be_shown_are_refused(path, text, sentence):
     assert refusal(with_value((PAPER, *path), text)) == f"config/{PAPER}.yaml: {sentence}"
