@@ -1169,6 +1169,10 @@ MISTAKES = {
         ["curve", *options(n=None, delta=None, quantity="renyi")],
         "order is missing; a curve of renyi along n needs eps0, order",
     ),
+    "a figure in place of its table": (
+        ["curve", *options(n=None, output="x.pdf", plot="x.pdf")],
+        "--output and --plot must be two files, got 'x.pdf' twice",
+    ),
     "another format": (
         ["curve", *options(n=None, plot="x.gif")],
         "must end in .pdf or .png or .svg",
