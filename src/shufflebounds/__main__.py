@@ -9,10 +9,13 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import TextIO
 
 
 def main() -> None:
     """Load the command and run it."""
+    # None where it is closed; then errors would go where answers go.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # else a shell in the background has it ignored
         # An exception would be raised in any of the modules, and look like a mistake of theirs.
@@ -22,6 +25,10 @@ def main() -> None:
     if usual is signal.default_int_handler:
         signal.signal(signal.SIGINT, usual)
     command(prog_name="shufflebounds")
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

@@ -104,7 +104,7 @@ def test_a_closed_pipe_ends_it_without_a_word():
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("command", [CLAIM, ("mechanisms",), ("check", "--help")])
+@pytest.mark.parametrize("command", [CLAIM, ("check", "--help")])
 def test_a_full_disk_is_told_in_one_sentence(device, command):
     with device("full", 7).open("wb") as full:
         done = subprocess.run(
@@ -116,6 +116,30 @@ def test_a_full_disk_is_told_in_one_sentence(device, command):
         )
     sentence = b"Error: standard output: No space left on device\n"
     assert (done.returncode, done.stderr) == (70, sentence)
+
+
+MISTAKE = ("check", "--mechanism", "krr")
+
+
+def ending(*command: str, redirected: str) -> subprocess.CompletedProcess[bytes]:
+    """How a command ends whose streams a shell has redirected."""
+    script = f'exec "$@" {redirected}'
+    run = ["sh", "-c", script, "sh", sys.executable, "-m", "shufflebounds", *command]
+    return subprocess.run(run, env=ENVIRONMENT, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "streams"), [(MISTAKE, 2, "2>&-"), (("bounds",), 0, ">&- 2>&-")]
+)
+def test_closed_streams_swallow_what_is_printed(command, code, streams):
+    done = ending(*command, redirected=streams)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
+def test_a_mistake_that_cannot_be_told_is_no_verdict(device):
+    full = device("full", 7)
+    assert ending(*MISTAKE, redirected=f"2>{full}").returncode == 2
+    assert ending("bounds", redirected=f">{full} 2>{full}").returncode == 70
 
 
 class Terminal(io.StringIO):
