@@ -23,7 +23,7 @@ import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
-from shufflebounds.experiments.files import written_whole
+from shufflebounds.experiments.files import write_text
 
 COLUMNS = (
     "what",  # "growth" of the default engine with n, or a "rival" of it at the same n
@@ -185,8 +185,7 @@ def _climbed(solve: Solver, plan: Plan) -> Iterator[dict]:
 def write(frame: pd.DataFrame, folder: Path) -> None:
     """Table and figures, each file whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / "benchmark.csv") as part:
-        frame.to_csv(part, index=False, lineterminator="\n")
+    write_text(frame.to_csv(index=False, lineterminator="\n"), folder / "benchmark.csv")
     timing_figure.draw(frame, [folder / f"benchmark.{kind}" for kind in ("png", "pdf")])
 
 

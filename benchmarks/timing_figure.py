@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib.style
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.experiments.files import written_whole
+from shufflebounds.plotting import theme
 from shufflebounds.plotting.curves import PANEL_HEIGHT
-from shufflebounds.plotting.theme import METADATA, PAGE_WIDTH, THEME
+from shufflebounds.plotting.theme import PAGE_WIDTH
 
 # Mechanism: color and marker.
 LOOKS = {
@@ -36,14 +35,9 @@ RIVALS = {
 }
 
 
-@matplotlib.style.context(["default", THEME])
 def draw(frame: pd.DataFrame, paths: Sequence[Path]) -> None:
-    """Write the figure to each path, as its suffix says: ``.pdf`` or ``.png``."""
-    for path in paths:
-        kind = path.suffix.removeprefix(".")
-        # A figure apiece: saving one lays it out, and a second file would depend on the first.
-        with written_whole(path) as part:
-            _figure(frame).savefig(part, format=kind, metadata=METADATA[kind])
+    """Write the figure to each path, as `theme.write` does."""
+    theme.write(lambda: _figure(frame), paths)
 
 
 def _figure(frame: pd.DataFrame) -> Figure:

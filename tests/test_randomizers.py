@@ -319,6 +319,11 @@ def test_matrix_only_of_small_domains(kind):
     np.testing.assert_allclose(largest.sum(axis=1), 1.0, rtol=1e-13)
 
 
+def test_the_matrix_of_many_values_is_not_written_out():
+    with pytest.raises(ValueError, match=r"^k must be an integer <= 4096, got 100000$"):
+        sb.KRR(100_000, 1.0).matrix()
+
+
 def test_matrix_refuses_probabilities_too_small_for_a_float():
     with pytest.raises(ValueError, match=r"^eps0 must be smaller .* got 300.0"):
         sb.RAPPOR(300.0, 6).matrix()

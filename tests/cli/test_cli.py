@@ -33,6 +33,7 @@ from shufflebounds.cli import parameters, rounding, styles, trivial
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import of_a_report
 from shufflebounds.cli.report import Report
+from shufflebounds.cli.values import REAL
 from shufflebounds.experiments import curve as curves
 from shufflebounds.experiments.axis import Axis, Grid
 from shufflebounds.experiments.sent import Reports
@@ -946,6 +947,17 @@ def test_ways_to_write_a_number_of_users(text):
     assert answer("epsilon", *options(n=text))["n"] == 100_000
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_are_read_as_python_prints_them_or_in_full(number):
+    for text in (repr(number), str(Decimal(number))):
+        assert REAL.convert(text, None, None) == number
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=14, min_value=-9, max_value=9))
+def test_fifteen_digits_are_never_too_many(number):
+    assert REAL.convert(str(number.normalize()), None, None) == float(number)
+
+
 @pytest.mark.parametrize(
     ("name", "found"),
     [("KRR", "krr"), ("Krr", "krr"), ("Hadamard-Blocks", "hadamard_blocks"), ("RAPPOR", "rappor")],
@@ -1070,6 +1082,19 @@ MISTAKES = {
         ["curve", *options(n="9", delta=None, x="delta", start="1e-400", stop="0.1")],
         "'--start': '1e-400' is closer to 0",
     ),
+    "an eps that is rounded up": (
+        ["check", *options(n="1"), "--eps", "3.99999999999999999999"],
+        "'3.99999999999999999999' has more digits than a floating-point number keeps; the nearest "
+        "one is 4.0",
+    ),
+    "an eps0 that is rounded down": (
+        ["epsilon", *options(eps0="4.00000000000000000001")],
+        "'--eps0': '4.00000000000000000001' has more digits than",
+    ),
+    "a start that is rounded": (
+        ["curve", *options(n="9", delta=None, x="delta", start="0.01000000000000000001")],
+        "'--start': '0.01000000000000000001' has more digits than",
+    ),
     "delta of 1": (["epsilon", *options(delta="1")], "1e-300 <= delta < 1, got 1.0"),
     "negative eps": (["delta", *options(delta=None, eps="-1")], "eps >= 0, got -1.0"),
     "too large an eps for eps0": (
@@ -1144,6 +1169,10 @@ MISTAKES = {
         ["curve", *options(n=None, delta=None, quantity="renyi")],
         "order is missing; a curve of renyi along n needs eps0, order",
     ),
+    "a figure in place of its table": (
+        ["curve", *options(n=None, output="x.pdf", plot="x.pdf")],
+        "--output and --plot must be two files, got 'x.pdf' twice",
+    ),
     "another format": (
         ["curve", *options(n=None, plot="x.gif")],
         "must end in .pdf or .png or .svg",
@@ -1205,7 +1234,7 @@ def test_the_installed_command_runs():
 
 def test_the_module_is_the_command():
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "shufflebounds.cli", "epsilon", *options()]
+    command = [sys.executable, "-m", "shufflebounds", "epsilon", *options()]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == succeed("epsilon", *options()).stdout
 

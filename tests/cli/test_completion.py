@@ -40,7 +40,7 @@ def test_the_tab_key_completes(words, expected, tmp_path):
     if not bash:
         pytest.skip("bash is not installed")
     command = tmp_path / "shufflebounds"
-    command.write_text(f"#!/bin/sh\nexec {sys.executable} -m shufflebounds.cli\n", encoding="utf-8")
+    command.write_text(f"#!/bin/sh\nexec {sys.executable} -m shufflebounds\n", encoding="utf-8")
     command.chmod(0o755)
     found = subprocess.run(
         [bash, "--norc", "-c", ASK.format(switch=SWITCH, words=words)],

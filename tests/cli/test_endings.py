@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from click.testing import CliRunner
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main, progress
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 CLAIM = ("check", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e4")
 CLAIM = (*CLAIM, "--delta", "1e-6", "--eps", "0.5")
 
@@ -68,15 +70,76 @@ def test_a_stopped_program_says_so():
         assert run.stderr.read() == "Error: stopped\n"
 
 
+# Stopped by what it loads first of all that is heavy.
+LOADING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from {module} import {name}
+{name}()
+"""
+
+
+def test_a_program_that_is_stopped_while_it_loads_says_so():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, name = project["scripts"]["shufflebounds"].split(":")
+    script = LOADING.format(module=module, name=name)
+    command = [sys.executable, "-c", script, *CLAIM]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Error: stopped\n")
+
+
 def test_a_closed_pipe_ends_it_without_a_word():
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [sys.executable, "-m", "shufflebounds.cli", *CLAIM]
+    command = [sys.executable, "-m", "shufflebounds", *CLAIM]
     done = subprocess.run(
         command, env=ENVIRONMENT, stdout=theirs, stderr=subprocess.PIPE, check=False
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", [CLAIM, ("check", "--help")])
+def test_a_full_disk_is_told_in_one_sentence(device, command):
+    with device("full", 7).open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "shufflebounds", *command],
+            env=ENVIRONMENT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    sentence = b"Error: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (70, sentence)
+
+
+MISTAKE = ("check", "--mechanism", "krr")
+
+
+def ending(*command: str, redirected: str) -> subprocess.CompletedProcess[bytes]:
+    """How a command ends whose streams a shell has redirected."""
+    script = f'exec "$@" {redirected}'
+    run = ["sh", "-c", script, "sh", sys.executable, "-m", "shufflebounds", *command]
+    return subprocess.run(run, env=ENVIRONMENT, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "streams"), [(MISTAKE, 2, "2>&-"), (("bounds",), 0, ">&- 2>&-")]
+)
+def test_closed_streams_swallow_what_is_printed(command, code, streams):
+    done = ending(*command, redirected=streams)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+
+
+def test_a_mistake_that_cannot_be_told_is_no_verdict(device):
+    full = device("full", 7)
+    assert ending(*MISTAKE, redirected=f"2>{full}").returncode == 2
+    assert ending("bounds", redirected=f">{full} 2>{full}").returncode == 70
 
 
 class Terminal(io.StringIO):

@@ -137,6 +137,14 @@ def test_a_missing_file_is_told(file):
     assert mistake(made) == "mechanisms.mine.file is missing; matrix needs: file"
 
 
+def test_braces_in_the_name_of_a_file_are_refused(file):
+    file.rename(file.with_name("m{1}.csv"))
+    assert mistake(configured(file="data/m{1}.csv")) == (
+        "mechanisms.mine.file is 'data/m{1}.csv'; it must have no braces, which Snakemake takes "
+        "for a wildcard"
+    )
+
+
 def test_no_curve_of_a_matrix_runs_along_eps0(file):
     made = copy.deepcopy(configured())
     made[PAPER]["experiments"]["mine"]["x"] = {"eps0": [1.0, 2.0]}

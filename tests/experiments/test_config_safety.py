@@ -281,6 +281,18 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
             f"figures.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot draw",
         ),
         (
+            ("figures", "fig", "title"),
+            r"$\log_{10}$ of {paper}",
+            r"figures.fig.title is '$\\log_{10}$ of {paper}'; outside formulas it must have no "
+            "braces, which the report of Snakemake takes for a wildcard",
+        ),
+        (
+            ("title",),
+            "On {sets}",
+            "title is 'On {sets}'; outside formulas it must have no braces, which the report of "
+            "Snakemake takes for a wildcard",
+        ),
+        (
             ("figures", "lines", "lines", 0, "label"),
             "_hidden",
             "figures.lines.lines[0].label is '_hidden'; it must not begin with _, which hides it "
@@ -298,7 +310,16 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
             "printable characters",
         ),
     ],
-    ids=["unpaired", "unknown macro", "deep", "underscore", "tag", "lines"],
+    ids=[
+        "unpaired",
+        "unknown macro",
+        "deep",
+        "braces",
+        "braces of the paper",
+        "underscore",
+        "tag",
+        "lines",
+    ],
 )
 def test_texts_that_cannot_be_shown_are_refused(path, text, sentence):
     assert refusal(with_value((PAPER, *path), text)) == f"config/{PAPER}.yaml: {sentence}"
@@ -364,6 +385,34 @@ def test_what_is_nested_too_deep_is_refused(tmp_path, depth):
     file.write_text("a: " + "[" * depth + "]" * depth, encoding="utf-8")
     with pytest.raises(ConfigError, match="is nested too deep: at most 100 levels"):
         yaml_files.check(file)
+
+
+def with_aliases(levels: int, entry: str) -> str:
+    """Text in which `entry` stands on every level, @ for an alias of the level below."""
+    above = (f"a{i}: &a{i} {entry.replace('@', f'*a{i - 1}')}\n" for i in range(1, levels))
+    return "".join(["a0: &a0 {x: 1}\n", *above])
+
+
+@pytest.mark.parametrize(
+    ("levels", "entry", "sentence"),
+    [
+        (7, f"{{<<: [{', '.join(['@'] * 9)}]}}", "is too long: with its aliases written out, at"),
+        (90, "[@, @]", "is too long: with its aliases written out, at most 100000 keys and values"),
+        (101, "[@]", "is nested too deep: at most 100 levels are allowed"),
+        (3000, "{<<: @}", "is nested too deep: at most 100 levels are allowed"),
+    ],
+)
+def test_aliases_that_stand_for_too_much_are_refused(tmp_path, levels, entry, sentence):
+    file = tmp_path / "config.yaml"
+    file.write_text(with_aliases(levels, entry), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"^config\.yaml {sentence}"):
+        yaml_files.check(file)
+
+
+def test_some_aliases_of_aliases_pass(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(with_aliases(12, "{<<: @, y: 2}"), encoding="utf-8")
+    yaml_files.check(file)
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "text", "5"])

@@ -138,6 +138,45 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeyp
     assert part.parent == tmp_path
 
 
+def test_a_link_is_followed(tmp_path):
+    kept, link = tmp_path / "kept" / "table.csv", tmp_path / "link.csv"
+    kept.parent.mkdir()
+    link.symlink_to(kept)
+    for text in ("new", "newer"):
+        files.write_text(text, link)
+        assert link.is_symlink()
+        assert kept.read_text(encoding="utf-8") == text
+        assert [entry.name for entry in kept.parent.iterdir()] == ["table.csv"]
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    """By its name, and by that of the descriptor of a pipe that has none."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    ours, theirs = os.pipe()
+    for path, source in ((pipe, reader), (link, reader), (f"/proc/self/fd/{theirs}", ours)):
+        files.write_text("a table", path)
+        assert os.read(source, 100) == b"a table"
+    for descriptor in (reader, ours, theirs):
+        os.close(descriptor)
+    assert pipe.is_fifo()
+    assert {entry.name for entry in tmp_path.iterdir()} == {"pipe", "link"}
+
+
+def test_a_full_device_stays_a_device(device):
+    full = device("full", 7)
+    with pytest.raises(OSError, match="No space left on device"):
+        files.write_text("a table", full)
+    assert full.is_char_device()
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        files.write_text("a table", tmp_path)
+
+
 def test_texts_are_written_as_they_are(tmp_path):
     files.write_text("ε₀\n", tmp_path / "page.md")
     assert (tmp_path / "page.md").read_bytes() == "ε₀\n".encode()

@@ -6,7 +6,6 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 from drawn_data import data, grid, laplace
-from matplotlib.figure import Figure
 from PIL import Image
 
 from shufflebounds.plotting import curves, step_function, theme
@@ -37,11 +36,10 @@ def test_other_formats_are_refused_before_anything_is_written(draw, tmp_path):
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(draw, tmp_path, monkeypatch):
-    def fill_the_disk(_fig, path, **_options):
-        Path(path).write_bytes(b"half a fig")
+    def fill_the_disk(_descriptor):
         raise OSError("no space left")
 
-    monkeypatch.setattr(Figure, "savefig", fill_the_disk)
+    monkeypatch.setattr(os, "fsync", fill_the_disk)
     path = tmp_path / "fig.pdf"
     path.write_bytes(b"old")
     with pytest.raises(OSError, match="no space left"):

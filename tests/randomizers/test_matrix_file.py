@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.randomizers import description
+from shufflebounds.randomizers import description, matrix_file
 from shufflebounds.randomizers.composed import Joint, Subsampled
 from shufflebounds.randomizers.matrix_file import MatrixFile
 
@@ -108,12 +109,24 @@ def test_a_mistake_is_told_with_its_place(path, text, message):
     assert "\n" not in str(caught.value)
 
 
+def test_what_has_no_end_is_not_read(path, tmp_path, device, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    for endless in (device("zero", 5), tmp_path / "pipe"):
+        with pytest.raises(ValueError, match=r"must be a regular file: it is read more than once"):
+            MatrixFile(str(endless))
+    monkeypatch.setattr(matrix_file, "_LONGEST", len(TEXT) - 1)
+    with pytest.raises(ValueError, match=rf"must have at most {len(TEXT) - 1} characters"):
+        MatrixFile(str(path))
+    monkeypatch.setattr(matrix_file, "_LONGEST", len(TEXT))
+    MatrixFile(str(path))
+
+
 def test_files_that_cannot_be_read(tmp_path):
     missing, binary = tmp_path / "missing.csv", tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe0,1")
     with pytest.raises(ValueError, match=r"^file '.*missing\.csv' cannot be read: No such file"):
         MatrixFile(str(missing))
-    with pytest.raises(ValueError, match=r"^file '.*' cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match=r"^file '.*' must be a regular file"):
         MatrixFile(str(tmp_path))
     with pytest.raises(ValueError, match=r"^file '.*' must be a CSV file of text in UTF-8"):
         MatrixFile(str(binary))

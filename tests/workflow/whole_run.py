@@ -34,7 +34,9 @@ PAGES = {
 LATEX = {f"results/su2026/tables/{table}.tex" for table in TABLES}
 OUTPUTS = CURVES | FIGURES | INTERACTIVE | VEGA | PAGES | LATEX
 
-TITLES = {"fig": "Two curves", "cdf": "The law of 10-RR"}
+# As the configuration has them, and as the report, which sets no formulas, shows them.
+WRITTEN = {"fig": r"Two curves over $\log_{10}$ of $n$", "cdf": "The law of 10-RR"}
+TITLES = {"fig": "Two curves over log₁₀ of n", "cdf": "The law of 10-RR"}
 PAPER_TITLE = "Somebody: A *small* paper"
 
 
@@ -49,13 +51,13 @@ def config() -> dict:
     }
     whole["figures"] = {
         "fig": {
-            "title": TITLES["fig"],
+            "title": WRITTEN["fig"],
             "caption": CAPTION,
             "experiments": ["krr10"],
             "regimes": ["low"],
             "curves": ["clone", "upper"],
         },
-        "cdf": {"title": TITLES["cdf"], "caption": "A law.", "table": "law"},
+        "cdf": {"title": WRITTEN["cdf"], "caption": "A law.", "table": "law"},
     }
     whole["style"]["experiments"] = {"krr10": "10-RR"}
     whole["tables"] = TABLES

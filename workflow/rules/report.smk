@@ -1,5 +1,7 @@
 """How the report calls and sorts what it shows."""
 
+from shufflebounds.plotting.plain_text import plain
+
 # Snakemake takes the name itself, at the beginning of a line, for the directive.
 in_report = report
 
@@ -11,7 +13,12 @@ CLAIMS_TITLE = "The paper's claims, measured"
 
 
 def paper_title(wildcards):
-    return PLAN.papers[wildcards.paper].title
+    return plain(PLAN.papers[wildcards.paper].title)
+
+
+def figure_title(wildcards):
+    # Of braces Snakemake would make wildcards, and the report sets no formulas.
+    return plain(PLAN.papers[wildcards.paper].titles[wildcards.figure])
 
 
 def figure_files():
@@ -41,11 +48,11 @@ def interactive_page():
 
 
 def interactive_labels(wildcards):
-    return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure]}
+    return {"figure": figure_title(wildcards)}
 
 
 def figure_labels(wildcards, kind):
-    return {"figure": PLAN.papers[wildcards.paper].titles[wildcards.figure], "format": kind}
+    return {"figure": figure_title(wildcards), "format": kind}
 
 
 def table_labels(wildcards):

@@ -115,6 +115,8 @@ def curve(
     """
     if plot is not None:
         require_plotting()
+        if plot == output:
+            raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     if report.has_own_eps0:
         report.require_eps0(eps0)
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))

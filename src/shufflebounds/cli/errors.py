@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -30,19 +30,32 @@ _CLOSED_PIPE = 141
 _WHOLE = 1_000
 
 
-class UsageError(click.ClickException):
+class _Told(click.ClickException):
+    """An error that ends with its exit code even where it cannot be told.
+
+    The 1 of a sentence that finds no room on the disk would be a verdict of `check`.
+    """
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        try:
+            super().show(file)
+        except OSError:
+            _drop(sys.stderr)
+
+
+class UsageError(_Told):
     """A mistake of whoever calls the command."""
 
     exit_code = 2
 
 
-class PrecisionNotReached(click.ClickException):
+class PrecisionNotReached(_Told):
     """What was found is valid, but wider than asked for."""
 
     exit_code = 3
 
 
-class Stopped(click.ClickException):
+class Stopped(_Told):
     """By Ctrl-C; the 1 that click ends with would be a verdict of `check`."""
 
     exit_code = 130
@@ -51,8 +64,8 @@ class Stopped(click.ClickException):
         super().__init__("stopped")
 
 
-class Crash(click.ClickException):
-    """An error of ours, whose traceback is printed, or no memory."""
+class Crash(_Told):
+    """An error of ours, whose traceback is printed, no memory, or nowhere to print."""
 
     exit_code = 70
 
@@ -102,14 +115,22 @@ def _in_one_sentence() -> Iterator[None]:
     except MemoryError:
         raise Crash("there is not enough memory for this") from None
     except BrokenPipeError:
-        # What is left to write would fail again as Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
         raise click.exceptions.Exit(_CLOSED_PIPE) from None
+    except OSError as error:
+        _drop(sys.stdout)
+        where = error.filename or "standard output"
+        raise Crash(f"{where}: {error.strerror or error}") from None
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:
         traceback.print_exc()
         raise Crash(f"this is a mistake of the program: {error!r}") from None
+
+
+def _drop(stream: IO[str]) -> None:
+    """Drop what is left to print, which would fail again as Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:

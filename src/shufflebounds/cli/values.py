@@ -79,7 +79,10 @@ class Target(click.Path):
 
 
 class Real(click.types.FloatParamType):
-    """A number as a float; one that would become 0 or infinity is refused."""
+    """A float, written as Python prints it or in full; what it could not keep is refused.
+
+    So numbers of questions mean what the same numbers mean in answers, and in Python.
+    """
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -91,6 +94,15 @@ class Real(click.types.FloatParamType):
                 self.fail(f"{value!r} is closer to 0 than any floating-point number.", param, ctx)
             if math.isinf(number):
                 self.fail(f"{value!r} is larger than any floating-point number.", param, ctx)
+        if math.isfinite(number) and number != 0.0:
+            exact = Decimal(str(value))
+            if exact not in (Decimal(repr(number)), Decimal(number)):
+                self.fail(
+                    f"{value!r} has more digits than a floating-point number keeps; the nearest "
+                    f"one is {number!r}.",
+                    param,
+                    ctx,
+                )
         return number + 0.0  # no −0
 
 

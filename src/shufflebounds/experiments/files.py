@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place once the block has ended well.
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
+    """`write_bytes` of a text in UTF-8."""
+    write_bytes(text.encode(), path)
 
-    What has taken its place is on the disk, not only on its way there. A process that is killed
-    leaves its temporary file behind, hidden; nothing reads it or writes to it again.
+
+def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file at once or not at all, or to what is no regular file: a device or a pipe.
+
+    What a link points to is replaced, not the link.
+    """
+    if _is_replaceable(path):
+        _replace(content, Path(os.path.realpath(path)))
+    else:
+        Path(path).write_bytes(content)
+
+
+def _is_replaceable(path: str | os.PathLike[str]) -> bool:
+    """Whether another file may take the place of what is there, be it nothing."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _replace(content: bytes, path: Path) -> None:
+    """Write a temporary file beside `path` that takes its place once it is on the disk.
+
+    A process that is killed leaves its temporary file behind, hidden; nothing reads it or writes to
+    it again.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        yield part
-        with part.open("rb") as file:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     _sync_folder(path.parent)
-
-
-def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a text as UTF-8, at once or not at all."""
-    with written_whole(Path(path)) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _sync_folder(folder: Path) -> None:

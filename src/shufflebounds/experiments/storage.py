@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from shufflebounds.experiments.files import written_whole
+from shufflebounds.experiments.files import write_text
 
 CHECKSUM = "checksum"
 
@@ -22,8 +22,7 @@ def write(
     columns: Sequence[str], rows: Iterable[Iterable[object]], path: str | os.PathLike[str]
 ) -> None:
     """Write a table, at once or not at all: its `sealed` text."""
-    with written_whole(Path(path)) as part:
-        part.write_text(sealed(columns, rows), encoding="utf-8", newline="\n")
+    write_text(sealed(columns, rows), path)
 
 
 def sealed(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:

@@ -6,6 +6,7 @@ files carry no dates.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from shufflebounds import validation
-from shufflebounds.experiments.files import written_whole
+from shufflebounds.experiments.files import write_bytes
 
 # Inches.
 PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
@@ -65,6 +66,6 @@ def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
     for path in files:
         kind = path.suffix.removeprefix(".")
         # A figure apiece: saving one lays it out, and a second file would depend on the first.
-        fig = make()
-        with written_whole(path) as part:
-            fig.savefig(part, format=kind, metadata=METADATA[kind])
+        content = io.BytesIO()
+        make().savefig(content, format=kind, metadata=METADATA[kind])
+        write_bytes(content.getvalue(), path)

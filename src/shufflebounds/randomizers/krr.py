@@ -13,6 +13,9 @@ from shufflebounds.crowd import Crowd
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, crowd_of_rows, five_point, pairs_of_channel
 
+# Of a matrix, which has that many rows and columns.
+_MOST_VALUES = 4096
+
 
 @dataclass(frozen=True)
 class KRR(Randomizer):
@@ -57,6 +60,10 @@ class KRR(Randomizer):
         return np.hstack([outputs, others])
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs."""
+        """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
+
+        Raises ValueError where k is more than 4096.
+        """
+        validation.whole("k", self.k, minimum=2, maximum=_MOST_VALUES)
         e = math.exp(self.eps0)
         return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)

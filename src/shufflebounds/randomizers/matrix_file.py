@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.masses import SMALLEST_MASS
 from shufflebounds.randomizers.matrix import SUM_TOLERANCE, MatrixRandomizer
+
+# Of a file, in characters: far more than could be computed with.
+_LONGEST = 10**8
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,14 @@ def _read(file: object) -> NDArray[np.float64]:
         raise ValueError(f"file must be the path of a CSV file, got {file!r}")
     name = f"file {file!r}"
     try:
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise ValueError(f"{name} must be a regular file: it is read more than once")
         # utf-8-sig: spreadsheets put a mark at the beginning.
         with open(file, encoding="utf-8-sig", newline="") as opened:
-            lines = list(csv.reader(opened))
+            text = opened.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            raise ValueError(f"{name} must have at most {_LONGEST} characters")
+        lines = list(csv.reader(io.StringIO(text, newline="")))
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -49,6 +49,13 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
                 parsed.protocol(Setting(eps0=eps0))
         except ValueError as error:
             yield _about(f"mechanisms.{name}", written_out, error)
+            continue
+        for file in parsed.files:
+            if set("{}") & set(file):
+                yield (
+                    f"mechanisms.{name}.file is {file!r}; it must have no braces, which Snakemake "
+                    "takes for a wildcard"
+                )
 
 
 def _shape_faults(place: str, mechanism: Mapping[str, Any]) -> Iterator[str]:

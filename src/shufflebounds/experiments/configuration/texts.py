@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from shufflebounds.experiments.configuration.models import PaperEntry
+from shufflebounds.plotting.plain_text import plain
 
 # Characters that figures can show for sure, among those of our own texts.
 _COMMON = frozenset("ε₀δγω∞→×·−–—…≤≥⁻⁶⁸äöüéÄÖÜ“”‘’")
@@ -27,9 +28,21 @@ def faults(entry: PaperEntry) -> Iterator[str]:
             yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
     for place, text in _drawn(entry):
         yield from _formula_faults(place, text)
+    for place, text in _titles(entry):
+        if set("{}") & set(plain(text)):
+            yield (
+                f"{place} is {text!r}; outside formulas it must have no braces, which the report "
+                "of Snakemake takes for a wildcard"
+            )
     for place, text in _labels(entry):
         if text.startswith("_"):
             yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
+
+
+def _titles(entry: PaperEntry) -> Iterator[tuple[str, str]]:
+    yield "title", entry.title
+    for name, figure in entry.figures.items():
+        yield f"figures.{name}.title", figure.title
 
 
 def _plain(entry: PaperEntry) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,9 @@ _DECIMAL = re.compile(
     re.IGNORECASE,
 )
 _DEEPEST = 100
+_TOO_DEEP = f"is nested too deep: at most {_DEEPEST} levels are allowed"
+# Keys and values, aliases written out: each of a few may stand for many of the next.
+_MOST = 100_000
 
 
 def check(path: Path, shown: str = "") -> None:
@@ -45,7 +48,7 @@ def check(path: Path, shown: str = "") -> None:
         raise ConfigError(f"{name} must be text in UTF-8, got {error.reason}") from None
     try:
         if _is_too_deep(text):
-            raise ConfigError(f"{name} is nested too deep: at most {_DEEPEST} levels are allowed")
+            raise ConfigError(f"{name} {_TOO_DEEP}")
         root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name} is not valid YAML: {_sentence(error, text)}") from None
@@ -53,6 +56,15 @@ def check(path: Path, shown: str = "") -> None:
         raise ConfigError(f"{name} must be a mapping, such as papers: [su2026]")
     for fault in _faults(root, set(), ()) if root else ():
         raise ConfigError(f"{name}: {fault}")
+    # Now that nothing contains itself.
+    size, depth = _written_out(root, {}) if root else (0, 0)
+    if depth > _DEEPEST:
+        raise ConfigError(f"{name} {_TOO_DEEP}")
+    if size > _MOST:
+        raise ConfigError(
+            f"{name} is too long: with its aliases written out, at most {_MOST} keys and values "
+            "are allowed"
+        )
 
 
 def _is_too_deep(text: str) -> bool:
@@ -64,6 +76,23 @@ def _is_too_deep(text: str) -> bool:
         if depth > _DEEPEST:
             return True
     return False
+
+
+def _written_out(node: yaml.Node, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """How many keys and values a node has, and how many levels, with aliases written out.
+
+    No larger numbers than it takes to tell that there are too many.
+    """
+    if isinstance(node, yaml.ScalarNode):
+        return 1, 0
+    if id(node) not in known:
+        is_mapping = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if is_mapping else node.value
+        inner = [_written_out(part, known) for part in parts]
+        size = 1 + sum(size for size, _ in inner)
+        depth = 1 + max((depth for _, depth in inner), default=0)
+        known[id(node)] = min(size, _MOST + 1), min(depth, _DEEPEST + 1)
+    return known[id(node)]
 
 
 def _sentence(error: yaml.YAMLError, text: str) -> str:

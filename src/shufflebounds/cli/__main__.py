@@ -1,5 +1,0 @@
-"""``python -m shufflebounds.cli``."""
-
-from shufflebounds.cli import main
-
-main(prog_name="shufflebounds")
