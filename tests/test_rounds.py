@@ -175,15 +175,6 @@ def test_local_reports_in_closed_form(eps0, times):
             assert found.relative_width <= 0.3
 
 
-def test_clone_of_a_lone_user_is_binary():
-    one, two = (
-        epsilon_of(compose([(d, 1, 5)]), 1e-4)
-        for d in (sb.standard_clone(1.0), sb.KRR(2, 1.0).blanket())
-    )
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
-
-
 @pytest.mark.parametrize("times", [2, 30])
 def test_plain_convolution_agrees(times):
     """Losses of the enumerated histograms in narrow bins, convolved by FFT."""

