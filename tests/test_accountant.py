@@ -64,13 +64,6 @@ def test_a_delta_out_of_reach_names_the_one_that_is_not():
     assert accountant.get_epsilon(0.5) < math.inf
 
 
-def test_a_lower_end_far_away_does_not_keep_the_upper_one_back():
-    """Laplace in two cells: the ends are far apart, and the upper one may be claimed."""
-    coarse = sb.Laplace(2.0, cells=2).blanket()
-    accountant = sb.ShuffleAccountant().compose(coarse, 1000, 3)
-    assert accountant.get_epsilon(1e-6) >= sb.epsilon(sb.Laplace(2.0).blanket(), 1000, 1e-6).lower
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

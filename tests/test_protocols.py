@@ -167,11 +167,6 @@ def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
 
 
-def test_draws_count_the_blankets_of_all_users_and_the_victims_message():
-    assert BinarySum().reduce(10).draws == 11
-    assert CheuZhilyaev(0.25, blankets=9).reduce(1000).draws == 9001
-
-
 def test_table_four_of_the_variation_ratio_paper():
     """Where its p, β and q make a bound, and where they do not."""
     n, eps = 200, 0.4
@@ -227,13 +222,6 @@ def test_hierarchical_histograms_over_four_values():
             for x0, x1, x2 in itertools.product(range(4), repeat=3)
         )
         assert float(worst) <= mine.upper
-
-
-def test_an_epsilon_of_a_protocol():
-    candidates, draws = CheuZhilyaev(0.25, blankets=9).reduce(10_000)
-    name, found = sb.worst_epsilon({"": candidates[0].decomposition}, draws, 1e-6)
-    assert name == ""
-    assert 0.0 < found.lower <= found.upper < 0.2
 
 
 MISTAKES = [

@@ -15,7 +15,6 @@ from strategies import FUZZ, decompositions, examples
 import shufflebounds as sb
 from shufflebounds.accounting import rounds
 from shufflebounds.accounting.composed import compose
-from shufflebounds.divergence.exact import exact
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -228,14 +227,6 @@ def test_one_round_is_one_round():
     assert composed.relative_width <= 1e-3
 
 
-def test_rounds_split_in_two_lists_are_the_same():
-    blanket = sb.KRR(10, 2.0).blanket()
-    whole = compose([(blanket, 10**4, 30)]).epsilon(1e-6)
-    split = compose([(blanket, 10**4, 10), (blanket, 10**4, 20)]).epsilon(1e-6)
-    assert split.lower <= whole.upper
-    assert whole.lower <= split.upper
-
-
 def test_rounds_of_many_sizes():
     """A few rounds of few users dominate, however many of very many users there are beside them."""
     few, many = (sb.KRR(10, 2.0).blanket(), 10**3, 3), (sb.KRR(10, 2.0).blanket(), 10**12, 100)
@@ -278,25 +269,6 @@ def test_losses_beyond_the_largest_are_impossible():
 def test_same_inputs_tell_nothing():
     same = sb.Decomposition([0.5, 0.5], [0.5, 0.5], [0.25, 0.25])
     assert compose([(same, 10, 100)]).epsilon(1e-9) == sb.Enclosure(0.0, 0.0)
-
-
-@pytest.mark.parametrize("mechanism", [sb.Laplace(1.0), sb.RAPPOR(2.0), sb.BLH(2.0)], ids=str)
-def test_mechanisms(mechanism):
-    upper = rounds.epsilon(mechanism.blanket(), 10**5, 1e-6, rounds=30)
-    lower = rounds.epsilon(mechanism.dataset_pair(), 10**5, 1e-6, rounds=30)
-    assert max(upper.relative_width, lower.relative_width) < 2e-3
-    assert 0.0 < lower.lower <= upper.upper
-
-
-@pytest.mark.parametrize("eps", [0.5, 1.5])
-def test_exact_profile_of_a_single_round_is_dominated(eps):
-    """Composing anything with a round that tells nothing leaves the round as it is."""
-    decomposition = shuffles.blanket(shuffles.CROOKED, 0, 1)
-    same = sb.Decomposition([1.0], [1.0], [1.0])
-    found = delta_of(compose([(decomposition, 3, 1), (same, 3, 1)]), eps)
-    ends = [exact(d, eps, 3) for d in (decomposition, decomposition.swap())]
-    assert found.lower <= max(end.upper for end in ends)
-    assert max(end.lower for end in ends) <= found.upper
 
 
 @pytest.mark.parametrize(

@@ -177,16 +177,6 @@ def test_a_joint_builds_one_randomizer_for_all_its_reports(bound, built):
     assert built["Joint", "__post_init__"] == 1
 
 
-def test_a_joint_of_parts_builds_each_of_them_once(built):
-    compute(mechanism=joint(part(), part(BLH), part({"type": "oue"})), x=ALONG_N)
-    assert [built[name, "__post_init__"] for name in ("KRR", "BLH", "OUE")] == [1, 1, 1]
-
-
-def test_along_eps0_there_is_one_randomizer_for_each(built):
-    compute(n=1000, x={"eps0": {"start": 0.5, "stop": 4.0, "points": 7}})
-    assert built["KRR", "__post_init__"] == 7
-
-
 @pytest.mark.parametrize("bound", ["clone", "erlingsson", "blanket_bennett_generic"])
 def test_what_looks_at_no_mechanism_builds_none(bound, built):
     compute(bound=bound, x=ALONG_N)
@@ -406,12 +396,6 @@ def test_another_table_is_not_a_curve_file(tmp_path, columns):
     for look in (curves.read, lambda path: curves.verify(path, NAME, specification())):
         with pytest.raises(ValueError, match=r"curve\.csv is not a curve file$"):
             look(path)
-
-
-def test_equal_curves_are_equal_files(tmp_path):
-    for name in ("one", "two"):
-        curves.write(compute(), tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 # Files that are not the curve that is asked for.
