@@ -231,21 +231,6 @@ def test_windows_hold_the_binomial(order):
     assert binomial[1] - binomial[0] < 1e-6
 
 
-def test_even_odds():
-    """Two components of the same mass: both sides of the window are alike."""
-    even = sb.Decomposition([0.5, 0.5], [0.375, 0.625], [0.5, 0.5])
-    for n in (1, 2, 31):
-        with mpmath.workdps(40):
-            masses = [mpmath.binomial(n, k) / mpmath.mpf(2) ** n for k in range(n + 1)]
-            ratios = [(k * mpmath.mpf(0.75) + (n - k) * mpmath.mpf(1.25)) / n for k in range(n + 1)]
-            ends = [
-                mpmath.fsum(m * r**power for m, r in zip(masses, ratios, strict=True))
-                for power in (3, -2)
-            ]
-            found = renyi(even, n, 3.0, 1e-9)
-            assert found.lower <= mpmath.log(max(ends)) / 2 <= found.upper
-
-
 @pytest.mark.parametrize("rtol", [None, 1e-4])
 @pytest.mark.parametrize("n", [3_000, 10**6, 10**8])
 def test_width(n, rtol):

@@ -9,7 +9,6 @@ import pytest
 import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.signal import fftconvolve
 from strategies import FUZZ, decompositions, examples
 
 import shufflebounds as sb
@@ -172,28 +171,6 @@ def test_local_reports_in_closed_form(eps0, times):
         assert truth * (1 - mpmath.mpf(10) ** -12) <= found.upper
         if eps < 0.9 * eps0 * times and truth > 1e-290:
             assert found.relative_width <= 0.3
-
-
-@pytest.mark.parametrize("times", [2, 30])
-def test_plain_convolution_agrees(times):
-    """Losses of the enumerated histograms in narrow bins, convolved by FFT."""
-    decomposition = sb.KRR(3, 1.0).blanket()
-    pair = shuffles.pair_of(decomposition, 12)
-    p, q = (np.array([float(x[side]) for x in pair]) for side in (0, 1))
-    bin_width = 1e-4
-    bins = np.rint(np.log(p / q) / bin_width).astype(int)
-    start = bins.min()
-    law = np.bincount(bins - start, weights=p)
-    total = np.ones(1)
-    for _ in range(times):
-        total = fftconvolve(total, law)
-    losses = (np.arange(total.size) + times * start) * bin_width
-    for eps in (0.1, 0.5, 1.0):
-        plain = float(total @ np.maximum(0.0, -np.expm1(np.minimum(eps - losses, 0.0))))
-        found = delta_of(compose([(decomposition, 12, times)]), eps)
-        assert found.relative_width <= 0.1
-        assert found.lower <= plain * 1.001 + 1e-12
-        assert plain * 0.999 - 1e-12 <= found.upper
 
 
 @pytest.mark.parametrize("n", [50, 10**6, 10**12])

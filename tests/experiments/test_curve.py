@@ -119,19 +119,6 @@ def test_along_every_axis_stand_the_same_answers(bound):
     assert profile[0].upper > profile[1].upper
 
 
-def test_delta_may_be_a_share_of_one_over_n():
-    x = {"n": [100, 1000]}
-    shared = enclosures(delta=OverN(0.01), x=x)
-    assert shared == [ends_at(n, 0.01 / n) for n in x["n"]]
-    table = curves.frame(compute(delta=OverN(0.01), x=x))
-    assert table["delta"].tolist() == [1e-4, 1e-5]
-
-
-def ends_at(n: int, delta: float) -> Enclosure:
-    (found,) = enclosures(delta=delta, x={"n": [n]})
-    return found
-
-
 # How much is built.
 
 

@@ -312,18 +312,6 @@ def test_bounds_that_coincide_are_both_seen(names, tmp_path):
         assert count["both", name] - count["neither", name] > 300
 
 
-def test_edges_of_markers_are_seen_above_a_thin_line_on_a_thick_one(tmp_path):
-    layout = row(panel(line("upper", marker="s"), line("lower")))
-    frame = data(layout)
-    frame["epsilon_lower"] = frame["epsilon_upper"] = 0.1 / np.sqrt(frame["n"])
-    curves.draw(frame, layout, [tmp_path / "fig.png"])
-    with Image.open(tmp_path / "fig.png") as image:
-        pixels = np.asarray(image.convert("RGB")).astype(int)
-    edge = np.round(255 * 0.55 * np.array(to_rgb(LOOKS["upper"]["color"])))
-    near = abs(pixels[pixels.shape[0] // 4 :] - edge).max(axis=-1) < 25
-    assert np.count_nonzero(near) > 100
-
-
 def test_a_curve_of_one_point_is_seen():
     layout = grid()
     fig = curves.figure(data(layout, x=[1000]), layout)

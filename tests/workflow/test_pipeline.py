@@ -257,20 +257,6 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
     )
 
 
-def test_a_paper_called_like_a_rule_is_refused(checkout):
-    checkout.edit("config.yaml", "[su2026, other]", "[su2026, figure]")
-    run = checkout.snakemake("--dry-run")
-    assert run.returncode != 0
-    told = run.stderr.splitlines()[-1]
-    assert told.startswith("config.yaml: papers[1] is 'figure', which names something else; ")
-    rules = {
-        name
-        for path in (checkout.path / "workflow" / "rules").glob("*.smk")
-        for name in re.findall(r"^rule (\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    assert rules <= set(re.findall(r"\w+", told.partition("none of ")[2]))
-
-
 def test_a_touched_module_reruns_nothing(checkout):
     """As after switching branches and back: what counts is the content."""
     (checkout.path / "src" / "shufflebounds" / "experiments" / "curve.py").touch()
