@@ -18,8 +18,12 @@ reproduce: $(VENV)/.installed
 kick-the-tires: $(VENV)/.installed
 	$(BIN)/snakemake --cores 2 figures/gap/few.png
 
+# A worker a core, one thread each.
+test fuzz: export OMP_NUM_THREADS := 1
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadgroup --no-loadscope-reorder
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
@@ -39,7 +43,7 @@ bench: $(VENV)/.installed
 
 # More than 200 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
-	FUZZ=40 $(BIN)/python -m pytest \
+	FUZZ=40 $(PYTEST) \
 	    tests/test_saddle.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_doubling.py \
 	    tests/test_amplification.py tests/test_uncertain_entries.py tests/test_decomposition.py \
 	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py \

@@ -1,10 +1,29 @@
-"""The browser, for tests that look at pages as a reader does, and devices of their own."""
+"""What all folders of tests share: the browser, devices, and how two workers divide the files."""
 
 import os
 import stat
 
 import browsers
 import pytest
+
+# Files that look at the same run of Snakemake: one worker makes it, and has them all.
+SHARED_RUNS = {
+    "test_report.py": "whole",
+    "test_module.py": "whole",
+    "test_faults.py": "undisturbed",
+    "test_stale.py": "undisturbed",
+    "test_slurm.py": "local",
+    "test_cluster_generic.py": "local",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Give a worker whole files, so that what a file makes once is made once; long ones first."""
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
+    for item in items:
+        group = SHARED_RUNS.get(item.path.name, item.path.name)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="module")

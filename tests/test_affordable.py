@@ -58,27 +58,3 @@ def test_largest_eps0_next_to_a_kink():
     )
     found = sb.largest_eps0(sb.standard_clone, 1.5, delta, 1, rounds=10)
     assert found.lower <= 0.5 <= found.upper < 1.1 * found.lower
-
-
-@pytest.mark.parametrize("rounds", [0, 1.5, True, 10**6 + 1])
-def test_bad_numbers_of_rounds(rounds):
-    for ask in (
-        lambda: sb.fewest_users(BLANKET, 0.5, 1e-6, rounds=rounds),
-        lambda: sb.largest_eps0(lambda e: BLANKET, 0.5, 1e-6, 100, rounds=rounds),
-    ):
-        with pytest.raises(ValueError, match="rounds must be an integer"):
-            ask()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"eps": -1.0}, "eps must be"),
-        ({"delta": 0.0}, "delta must be"),
-        ({"n": 0}, "n must be"),
-        ({"rtol": 1.0}, "rtol must be"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        most_rounds(BLANKET, **{"eps": 1.0, "delta": 1e-6, "n": 10} | arguments)

@@ -14,9 +14,7 @@ from test_bracket import LINES, MARGINS, Lines
 import shufflebounds as sb
 from shufflebounds.accounting.apart import Apart, epsilon_apart
 from shufflebounds.accounting.bracket import Bracket
-from shufflebounds.accounting.end_search import EndSearch
 from shufflebounds.accounting.problem import Problem
-from shufflebounds.accounting.trials import Guess, Trials
 from shufflebounds.enclosure import Enclosure
 
 
@@ -121,41 +119,3 @@ def test_upper_bounds_of_one_serve_another_below(lines, lowered, delta, above, b
         assert bounds.high == math.inf or root <= Fraction(math.expm1(bounds.high)) * (
             1 + Fraction(1, 10**14)
         )
-
-
-class Dropping:
-    """D(ε) that falls in a straight line of e^ε, and from its end on hardly is anything."""
-
-    def __init__(self, end, height):
-        self.end, self.height, self.asked = end, height, 0
-
-    def root(self, delta):
-        return math.log1p(math.expm1(self.end) * (1.0 - delta / self.height))
-
-    def __call__(self, eps, rtol):
-        self.asked += 1
-        value = self.height * (1.0 - math.expm1(eps) / math.expm1(self.end))
-        value = max(value, 1e-30 * math.exp(-eps))
-        return Enclosure(value * (1.0 - 0.4 * rtol), value * (1.0 + 0.4 * rtol))
-
-
-@given(
-    delta=st.floats(6.0, 12.0).map(lambda x: 10.0**-x),
-    gap=st.floats(1e-6, 1e-3),
-    seeming=st.floats(0.2, 5.0),
-    start=st.floats(0.8, 1.2),
-)
-@examples(100)
-def test_goes_on_where_d_drops(delta, gap, seeming, start):
-    """Coarse, then fine for the upper end, then the lower end of a D below."""
-    outer, inner = Dropping(20.0, 0.1), Dropping(20.0 * (1.0 - gap), 0.1)
-    coarse = Dropping(20.0 * (1.0 + 1e-5), 0.1)
-    search = EndSearch(coarse, delta, math.inf, 1e-2, Trials(-3.0, 0.1))
-    search.run(Guess(20.0 * start, 0.1))
-    search = search.resumed(outer, 3e-5)
-    upper = search.run(search.trials.guess()).upper
-    lower = search.shifted(inner, seeming * gap).run(Guess(upper * (1.0 - gap), 0.1)).lower
-    assert outer.root(delta) <= upper * (1.0 + 1e-13)
-    assert upper <= outer.root(delta) * (1.0 + 5e-5)
-    assert inner.root(delta) * (1.0 - 5e-5) <= lower <= inner.root(delta) * (1.0 + 1e-13)
-    assert coarse.asked + outer.asked + inner.asked <= 40

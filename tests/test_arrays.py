@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import decompositions, epsilons, examples
-from test_saddle import binomial_divergence, exact_law
+from strategies import decompositions, examples
+from test_saddle import exact_law
 
 import shufflebounds as sb
 from shufflebounds.accounting import amplification_grid
@@ -36,23 +36,6 @@ def ends(call):
         return shortfall.enclosure
 
 
-@given(
-    st.data(),
-    st.lists(
-        st.tuples(st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3])), min_size=1, max_size=4
-    ),
-    st.sampled_from([(4, 12.0), (3, 280.0)]),
-)
-@examples(200)
-def test_few_users_against_enumeration(data, points, shape):
-    decomposition = data.draw(decompositions(*shape))
-    eps = [data.draw(epsilons(decomposition)) for _ in points]
-    n, rtol = (np.array(x, dtype=float) for x in zip(*points, strict=True))
-    lower, upper = stacked(decomposition, np.array(eps), n, rtol)
-    for (users, _), loss, *found in zip(points, eps, lower, upper, strict=True):
-        assert overlap(sb.Enclosure(*found), exact(decomposition, loss, users))
-
-
 def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
     """A draw that makes S₊ zero however low it is, but hardly ever happens."""
     third, eleventh = 1.0 / 3.0, 1.0 / 11.0
@@ -62,26 +45,6 @@ def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
     lower, upper = stacked(decomposition, np.zeros(1), np.array([5.0]), np.array([0.01]))
     assert overlap(sb.Enclosure(lower[0], upper[0]), exact(decomposition, 0.0, 5))
     assert upper[0] - lower[0] <= 0.01 * upper[0]
-
-
-@pytest.mark.parametrize("rtol", [1e-2, 1e-5, 1e-8])
-@pytest.mark.parametrize(
-    ("first", "eps"),
-    [
-        ((0.75, 0.25, 0.5), (0.01, 0.1, 0.3)),
-        ((0.5, 0.0625, 0.0625), (0.2, 0.5, 0.9)),
-        ((0.5 + 2.0**-9, 0.5 - 2.0**-9, 0.5), (0.0, 0.0005, 0.001)),
-        ((2.0**-12, 2.0**-20, 2.0**-14), (1e-4, 1e-3, 0.5)),
-    ],
-)
-def test_thousands_of_users_against_a_binomial_sum(first, eps, rtol):
-    a, b, c = ((x, 1.0 - x) for x in first)
-    n = (3000, 2000, 1000)
-    lower, upper = stacked(
-        sb.Decomposition(a, b, c), np.array(eps), np.array(n, dtype=float), np.full(3, rtol)
-    )
-    for loss, users, low, high in zip(eps, n, lower, upper, strict=True):
-        assert low <= binomial_divergence(a, b, c, loss, users) <= high
 
 
 @given(

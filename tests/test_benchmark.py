@@ -109,10 +109,6 @@ def test_the_shorter_sum_bounds_the_whole_one_from_above(eps0, n):
         assert whole * (1.0 - 1e-12) <= shorter <= whole * (1.0 + 1e-12) + tail
 
 
-def test_no_epsilon_is_needed_where_delta_is_large():
-    assert conditional_binomial.epsilon(0.1, 10_000, 0.4) == (0.0, 0.0)
-
-
 @pytest.fixture(scope="module")
 def tiny():
     with pytest.MonkeyPatch.context() as patch:

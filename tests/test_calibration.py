@@ -1,7 +1,6 @@
 """Planning: the largest ε₀ and the fewest users, against enumeration, closed forms and scans."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from shufflebounds import (
     Laplace,
     PrecisionError,
     delta,
-    epsilon,
     fewest_users,
     largest_eps0,
     standard_clone,
@@ -86,11 +84,6 @@ def test_one_user_is_enough_from_the_divergence_of_one_report_on(eps):
     alone = (math.exp(4.0) - math.exp(eps)) / (math.exp(4.0) + 9.0)
     assert fewest_users(krr(4.0), eps, alone * (1 + 1e-9)) == Enclosure(1, 1)
     assert fewest_users(krr(4.0), eps, alone * (1 - 1e-9)).lower == 2
-
-
-def test_one_user_is_enough_where_eps_is_eps0():
-    assert fewest_users(krr(1.0), 1.0, 1e-12).upper == 1
-    assert fewest_users(krr(1.0), 7.0, 1e-300) == Enclosure(1, 1)
 
 
 def test_no_number_of_users_may_be_enough():
@@ -163,12 +156,6 @@ def test_largest_eps0_can_be_deployed_and_no_more(mechanism, eps, target, n, mon
     assert delta(mechanism(found.upper), eps, n).lower >= target
 
 
-def test_what_may_be_deployed_is_confirmed_by_its_epsilon():
-    found = largest_eps0(krr, 0.4, 1e-6, 10**4)
-    assert 0.4 * (1 - 2e-3) <= epsilon(krr(found.lower), 10**4, 1e-6).upper <= 0.4
-    assert epsilon(krr(found.upper), 10**4, 1e-6).lower >= 0.4
-
-
 @pytest.mark.parametrize(
     ("eps0", "n", "eps", "target"),
     [
@@ -181,23 +168,6 @@ def test_largest_eps0_inverts_known_divergences(eps0, n, eps, target):
     found = largest_eps0(krr, eps, target, n, rtol=1e-7)
     assert found.relative_width <= 1e-7
     assert found.lower * (1 - 1e-7) <= eps0 <= found.upper * (1 + 1e-7)
-
-
-def test_largest_eps0_is_that_of_a_scan():
-    grid = np.geomspace(1.0, 8.0, 200)
-    private = [delta(krr(eps0), 0.5, 2000).upper <= 1e-6 for eps0 in grid]
-    first_failure = private.index(False)
-    assert not any(private[first_failure:])
-    found = largest_eps0(krr, 0.5, 1e-6, 2000)
-    assert grid[first_failure - 1] <= found.upper
-    assert found.lower <= grid[first_failure]
-
-
-def test_one_report_alone_has_a_closed_form():
-    """At n = 1: (e^ε₀ − e^ε)/(e^ε₀ + k − 1) = δ."""
-    eps0 = math.log((math.exp(1.0) + 9 * 0.05) / 0.95)
-    found = largest_eps0(krr, 1.0, 0.05, 1, rtol=1e-6)
-    assert found.lower * (1 - 1e-6) <= eps0 <= found.upper * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("eps", [1e-6, 0.3, 20.0, 299.0])
@@ -257,30 +227,6 @@ def test_the_largest_eps0_of_no_eps_at_all_is_that_of_total_variation(delta):
     found = largest_eps0(lambda eps0: KRR(2, eps0).blanket(), 0.0, delta, 1)
     assert found.lower <= 2.0 * math.atanh(delta) <= found.upper
     assert found.relative_width <= 1e-3
-
-
-@pytest.mark.parametrize(
-    ("search", "changes", "message"),
-    [
-        (largest_eps0, {"eps": -1.0}, "eps must be .* eps >= 0, got -1.0"),
-        (largest_eps0, {"eps": 0.0, "delta": 1e-20}, "delta must be larger for eps = 0.0"),
-        (largest_eps0, {"eps": 301.0}, "eps must be .* 0 <= eps <= 300, got 301.0"),
-        (largest_eps0, {"delta": 1.0}, "delta must be .*got 1.0"),
-        (largest_eps0, {"n": 0}, "n must be an integer >= 1, got 0"),
-        (largest_eps0, {"n": 10**16}, "n must be an integer from 1 to 1e[+]15"),
-        (largest_eps0, {"rtol": 0.5}, "rtol must be .*got 0.5"),
-        (fewest_users, {"eps": -1.0}, "eps must be .*got -1.0"),
-        (fewest_users, {"eps": math.nan}, "eps must be .*got nan"),
-        (fewest_users, {"delta": 0.0}, "delta must be .*got 0.0"),
-    ],
-)
-def test_bad_arguments_are_refused(search, changes, message):
-    if search is largest_eps0:
-        ask = partial(largest_eps0, krr, **{"eps": 1.0, "delta": 1e-6, "n": 10, **changes})
-    else:
-        ask = partial(fewest_users, krr(1.0), **{"eps": 1.0, "delta": 1e-6, **changes})
-    with pytest.raises(ValueError, match=message):
-        ask()
 
 
 def test_a_randomizer_is_no_function_of_eps0():

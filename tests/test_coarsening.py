@@ -211,35 +211,6 @@ def test_shares_at_corners_keep_the_means(seed):
     np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_boxes_cost_no_more_than_they_may(seed):
-    ratios, costs = scattered(seed)
-    costs *= 10.0**seed
-    boxes = cut(ratios, costs)
-    total = 0.0
-    for side, row in zip(boxes.sides, costs, strict=True):
-        # A box that cannot be cut further is one strip.
-        wide = side.upper - side.lower > 1
-        widths = np.log(side.borders[side.upper] / side.borders[side.lower])
-        total += float((row * widths**2)[wide].sum())
-    assert total <= 1.0 + 1e-9
-    # One box per label, and none of them wider than shares in floats allow.
-    first = np.unique(boxes.labels, return_index=True)[1]
-    for side in boxes.sides:
-        for border in (side.lower, side.upper):
-            np.testing.assert_array_equal(border, border[first][boxes.labels])
-        assert np.log(side.borders[side.upper] / side.borders[side.lower]).max() <= 4.0 + 1e-9
-
-
-def test_boxes_are_cut_until_there_are_enough():
-    ratios, costs = scattered(0)
-    assert 1 + cut(ratios, 1e-9 * costs).labels.max() < 100
-    assert 200 <= 1 + cut(ratios, 1e-9 * costs, 200).labels.max() < 400
-    # As many as there are components, and no end of it where nothing costs anything.
-    assert 1 + cut(ratios, np.zeros((2, 400)), 200).labels.max() < 100
-    assert 1 + cut(ratios, costs, 10**6).labels.max() > 350
-
-
 def test_ratios_that_differ_by_rounding_are_one():
     ratios = np.stack([np.linspace(1.0, 2.0, 50), 1.0 + 1e-15 * np.arange(50)])
     boxes = cut(ratios, np.ones((2, 50)))

@@ -152,21 +152,6 @@ def test_every_pair_of_inputs_of_a_joint(parts):
     assert_same(joint.blanket(), rows[0], rows[-1], least)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_divergences_of_every_pair_of_two_krr3_reports(n):
-    """The same for D, computed from the 9 by 9 matrix."""
-    joint = repeated(sb.KRR(3, 0.7), 2)
-    rows = matrix(joint)
-    for eps in (0.0, 0.4, 1.2):
-        found = {d: [*joint.blankets(d).values()] for d in (1, 2)}
-        assert len(found[1]) == len(found[2]) == 1
-        found = {d: exact(blankets[0], eps, n) for d, blankets in found.items()}
-        assert found[1].upper < found[2].lower
-        for (i, x), (j, y) in itertools.permutations(enumerate(inputs(joint.parts)), 2):
-            brute = sb.Decomposition(rows[i], rows[j], rows.min(axis=0), rel_err=1e-15).merge()
-            assert same(exact(brute, eps, n), found[sum(u != v for u, v in zip(x, y, strict=True))])
-
-
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 def test_nested_compositions_are_their_matrices(tree):
     rows = matrix(tree)
@@ -287,18 +272,6 @@ def test_bounds_by_distance_hold_for_the_pairs_at_that_distance(n):
                 truth[name] = max(truth[name], found[i, j])
         for name, bound in upper.items():
             assert 0.5 * bound < truth[name] <= bound + 1e-15
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_a_dataset_pair_has_the_divergence_of_its_datasets(n):
-    joint = Joint([sb.KRR(3, 0.8), sb.KRR(3, 1.1)])
-    places = inputs(joint.parts)
-    laws = shuffled(matrix(joint), n)
-    for (name, pair), eps in itertools.product(joint.dataset_pairs().items(), (0.0, 0.5)):
-        others = places.index({"third": (2, 2), "x1": (1, 1)}[name])
-        first, second = laws[(others,) * (n - 1)][[places.index((0, 0)), places.index((1, 1))]]
-        truth = max(hockey_sticks(np.array([first, second]), eps).ravel())
-        assert sb.delta(pair, eps, n).upper == pytest.approx(truth, rel=1e-9)
 
 
 # A further coordinate that differs.
@@ -636,13 +609,6 @@ def test_eps0_of_a_joint_is_no_less_than_the_exact_sum(budgets):
     found = Joint([sb.KRR(2, eps0) for eps0 in budgets]).eps0
     assert Fraction(found) >= sum(map(Fraction, budgets))
     assert found <= math.fsum(budgets) * (1.0 + 2.0**-51)
-
-
-def test_eps0_of_single_precision_keeps_its_meaning():
-    part = sb.KRR(1000, np.float32(0.1))
-    exactly = sb.KRR(1000, float(np.float32(0.1)))
-    np.testing.assert_array_equal(part.blanket().a, exactly.blanket().a)
-    assert Joint([part] * 3).eps0 == Joint([exactly] * 3).eps0
 
 
 def test_eps0_of_mixtures():

@@ -1,6 +1,5 @@
 """The curve, the advantage and the Rényi divergence of a mechanism: against all its datasets."""
 
-import math
 from fractions import Fraction
 
 import mpmath
@@ -138,9 +137,14 @@ def test_two_inputs_have_their_closed_form():
     assert found.upper == sb.renyi(sb.KRR(2, eps0).blanket(), n, order, 1e-6).upper
 
 
-@pytest.mark.parametrize("rounds", [1, 4])
 @pytest.mark.parametrize(
-    "randomizer", [sb.KRR(5, 2.0), sb.BLH(3.0), sb.Laplace(2.0, cells=12), sb.Collision(2.0, 2, 8)]
+    ("randomizer", "rounds"),
+    [
+        (sb.KRR(5, 2.0), 1),
+        (sb.BLH(3.0), 2),
+        (sb.Laplace(2.0, cells=12), 1),
+        (sb.Collision(2.0, 2, 8), 1),
+    ],
 )
 def test_a_mechanism_lies_between_its_datasets_and_its_blanket(randomizer, rounds):
     n, pairs = 1000, randomizer.dataset_pairs().values()
@@ -191,60 +195,3 @@ def test_several_blankets_are_all_asked():
     ends = sb.renyi(randomizer, 500, 4.0)
     each = [sb.renyi(one, 500, 4.0).upper for one in randomizer.blankets().values()]
     assert ends.upper == max(each) > min(each)
-
-
-def test_orders_of_a_mechanism_are_answered_together():
-    randomizer = sb.BLH(2.0)
-    found = sb.renyi(randomizer, 1000, [2.0, 16.0])
-    for one, order in zip(found, (2.0, 16.0), strict=True):
-        alone = sb.renyi(randomizer, 1000, order)
-        assert one.lower == pytest.approx(alone.lower, rel=2e-3)
-        assert one.upper == pytest.approx(alone.upper, rel=2e-3)
-
-
-def test_the_gap_between_datasets_and_blanket_is_no_failure():
-    found = sb.renyi(sb.KRR(2, 4.0), 1000, 4.0, 1e-5)
-    assert found.relative_width > 0.1
-    assert math.isfinite(found.upper)
-
-
-ASKED = [
-    lambda given, **changes: sb.profile(given, **{"n": 100} | changes),
-    lambda given, **changes: sb.advantage(given, **{"n": 100} | changes),
-    lambda given, **changes: sb.renyi(given, **{"n": 100, "order": 2.0} | changes),
-]
-
-
-@pytest.mark.parametrize("ask", ASKED)
-@pytest.mark.parametrize("given", ["krr", None, sb.KRR, [sb.KRR(3, 1.0).blanket()]])
-def test_what_is_neither_is_refused(ask, given):
-    sentence = (
-        r"^decomposition must be a Decomposition, such as R\.blanket\(\), or a randomizer R, got"
-    )
-    with pytest.raises(ValueError, match=sentence):
-        ask(given)
-
-
-@pytest.mark.parametrize("ask", ASKED)
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n": 0}, "^n must be an integer"),
-        ({"n": [10, 20]}, "^n must be an integer"),
-        ({"rounds": 0}, "^rounds must be an integer"),
-        ({"rounds": 2.5}, "^rounds must be an integer"),
-    ],
-)
-@pytest.mark.parametrize("given", [sb.KRR(3, 1.0), sb.KRR(3, 1.0).blanket()])
-def test_bad_arguments_are_refused(ask, changes, message, given):
-    with pytest.raises(ValueError, match=message):
-        ask(given, **changes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"order": 1.0}, "order must be"), ({"rtol": 0.5}, "rtol must be")],
-)
-def test_bad_orders_of_a_mechanism_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        sb.renyi(sb.KRR(3, 1.0), **{"n": 100, "order": 2.0} | changes)

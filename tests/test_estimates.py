@@ -126,19 +126,6 @@ def test_the_largest_draw_tells_epsilon_where_few_count(randomizer, reports, rat
     assert log_estimate(pair, eps, n)[0] > math.log(delta) + 1.0
 
 
-@pytest.mark.parametrize(("randomizer", "reports", "rate", "n", "delta"), RARE)
-def test_few_evaluations_are_enough_there(randomizer, reports, rate, n, delta, monkeypatch):
-    pair = sb.subsample(sb.Joint([randomizer] * reports).dataset_pair(), rate)
-    calls, evaluate = [], problem.Problem.delta
-    monkeypatch.setattr(
-        problem.Problem,
-        "delta",
-        lambda self, eps, rtol: calls.append(eps) or evaluate(self, eps, rtol),
-    )
-    sb.epsilon(pair, n, delta)
-    assert len(calls) <= 7
-
-
 def test_the_largest_draw_of_a_law_without_gains():
     pair = sb.KRR(k=3, eps0=1.0).dataset_pair()
     assert largest_draw.log_estimate(pair, 2.0, 10) == -math.inf

@@ -11,7 +11,9 @@ from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
 import shufflebounds as sb
 from shufflebounds.enclosure import reached
 
-EPS, DELTA = 0.4, 0.02
+DELTA = 0.02
+# Users whose datasets are enumerated in moments.
+MOST = 9
 
 
 def worst(channel, n, eps):
@@ -28,8 +30,8 @@ def worst(channel, n, eps):
 @pytest.mark.parametrize("eps", [0.1, 0.4])
 def test_fewest_users_hold_for_every_dataset(channel, eps):
     found = sb.fewest_users(sb.MatrixRandomizer(np.array(channel)), eps, DELTA)
-    tight = next((n for n in range(1, 12) if worst(channel, n, eps) <= DELTA), math.inf)
-    assert found.lower <= tight <= found.upper or found.lower > 11
+    tight = next((n for n in range(1, MOST) if worst(channel, n, eps) <= DELTA), math.inf)
+    assert found.lower <= tight <= found.upper or found.lower >= MOST
 
 
 @pytest.mark.parametrize("channel", [BINARY, TERNARY])
@@ -73,16 +75,3 @@ def test_rounds_of_a_mechanism():
     assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).upper <= 0.5
     several = sb.compose([(sb.BLH(4.0), 10**4, int(found.upper) + 1)])
     assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).lower > 0.5
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda given: sb.fewest_users(given, 0.5, 1e-6),
-        lambda given: sb.largest_eps0(lambda _: given, 0.5, 1e-6, 1000),
-        lambda given: sb.most_rounds(given, 0.5, 1e-6, 1000),
-    ],
-)
-def test_what_is_neither_is_refused(ask):
-    with pytest.raises(ValueError, match=r"Decomposition, such as R\.blanket\(\), or a randomizer"):
-        ask("krr")

@@ -296,22 +296,6 @@ def moments(eps0, others):
     return integral(zero, zero), integral(one, one), integral(zero, one)
 
 
-@pytest.mark.parametrize("eps0", EPS0)
-def test_bins_of_one_half_hold_what_its_density_puts_there(eps0):
-    half = density(eps0, 0.5)
-    borders = [math.inf, *map(float, cell_borders(eps0, 4)), -math.inf]
-    expected = [
-        quad(half, left, right, epsabs=0.0, epsrel=1e-12)[0]
-        for right, left in itertools.pairwise(borders)
-    ]
-    inner, blanket = interval(eps0, 4).dataset_pair(), interval(eps0, 4).blanket().inner
-    np.testing.assert_allclose(inner.c, expected, rtol=1e-10)
-    np.testing.assert_array_equal(inner.a, blanket.a)
-    np.testing.assert_array_equal(inner.b, blanket.b)
-    assert math.fsum(inner.c) == pytest.approx(1.0, rel=1e-14)
-    assert inner.is_symmetric()
-
-
 @pytest.mark.parametrize("cells", [1, 2, 13])
 @pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 50.0])
 def test_masses_of_one_half_keep_their_promise_of_accuracy(eps0, cells):
@@ -403,15 +387,6 @@ def test_either_choice_of_others_is_a_lower_bound():
             found = sb.epsilon(pair[1], 1000, 1e-6)
             assert found == sb.epsilon(pairs[name], 1000, 1e-6)
             assert found.upper < blanket.lower
-
-
-def test_the_blanket_does_not_depend_on_domain_and_others():
-    for which in (interval(1.0, 5), interval(1.0, 5, None), sb.Laplace(1.0, 5, others=1)):
-        for one, other in zip(
-            which.blanket().bounds(), sb.Laplace(1.0, 5).blanket().bounds(), strict=True
-        ):
-            for name in "abc":
-                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 @pytest.mark.parametrize(

@@ -322,25 +322,6 @@ def test_blankets_keep_their_promise_of_accuracy(eps0):
                     assert abs(mpmath.mpf(float(x)) / y - 1) <= blanket.rel_err == CLOSED_FORM_ERR
 
 
-@pytest.mark.parametrize("eps0", [0.1, 1.0, 4.0])
-def test_table_two_of_the_variation_ratio_paper(eps0):
-    """The total variations that it prints, β, as far as they are confirmed."""
-    e = math.exp(eps0)
-
-    def variation(randomizer):
-        blanket = randomizer.blanket()
-        return float(np.maximum(blanket.a - blanket.b, 0.0).sum())
-
-    assert variation(sb.PrivUnit(eps0, 0.2)) == pytest.approx(0.2 * (e - 1) / (0.2 * e + 0.8))
-    assert variation(sb.HadamardBlocks(eps0, 4)) == pytest.approx((e - 1) / (e + 7))
-    assert variation(sb.Subset(eps0, 16, 5)) == pytest.approx(
-        (e - 1) * (math.comb(15, 4) - math.comb(14, 3)) / (e * math.comb(15, 4) + math.comb(15, 5))
-    )
-    # An upper bound, for it takes the worst hash.
-    printed = (e - 1) / (e + 4)
-    assert variation(sb.LocalHash(eps0, hash_values=5)) == pytest.approx(0.8 * printed)
-
-
 def test_customary_parameters_follow_eps0():
     assert sb.LocalHash(math.log(4.2)).hash_values == 5
     assert sb.LocalHash(300.0).hash_values == math.floor(math.exp(300.0)) + 1

@@ -147,26 +147,6 @@ def test_the_worst_delta_is_that_of_the_worst_pair(n):
     assert lower.lower <= found.upper
 
 
-def test_beyond_eps0_the_worst_delta_is_zero():
-    randomizer = sb.MatrixRandomizer(
-        [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
-    )
-    assert sb.worst_delta(randomizer.blankets(), 2.0, 50)[1] == sb.Enclosure(0.0, 0.0)
-    assert sb.best_lower_delta(randomizer.dataset_pairs(), 2.0, 50)[1] == sb.Enclosure(0.0, 0.0)
-
-
-def test_twenty_inputs_with_fifty_outputs():
-    rng = np.random.default_rng(3)
-    randomizer = sb.MatrixRandomizer(rng.dirichlet(np.ones(50), size=20) * 0.9 + 0.1 / 50)
-    blankets = randomizer.blankets()
-    assert len(blankets) > 150
-    name, found = sb.worst_epsilon(blankets, 10_000, 1e-6)
-    sampled = [sb.epsilon(blankets[x], 10_000, 1e-6) for x in rng.choice(list(blankets), 10)]
-    assert max(one.upper for one in sampled) <= found.upper
-    assert found.relative_width < 2e-4
-    assert name in blankets
-
-
 def test_a_report_that_gives_an_input_away():
     randomizer = sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     assert randomizer.eps0 == math.inf

@@ -194,25 +194,6 @@ def test_arrays_are_answered_one_by_one():
     assert [one for one in over_eps] == [sb.delta(R, eps, 1000) for eps in (0.1, 0.2)]
 
 
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda: sb.epsilon(sb.BLH(1.0), 1000, 1e-6, rounds=0), "rounds must be"),
-        (
-            lambda: sb.delta(sb.BLH(1.0), 0.1, 1000, engine="fft"),
-            "engine must be saddle for a rando",
-        ),
-        (lambda: sb.epsilon(sb.BLH(1.0), 0, 1e-6), "n must be"),
-        (lambda: sb.epsilon(sb.BLH(1.0), 10, 2.0), "delta must be"),
-        (lambda: sb.mechanism_epsilon(sb.BLH(1.0).blanket(), 10, 0.1), "randomizer must be"),
-        (lambda: sb.mechanism_delta(sb.BLH(1.0), math.nan, 10), "eps must be"),
-    ],
-)
-def test_bad_questions(ask, message):
-    with pytest.raises(ValueError, match=message):
-        ask()
-
-
 @pytest.mark.parametrize("n", [30, 2000])
 def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     """Of many pairs of inputs few are looked at; the answers are those of all of them."""

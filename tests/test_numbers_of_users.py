@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -46,9 +45,3 @@ def test_several_numbers_of_users_may_be_floats():
     found = sb.epsilon(KRR, np.array([1e2, 1e3]), 1e-3)
     alone = sb.epsilon(KRR, [100, 1000], 1e-3)
     np.testing.assert_array_equal(found.upper, alone.upper)
-
-
-@pytest.mark.parametrize("n", [0.0, -1e5, 1000.5, 1e16, math.inf, math.nan, True, np.True_, "1e5"])
-def test_what_is_no_number_of_users_is_refused(n):
-    with pytest.raises(ValueError, match=r"^n must be an integer"):
-        validation.users(n)

@@ -91,11 +91,6 @@ def test_enumerated_histograms_are_precise(n):
             assert ends.relative_width < 1e-9
 
 
-def test_many_histograms_are_not_enumerated():
-    assert atoms(sb.KRR(3, 1.0).blanket(), 301) is None
-    assert atoms(sb.BLH(1.0).blanket().joint(sb.BLH(1.0).blanket()), 100) is None
-
-
 @given(st.data(), st.integers(1, 3))
 @examples(40)
 def test_profile_at_any_epsilon(data, n):
@@ -216,15 +211,6 @@ def test_advantage_is_total_variation():
     close = advantage(blanket, 3, rounds=2, rtol=1e-3)
     assert close.lower <= truth <= close.upper
     assert close.relative_width <= 1e-3
-
-
-def test_grids_are_remembered():
-    blanket = sb.KRR(10, 2.0).blanket()
-    one = grid(blanket, 1000, 0.01, 1e-4)
-    one.reach(1e-3)
-    again = grid(sb.KRR(10, 2.0).blanket(), 1000, 0.01, 1e-4)
-    assert again is one
-    assert grid(blanket, 1001, 0.01, 1e-4) is not one
 
 
 @pytest.mark.parametrize(

@@ -167,42 +167,6 @@ def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
 
 
-def test_draws_count_the_blankets_of_all_users_and_the_victims_message():
-    assert BinarySum().reduce(10).draws == 11
-    assert CheuZhilyaev(0.25, blankets=9).reduce(1000).draws == 9001
-
-
-def test_table_four_of_the_variation_ratio_paper():
-    """Where its p, β and q make a bound, and where they do not."""
-    n, eps = 200, 0.4
-
-    def largest(decomposition):
-        return sb.delta(decomposition, eps, n)
-
-    # Balcer and Cheu: valid with the larger ratio, loose.
-    loose = sb.variation_ratio(math.inf, 1.0, 8.0)
-    tight = BinarySum(coin=0.125).decomposition()
-    both = sb.variation_ratio(math.inf, 1.0, (8.0 / 7.0, 8.0))
-    assert largest(tight).upper < largest(loose).lower
-    np.testing.assert_allclose([both.a, both.b, both.c], [tight.a, tight.b, tight.c], rtol=1e-15)
-    fair, pair = BinarySum().decomposition(), sb.variation_ratio(math.inf, 1.0, 2.0)
-    np.testing.assert_array_equal([fair.a, fair.b, fair.c], [pair.a, pair.b, pair.c])
-    # Balls into bins, without its third component, which neither input uses.
-    balls, pair = BallsIntoBins(12, 3).decomposition(), sb.variation_ratio(math.inf, 1.0, 4.0)
-    np.testing.assert_array_equal([balls.a, balls.b, balls.c], [pair.a, pair.b, pair.c])
-    # mixDUMP: the published pair is exact, as all leftovers are uniform.
-    d, f = 5, 0.25
-    p, beta, q = (1 - f) * (d - 1) / f, ((1 - f) * (d - 1) - f) / (d - 1), (1 - f) * d
-    mixed, pair = Dump(d, f).decomposition(), sb.variation_ratio(p, beta, q, published=True)
-    np.testing.assert_allclose([mixed.a, mixed.b, mixed.c], [pair.a, pair.b, pair.c], rtol=1e-14)
-    # Cheu and Zhilyaev: the published pair is below the truth.
-    f = 0.25
-    p, beta, q = ((1 - f) / f) ** 2, 1 - 2 * f, (1 - f) / f
-    truth_ = largest(CheuZhilyaev(f).decomposition())
-    assert largest(sb.variation_ratio(p, beta, q, published=True)).upper < 0.999 * truth_.lower
-    assert truth_.lower <= largest(sb.variation_ratio(p, beta, q)).upper
-
-
 def test_hierarchical_histograms_over_four_values():
     """Inputs that share their half differ on one level of two."""
     e = F(4)
@@ -227,13 +191,6 @@ def test_hierarchical_histograms_over_four_values():
             for x0, x1, x2 in itertools.product(range(4), repeat=3)
         )
         assert float(worst) <= mine.upper
-
-
-def test_an_epsilon_of_a_protocol():
-    candidates, draws = CheuZhilyaev(0.25, blankets=9).reduce(10_000)
-    name, found = sb.worst_epsilon({"": candidates[0].decomposition}, draws, 1e-6)
-    assert name == ""
-    assert 0.0 < found.lower <= found.upper < 0.2
 
 
 MISTAKES = [

@@ -146,26 +146,6 @@ def test_every_blanket_counts_at_every_order():
     assert max(one.lower for one in each) <= found.upper
 
 
-@pytest.mark.parametrize("given", ["krr", None, sb.KRR, [sb.KRR(3, 1.0).blanket()]])
-def test_what_is_neither_is_refused(given):
-    with pytest.raises(ValueError, match=r"^decomposition must be a Decomposition, such as"):
-        sb.renyi_epsilon(given, 100, 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n": 0}, "n must be an integer"),
-        ({"delta": 0.0}, "delta must be"),
-        ({"rounds": 0}, "rounds must be an integer"),
-        ({"rtol": 0.5}, "rtol must be"),
-    ],
-)
-def test_bad_arguments_for_a_mechanism(changes, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        sb.renyi_epsilon(sb.KRR(3, 1.0), **{"n": 100, "delta": 1e-6} | changes)
-
-
 @pytest.mark.parametrize(
     ("orders", "losses", "others", "sentence"),
     [

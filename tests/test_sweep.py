@@ -14,9 +14,7 @@ from strategies import decompositions, epsilons, examples
 import shufflebounds as sb
 from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
 from shufflebounds.divergence import draws as draws_module
-from shufflebounds.divergence import leaves as leaves_module
 from shufflebounds.divergence import sweep as sweep_module
-from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.atoms import moments, recentred, tilts
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
 from shufflebounds.divergence.draws import grown, log_of_drawn
@@ -33,14 +31,6 @@ def overlap(one, two):
     return one.lower <= two.upper and two.lower <= one.upper
 
 
-@given(st.data(), st.integers(1, 6), st.sampled_from([0.1, 1e-2, 1e-4]))
-@examples(150)
-def test_few_users_against_enumeration(data, n, rtol):
-    decomposition = data.draw(decompositions())
-    eps = data.draw(epsilons(decomposition))
-    assert overlap(sweep(decomposition, eps, n, rtol), exact(decomposition, eps, n))
-
-
 @given(st.data(), st.integers(1, 6), st.integers(0, 60))
 @examples(60)
 def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
@@ -50,35 +40,6 @@ def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
     limited = partial(sweep_module.log_bounds, most_work=most_work)
     found = enclose(decomposition, eps, n, 1e-4, limited)
     assert overlap(found, exact(decomposition, eps, n))
-
-
-@given(st.data(), st.integers(2, 3))
-@examples(40)
-def test_masses_over_hundreds_of_decades(data, n):
-    decomposition = data.draw(decompositions(max_components=3, decades=280.0))
-    eps = data.draw(epsilons(decomposition))
-    assert overlap(sweep(decomposition, eps, n, 0.01), exact(decomposition, eps, n))
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([2.0**-53, 1e-13, 1e-9, 1e-5]),
-    st.sampled_from([1.0, 1.0 - 1e-13, 0.5, 1e-4]),
-    st.floats(0.0, 1.0),
-)
-@examples(100)
-def test_every_decomposition_within_the_uncertainty_is_covered(seed, rel_err, sure, share):
-    """The floats themselves are one of those that `rel_err` allows; some sum to 1 but for it."""
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(1, 5))
-    n = int(rng.integers(2, {1: 40, 2: 40, 3: 14, 4: 8}[size]))
-    a, b, c = (10.0 ** -rng.uniform(0.0, rng.choice([1.0, 6.0, 14.0]), size) for _ in "abc")
-    a, b, c = a / a.sum(), b / b.sum(), sure * c / c.sum()
-    while math.fsum([-1.0, *c]) > 0.0:
-        c = np.nextafter(c, 0.0)
-    eps = share * max(0.0, float(np.log(a / b).max()))
-    found = sweep(Decomposition(a, b, c, rel_err=rel_err), eps, n, 1e-4)
-    assert overlap(found, exact(Decomposition(a, b, c), eps, n))
 
 
 def binomial_divergence(a, b, c, eps, n, most):
@@ -140,51 +101,6 @@ def test_both_engines_agree(decomposition, eps, n):
     found = sweep(decomposition, eps, n, 1e-4)
     assert overlap(found, saddle(decomposition, eps, n, 1e-5))
     assert found.relative_width <= 1e-4
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.floats(2.0, 12.0).map(lambda x: int(10.0**x)),
-    st.floats(0.0, 0.99),
-    st.sampled_from([0.1, 1e-2, 1e-3]),
-)
-@examples(60)
-def test_nasty_laws_of_many_users_agree_with_the_smooth_engine(seed, n, share, rtol):
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(2, 12))
-    c = 10.0 ** -rng.uniform(0.0, rng.choice([2.0, 8.0, 20.0]), size)
-    c /= c.sum()
-    a, b = (c * np.exp(rng.choice([0.01, 1.0, 6.0]) * rng.random(size)) for _ in "ab")
-    decomposition = Decomposition(a / a.sum(), b / b.sum(), rng.choice([0.3, 1.0 - 1e-9]) * c)
-    eps = share * max(0.0, float(np.log(decomposition.a / decomposition.b).max()))
-    found, other = sweep(decomposition, eps, n, rtol), saddle(decomposition, eps, n, rtol)
-    assert overlap(found, other)
-    assert found.upper <= exact(decomposition, eps, 1).upper * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("many", [16])
-def test_united_and_spread_nodes_bound_from_both_sides(monkeypatch, many):
-    """With nodes united all the time the enclosure is wider, and still holds."""
-    decomposition = Joint([KRR(k=10, eps0=1.0)] * 2).blanket()
-    for eps, n in ((0.3, 400), (1.0, 400)):
-        narrow = sweep(decomposition, eps, n, 1e-4)
-        with monkeypatch.context() as patch:
-            patch.setattr(tree_module, "_MANY_NODES", many)
-            patch.setattr(tree_module, "_CELLS", many // 4)
-            patch.setattr(leaves_module, "_TAME", 0.0)
-            coarse = sweep(decomposition, eps, n, 1e-4)
-        assert overlap(narrow, coarse)
-        assert coarse.upper > 0.0
-
-
-def test_few_cells_bound_from_both_sides(monkeypatch):
-    decomposition = Joint([RAPPOR(eps0=2.0)] * 6).blanket()
-    narrow = sweep(decomposition, 3.0, 10_000, 1e-4)
-    monkeypatch.setattr(sweep_module, "_MOST_ATOMS", 20)
-    monkeypatch.setattr(sweep_module, "_FINEST_CELLS", 40)
-    coarse = sweep(decomposition, 3.0, 10_000, 1e-4)
-    assert overlap(narrow, coarse)
-    assert coarse.relative_width > narrow.relative_width
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 10**6))

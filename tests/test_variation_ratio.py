@@ -354,22 +354,6 @@ def test_the_stronger_clone_is_the_pair_of_the_largest_beta(eps0):
     assert found.is_symmetric()
 
 
-@pytest.mark.parametrize("eps0", [0.5, 2.0, 4.0])
-@pytest.mark.parametrize("n", [2, 100, 10_000])
-def test_the_order_of_the_bounds(eps0, n):
-    e = math.exp(eps0)
-    beta = (e - 1.0) / (e + 9.0)
-    bounds = [
-        sb.KRR(10, eps0).blanket(),
-        sb.variation_ratio(e, beta, e),
-        sb.stronger_clone(eps0),
-        sb.standard_clone(eps0),
-    ]
-    ends = [sb.epsilon(bound, n, 1e-6) for bound in bounds]
-    for smaller, larger in itertools.pairwise(ends):
-        assert smaller.lower <= larger.upper
-
-
 @pytest.mark.parametrize(
     ("arguments", "published", "word"),
     [

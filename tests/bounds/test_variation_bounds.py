@@ -148,14 +148,6 @@ def test_lower_blanket_repaired_general(mechanism, eps0):
         assert less.lower <= more.upper
 
 
-def test_the_published_pair_falls_below_a_real_dataset():
-    """Section 7 of docs/variation-ratio.md, of 10-RR."""
-    protocol = SingleMessage(sb.KRR(10, 4.0))
-    lower = epsilon("lower", protocol, 1000, 1e-6).enclosure.lower
-    assert epsilon("variation_ratio_published", protocol, 1000, 1e-6).enclosure.upper < lower
-    assert epsilon("variation_ratio", protocol, 1000, 1e-6).enclosure.upper > lower
-
-
 @pytest.mark.parametrize(
     ("protocol", "tight"),
     [

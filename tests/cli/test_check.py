@@ -201,19 +201,3 @@ def test_colluding_users_do_not_count():
     alone = answer(*KRR10, "--eps", "0.5", "--colluding", "9990")
     assert alone["n_honest"] == 10
     assert alone["verdict"] == "refuted"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ((*KRR10, "--eps", "-1"), "eps must be a finite number with eps >= 0, got -1.0"),
-        (KRR10, "Missing option '--eps'"),
-        ((*KRR10, "--eps", "1", "--rounds", "0"), "rounds must be an integer >= 1, got 0"),
-        ((*KRR10[:-1], "2", "--eps", "1"), "delta must be"),
-    ],
-)
-def test_a_mistake_ends_in_one_sentence(options, sentence):
-    result = run(*options)
-    assert result.exit_code == 2
-    assert sentence in result.stderr
-    assert result.stderr.count("\n") == 1

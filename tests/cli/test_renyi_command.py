@@ -39,25 +39,3 @@ def test_printed_bounds_are_rounded_outward():
     [line] = [one for one in result.stdout.splitlines() if one.startswith("  upper bound")]
     assert float(line.split()[2]) >= sb.renyi(sb.KRR(10, 4.0).blanket(), 10**5, 2.5).upper
     assert "Girgis et al., Theorem 3.1" in result.stdout
-
-
-def test_without_eps0_the_option_is_named():
-    result = run(*AT[:5], *AT[7:], "--order", "2")
-    assert result.exit_code == 2
-    assert result.stderr == "Error: missing option '--eps0'\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--order", "1"), "order must be a finite number with 1 < order <= 1000000, got 1.0"),
-        ((), "Missing option '--order'"),
-        (("--order", "2", "--rounds", "0"), "rounds must be an integer >= 1, got 0"),
-        (("--order", "2", "--rtol", "1"), "rtol must be"),
-    ],
-)
-def test_mistakes_end_in_one_sentence(options, sentence):
-    result = run(*AT, *options)
-    assert result.exit_code == 2
-    assert sentence in result.stderr
-    assert len(result.stderr.splitlines()) == 1

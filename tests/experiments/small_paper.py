@@ -58,3 +58,15 @@ def mistake(made: object, file: str = f"config/{PAPER}.yaml") -> str:
     assert "\n" not in sentence
     assert sentence.startswith(f"{file}: ")
     return sentence.removeprefix(f"{file}: ")
+
+
+def table(text: str) -> list[tuple[str, str]]:
+    """Edits and the sentences that are told, which stand below them and may be wrapped."""
+    cases: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("- "):
+            cases.append((line.removeprefix("- "), ""))
+        else:
+            edit, sentence = cases.pop()
+            cases.append((edit, f"{sentence} {line.strip()}".strip()))
+    return cases

@@ -56,16 +56,6 @@ def test_a_grid_is_geometric_where_integers_allow():
     assert np.abs(grid - 1000 * 100.0 ** (np.arange(100) / 99)).max() <= 0.5 + 1e-6
 
 
-def test_a_linear_grid():
-    assert integers(100, 400, 4, spacing="linear") == [100, 200, 300, 400]
-    assert Grid(0.0, 1.0, 5, "linear").values("eps") == (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-def test_a_dense_grid_is_every_integer():
-    assert integers(1, 10, 10) == list(range(1, 11))
-    assert integers(7, 7, 1) == [7]
-
-
 @pytest.mark.parametrize(
     ("start", "stop", "points", "message"),
     [

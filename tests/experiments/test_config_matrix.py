@@ -108,23 +108,6 @@ def test_joint_and_rare_reports_of_a_matrix_may_be_configured(file):
     assert curves[Name("both", "low", "upper")].reports.files == ("data/m.csv", "data/m.csv")
 
 
-MISTAKES = [
-    ("", "must have at least two rows, one for every input, got 0"),
-    ("0.5,0.5\n1\n", ", row 2 must have as many columns as row 1, which has 2, got 1"),
-    ("0.5,0.5\nhalf,0.5\n", ", row 2, column 1 must be a probability, 0 or from 1e-300 to 1, got"),
-    ("0.5,0.5\n0.5,-0.5\n", ", row 2, column 2 must be a probability, 0 or from 1e-300 to 1, got"),
-    ("0.5,0.5\n0.5,0.4\n", ", row 2 must sum to 1, got 0.9"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), MISTAKES)
-def test_a_mistake_in_the_file_is_told_with_its_places(file, text, message):
-    file.write_text(text)
-    sentence = mistake(configured())
-    assert sentence.startswith("mechanisms.mine.file 'data/m.csv'")
-    assert message in sentence
-
-
 def test_a_missing_file_is_told(file):
     assert mistake(configured(file="no.csv")) == (
         "mechanisms.mine.file 'no.csv' cannot be read: No such file or directory"

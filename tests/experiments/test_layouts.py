@@ -146,18 +146,6 @@ def test_lines_tell_the_settings_that_they_do_not_share():
     assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
 
 
-def test_two_lines_with_one_label_of_their_own_must_look_alike():
-    figure = lines(("krr", "upper"), ("twin", "upper"))
-    figure["lines"][1]["color"] = "#ff0000"
-    known = config()["su2026"]["experiments"]
-    words = r"^config/su2026.yaml: figures.fig: lines with the label 'upper bound' must look alike"
-    with pytest.raises(ConfigError, match=words):
-        layout(figure, experiments={**known, "twin": known["krr"]})
-    assert labels(
-        lines(("krr", "upper"), ("twin", "upper")), experiments={**known, "twin": known["krr"]}
-    )
-
-
 def test_ratios_are_called_like_the_line_that_others_are_divided_by():
     figure = lines(("krr", "upper"), ("blh", "upper")) | {"regimes": ["low", "large"]}
     found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}}).ratio
@@ -182,13 +170,6 @@ def test_limits_are_two_ends(limits):
     )
     with pytest.raises(ConfigError, match=words):
         layout(lines(("krr", "upper")) | {"ratio": ratio})
-
-
-def test_ratios_need_a_single_row_of_panels():
-    ratio = {"experiment": "krr", "curve": "upper"}
-    words = r"fig\.ratio must be left out where a figure has several experiments$"
-    with pytest.raises(ConfigError, match=words):
-        layout(grid("upper", experiments=["krr", "blh"]) | {"ratio": ratio})
 
 
 def test_logarithms_have_no_ratios():

@@ -23,7 +23,6 @@ from shufflebounds.setting import OverN, Setting
 NAME = Name("experiment", "regime", "curve")
 KRR = {"type": "krr", "k": 10}
 BINS = {"type": "balls_into_bins", "bins": 40, "blankets": 3}
-COIN = sb.Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]))
 
 
 def enclosures(**changes):

@@ -1,4 +1,5 @@
 import itertools
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,19 @@ CONFIG |= {
     name: yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
     for name in CONFIG["papers"]
 }
-PLAN = loading.checked(CONFIG)
-LAYOUTS = {
-    f"{name}/{figure}": layout
-    for name, paper in PLAN.papers.items()
-    for figure, layout in paper.layouts.items()
-}
+LAYOUTS = [
+    (paper, name)
+    for paper in CONFIG["papers"]
+    for name, figure in CONFIG[paper].get("figures", {}).items()
+    if "table" not in figure
+]
+each_layout = pytest.mark.parametrize(("paper", "name"), LAYOUTS)
+
+
+@cache
+def papers():
+    """All of them, checked: not while tests are collected, it takes seconds."""
+    return loading.checked(CONFIG).papers
 
 
 def lightness(color):
@@ -31,9 +39,9 @@ def lightness(color):
     return float(np.dot(to_rgb(color), [0.299, 0.587, 0.114]))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_lines_drawn_together_differ_in_greyscale(name):
-    looks = {line.label: line for line in LAYOUTS[name].lines}
+@each_layout
+def test_lines_drawn_together_differ_in_greyscale(paper, name):
+    looks = {line.label: line for line in papers()[paper].layouts[name].lines}
     for one, other in itertools.combinations(looks.values(), 2):
         if (one.style, one.marker) == (other.style, other.marker):
             thin, thick = sorted([one, other], key=lambda look: look.width)
@@ -55,22 +63,20 @@ def test_kinds_of_curves_have_their_kinds_of_lines(paper):
         assert look["line"] == expected or (unproven and look["line"] == "dotted")
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_only_what_is_not_proven_is_dotted(name):
-    curves = PLAN.papers[name.partition("/")[0]].curves
-    for line in LAYOUTS[name].lines:
+@each_layout
+def test_only_what_is_not_proven_is_dotted(paper, name):
+    for line in papers()[paper].layouts[name].lines:
         if line.style == "dotted":
-            assert curves[line.curve].bound.kind is Kind.UNPROVEN
+            assert papers()[paper].curves[line.curve].bound.kind is Kind.UNPROVEN
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_image_names_its_mechanisms_and_settings(name):
-    layout = LAYOUTS[name]
-    paper = PLAN.papers[name.partition("/")[0]]
+@each_layout
+def test_every_image_names_its_mechanisms_and_settings(paper, name):
+    layout = papers()[paper].layouts[name]
     for row in layout.panels:
         for panel in row:
             for line in panel.lines:
-                curve = paper.curves[line.curve]
+                curve = papers()[paper].curves[line.curve]
                 for key, symbol in {"eps0": r"\varepsilon_0", "delta": r"\delta"}.items():
                     if key in curve.setting.given():
                         assert f"${symbol}$ = " in panel.setting

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from small_run import copy, make_checkout, results
+from strategies import FUZZ
 from test_pipeline import CONFIG
 
 from shufflebounds.experiments import curve
@@ -84,7 +85,7 @@ def complete(checkout, *arguments):
 
 # Kills.
 
-KILLS = 10  # in each of two checkouts
+KILLS = 4 * FUZZ  # in each of two checkouts
 
 
 def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(undisturbed, tmp_path):

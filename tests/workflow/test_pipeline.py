@@ -257,20 +257,6 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
     )
 
 
-def test_a_paper_called_like_a_rule_is_refused(checkout):
-    checkout.edit("config.yaml", "[su2026, other]", "[su2026, figure]")
-    run = checkout.snakemake("--dry-run")
-    assert run.returncode != 0
-    told = run.stderr.splitlines()[-1]
-    assert told.startswith("config.yaml: papers[1] is 'figure', which names something else; ")
-    rules = {
-        name
-        for path in (checkout.path / "workflow" / "rules").glob("*.smk")
-        for name in re.findall(r"^rule (\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    assert rules <= set(re.findall(r"\w+", told.partition("none of ")[2]))
-
-
 def test_a_touched_module_reruns_nothing(checkout):
     """As after switching branches and back: what counts is the content."""
     (checkout.path / "src" / "shufflebounds" / "experiments" / "curve.py").touch()
@@ -302,34 +288,13 @@ def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expecte
     assert checkout.pending() == expected
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        (
-            "eps0: 0.5",
-            "eps0: -1",
-            "config/su2026.yaml: regimes.low.eps0 is -1; it must be a number > 0 and <= 300",
-        ),
-        (
-            "delta: 1.0e-6",
-            "delta: 1e-6",
-            "config/su2026.yaml: setting.delta is '1e-6'; it must be a number >= 1e-300 and < 1, "
-            "or {over_n: c} for δ = c/n with c > 0 (YAML reads this as text: write 1.0e-06)",
-        ),
-        (
-            "type: krr, k: 10",
-            "type: krr, k: 1",
-            "config/su2026.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
-        ),
-    ],
-)
-def test_a_mistake_stops_before_the_first_job(checkout, old, new, sentence):
-    checkout.edit(CONFIG, old, new)
+def test_a_mistake_stops_before_the_first_job(checkout):
+    checkout.edit(CONFIG, "type: krr, k: 10", "type: krr, k: 1")
     before = {path: path.stat().st_mtime_ns for path in (checkout.path / "results").rglob("*")}
     run = checkout.snakemake("--cores", "2")
     assert run.returncode != 0
     assert run.stderr.splitlines()[-2:] == [
-        sentence,
+        "config/su2026.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
         "Other papers run meanwhile with --config 'papers=[other]'",
     ]
     assert "Traceback" not in run.stdout + run.stderr
