@@ -1022,7 +1022,7 @@ curve no-n --eps 1: --eps must be left out: a curve of epsilon does not depend o
 curve no-n --order 8: --order must be left out: a curve of epsilon does not depend on it
 curve no-n no-delta --quantity renyi: order is missing; a curve of renyi along n needs eps0, order
 check --n 1 --eps 3.99999999999999999999:
-    '3.99999999999999999999' has more digits than a floating-point number keeps; the nearest one is 4.0
+    '3.99999999999999999999' has more digits than a floating-point number keeps; the nearest one is
 epsilon --eps0 4.00000000000000000001: '--eps0': '4.00000000000000000001' has more digits than
 curve no-delta --n 9 --x delta --start 0.01000000000000000001:
     '--start': '0.01000000000000000001' has more digits than
