@@ -10,7 +10,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from shuffles import all_datasets, divergence, swapped
 from strategies import examples
 
@@ -39,10 +39,10 @@ def matrices(draw, most=5):
     rows /= rows.sum(axis=1, keepdims=True)
     if draw(st.booleans()):
         rows = np.round(rows, 10)
-    rows[:: draw(st.sampled_from([1, 2]))] *= 1.0 + draw(st.sampled_from([0.0, 0.0, 9e-10, -9e-10]))
+    rows[:: draw(st.sampled_from([1, 2]))] *= 1.0 + draw(st.sampled_from([0.0, 0.0, 8e-10, -8e-10]))
     rows = np.where(rows > 0.0, np.maximum(rows, 1e-300), 0.0)
-    missing = [abs(math.fsum([-1.0, *row])) for row in rows.tolist()]
-    return sb.MatrixRandomizer(np.round(rows, 10) if max(missing) > 1e-9 else rows)
+    assume(all(abs(math.fsum([-1.0, *row])) <= 1e-9 for row in rows.tolist()))
+    return sb.MatrixRandomizer(rows)
 
 
 def curve(randomizer, n, **rounds):
