@@ -10,6 +10,7 @@ import numpy as np
 from shufflebounds import validation
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.bounds.renyi_divergences import accounted
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.protocols.base import Candidate, Protocol
 
@@ -130,7 +131,6 @@ CLONE = divergence_bound(
     Kind.UPPER,
     label="clone",
     source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
-    module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(standard_clone),
 )
@@ -141,7 +141,10 @@ STRONGER_CLONE = divergence_bound(
     label="stronger clone",
     source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
     "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
-    module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(stronger_clone),
+)
+CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
+STRONGER_ACCOUNTED = accounted(
+    STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
 )

@@ -10,17 +10,17 @@ from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
 from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
 from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
-from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
+from shufflebounds.bounds.clones import (
+    CLONE,
+    CLONE_ACCOUNTED,
+    STRONGER_ACCOUNTED,
+    STRONGER_CLONE,
+)
 from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
 from shufflebounds.bounds.enumerated import ENUMERATED
 from shufflebounds.bounds.merged_lower import MERGED_LOWER
-from shufflebounds.bounds.optimal import LOWER, UPPER
+from shufflebounds.bounds.optimal import LOWER, UPPER, UPPER_ACCOUNTED
 from shufflebounds.bounds.originals import ORIGINAL
-from shufflebounds.bounds.renyi_divergences import (
-    CLONE_ACCOUNTED,
-    STRONGER_ACCOUNTED,
-    UPPER_ACCOUNTED,
-)
 from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
 from shufflebounds.bounds.same_input import REDUCTION
 from shufflebounds.bounds.single_rounds import ADVANCED, BASIC, CLONE_ADVANCED, OPTIMAL

@@ -12,8 +12,6 @@ from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, largest
-from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE
-from shufflebounds.bounds.optimal import UPPER
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.law import U
@@ -53,7 +51,6 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         label=label,
         source=f"{exact.source}; converted by Canonne, Kamath and Steinke, NeurIPS 2020, "
         "Proposition 12",
-        module=__name__,
         knows_mechanism=exact.knows_mechanism,
         is_divergence=True,
         quantities=("epsilon",),
@@ -162,10 +159,3 @@ def _plus(one: Answer, other: Answer) -> Answer:
     )
     shortfall = "; ".join(filter(None, (one.shortfall, other.shortfall)))
     return Answer(ends, one.differing, one.others, shortfall)
-
-
-UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
-CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
-STRONGER_ACCOUNTED = accounted(
-    STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
-)
