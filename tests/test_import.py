@@ -40,6 +40,14 @@ def test_the_library_loads_nothing_heavy(program):
     assert not loaded(program) & set(HEAVY)
 
 
+def test_only_notebooks_load_what_shows_results_in_them():
+    program = "import shufflebounds as s; print(hasattr(s.Enclosure, '_repr_html_'))"
+    assert "False" in loaded(program)
+    shown = loaded(f"import shufflebounds.notebook; {program}")
+    assert "True" in shown
+    assert not shown & set(HEAVY)
+
+
 def test_importing_the_library_loads_no_fourier_transforms():
     """They are for one of three engines, and take as long to load as all the rest."""
     assert "scipy.fft" not in loaded("import shufflebounds")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shufflebounds import KRR, Decomposition, Enclosure, Enclosures, Laplace
+from shufflebounds import KRR, Decomposition, Enclosure, Enclosures, Laplace, notebook
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.digits import outward
 from shufflebounds.experiments import curve as curves
@@ -112,7 +112,7 @@ def test_texts_are_escaped(monkeypatch):
 @pytest.mark.parametrize("bound", ["upper", "lower"])
 def test_the_figure_of_a_curve_shows_the_end_that_counts(bound):
     found = compute(bound)
-    (ax,) = found.plot().axes
+    (ax,) = notebook.figure(found).axes
     (drawn,) = (one for one in ax.get_lines() if one.get_label() != "_markers")
     ends = [getattr(point.answer.enclosure, bound) for point in found.points]
     np.testing.assert_array_equal(drawn.get_xdata(), [100, 316, 1000])

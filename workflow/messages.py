@@ -20,7 +20,7 @@ def is_noise(message: object) -> bool:
 
 
 def why(reason: str) -> str:
-    """A reason as Snakemake gives it, in a line: of many files one is named, of parameters none.
+    """A reason as Snakemake gives it, in a line: it names one of many files, and the code.
 
     Empty where it only says that something is not there yet.
     """
@@ -31,7 +31,9 @@ def why(reason: str) -> str:
 def _brief(clause: str) -> str:
     what, colon, details = clause.partition(": ")
     if what.startswith("Params"):
-        return what
+        # As `digests` calls them.
+        code = sorted(set(re.findall("code of (?:numbers|presentation)", details)))
+        return f"{what}: {' and '.join(code)}" if code else what
     first, *more = sorted(details.split(", "))
     return f"{what}{colon}{first}" + (f" and {len(more)} more" if more else "")
 

@@ -10,9 +10,8 @@ import pages
 import yaml
 from sphinx.application import Sphinx
 
-import papers_files
 from shufflebounds.experiments import plan
-from shufflebounds.experiments.configuration import loading
+from shufflebounds.experiments.configuration import loading, yaml_files
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.
@@ -107,7 +106,7 @@ def entries_of_figures(text: str) -> dict[str, str]:
 def planned() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    papers_files.join(content, ROOT / "config", override=True)
+    yaml_files.join(content, ROOT / "config", override=True)
     return loading.checked(content)
 
 

@@ -113,12 +113,6 @@ class Decomposition:
         ends = self.inner, self.outer
         return type(self), (self.a, self.b, self.c, self.rel_err, *ends, self.tied)
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from shufflebounds import notebook
-
-        return notebook.decomposition(self)
-
     def __len__(self) -> int:
         return self.a.size
 

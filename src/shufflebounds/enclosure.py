@@ -43,12 +43,6 @@ class Enclosure:
             _product(self.lower, count, -math.inf), _product(self.upper, count, math.inf)
         )
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from shufflebounds import notebook
-
-        return notebook.enclosure(self)
-
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
@@ -96,12 +90,6 @@ class Enclosures:
     def relative_width(self) -> FloatArray:
         """Of each enclosure, as `Enclosure.relative_width` says."""
         return np.array([enclosure.relative_width for enclosure in self])
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from shufflebounds import notebook
-
-        return notebook.enclosures(self)
 
     def __len__(self) -> int:
         return self.lower.size

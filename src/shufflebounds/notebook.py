@@ -1,6 +1,7 @@
 """How notebooks show decompositions, enclosures and curves: small tables of escaped HTML.
 
-Ends of enclosures are rounded outward, so that what is shown of a bound is a bound.
+``import shufflebounds.notebook`` makes them show themselves; nothing else of the library knows of
+notebooks. Ends of enclosures are rounded outward, so that what is shown of a bound is a bound.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from shufflebounds.decomposition import Decomposition
 from shufflebounds.digits import outward
+from shufflebounds.enclosure import Enclosure, Enclosures
+from shufflebounds.experiments.curve import Curve, frame
+from shufflebounds.plotting.layout import Layout, Line, Panel
+from shufflebounds.plotting.mathtext import setting_text
+from shufflebounds.plotting.plain_text import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from shufflebounds.decomposition import Decomposition
-    from shufflebounds.enclosure import Enclosure, Enclosures
-    from shufflebounds.experiments.curve import Curve
 
 # Of a table.
 _MOST_ROWS = 12
@@ -87,11 +90,13 @@ def title(shown: Curve) -> str:
 
 
 def figure(shown: Curve) -> Figure:
-    """The figure of one curve; ImportError where the packages of the extra ``plot`` are absent."""
-    from shufflebounds.experiments.curve import frame
+    """The figure of one curve, drawn by Matplotlib: the end of each enclosure that counts.
+
+    Raises ImportError where the packages of the extra ``plot`` are not installed, and ValueError
+    where there is no point to draw.
+    """
+    # Here, since all else needs no such packages.
     from shufflebounds.plotting import curves
-    from shufflebounds.plotting.layout import Layout, Line, Panel
-    from shufflebounds.plotting.mathtext import setting_text
 
     wanted = shown.specification
     line = Line(shown.name, wanted.bound.label, _COLOR)
@@ -101,9 +106,6 @@ def figure(shown: Curve) -> Figure:
 
 
 def _setting(shown: Curve) -> str:
-    from shufflebounds.plotting.mathtext import setting_text
-    from shufflebounds.plotting.plain_text import plain
-
     return plain(setting_text(shown.specification.setting))
 
 
@@ -124,3 +126,13 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], cou
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+# What Jupyter and others look for on the class of a value.
+for _shown, _html in (
+    (Enclosure, enclosure),
+    (Enclosures, enclosures),
+    (Decomposition, decomposition),
+    (Curve, curve),
+):
+    setattr(_shown, "_repr_html_", _html)  # noqa: B010

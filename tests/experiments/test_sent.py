@@ -121,7 +121,6 @@ def test_the_worst_pair_may_be_another_in_every_round():
         Kind.LOWER,
         label="",
         source="",
-        module="",
         knows_mechanism=True,
         candidates=Several.upper_candidates,
     )

@@ -16,6 +16,11 @@ import messages
             "Params have changed since last execution: before: 'a' now: 'b'",
             "Code has changed since last execution; Params have changed since last execution",
         ),
+        (
+            "Params have changed since last execution: Union of exclusive params before and now: "
+            "before: 'code of numbers 01' now: 'code of numbers 23' ",
+            "Params have changed since last execution: code of numbers",
+        ),
         ("Forced execution", "Forced execution"),
     ],
 )

@@ -266,23 +266,13 @@ def test_a_touched_module_reruns_nothing(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("divergence/saddle.py", EVERYTHING - BENNETT - VEGA),
-        ("randomizers/krr.py", KRR | KRR_BENNETT | FIGURES | OTHER),
-        ("bounds/blanket_bennett.py", BENNETT | FIGURES),
-        ("bounds/closed_forms.py", set()),
-        ("bounds/clones.py", CLONES | FIGURES),
-        ("plotting/curves.py", DRAWN),
-        ("plotting/drawn.py", FIGURES),
-        ("plotting/interactive.py", INTERACTIVE),
-        ("plotting/vega.py", INTERACTIVE | VEGA),
-        # What it picks is a parameter of the jobs.
-        ("bounds/registry.py", set()),
-        ("randomizers/registry.py", set()),
+        ("decomposition.py", EVERYTHING - VEGA),
+        ("plotting/curves.py", FIGURES | VEGA),
         # What these decide, the parameters of the jobs say.
         ("experiments/plan.py", set()),
     ],
 )
-def test_an_edit_of_a_module_reruns_what_depends_on_it(checkout, module, expected):
+def test_an_edit_of_a_module_reruns_what_depends_on_its_kind(checkout, module, expected):
     with (checkout.path / "src" / "shufflebounds" / module).open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     assert checkout.pending() == expected

@@ -1,7 +1,6 @@
 rule claims:
     """Say of each claim of a paper whether the curves show it."""
     input:
-        sources=claim_sources,
         curves=claimed(CURVE),
         # Run times belong to what is measured.
         benchmarks=claimed(CURVE_BENCHMARK),
@@ -28,6 +27,8 @@ rule claims:
         runtime=10,
     params:
         digest=lambda wildcards: PLAN.papers[wildcards.paper].claims_digest,
+        numbers=NUMBERS,
+        presentation=PRESENTATION,
     message:
         "claims ({wildcards.paper})"
     script:

@@ -1,7 +1,7 @@
 rule curve:
     """Compute one bound of one experiment in one regime along its whole axis."""
     input:
-        sources=curve_sources,
+        curve_inputs,
     output:
         csv=CURVE,
     log:
@@ -16,7 +16,7 @@ rule curve:
         runtime=30,
     params:
         specification=lambda wildcards: specification(wildcards).text(),
-        definitions=lambda wildcards: sources.definitions(specification(wildcards)),
+        numbers=NUMBERS,
     message:
         "curve {wildcards.curve} of {wildcards.experiment}, {wildcards.regime} ({wildcards.paper})"
     script:

@@ -1,7 +1,6 @@
 rule figure:
     """Draw one figure of a paper from its curves."""
     input:
-        sources=relative(sources.of_figures()),
         curves=figure_curves,
     output:
         figure_files(),
@@ -19,6 +18,7 @@ rule figure:
         runtime=10,
     params:
         digest=lambda wildcards: layout(wildcards).digest,
+        presentation=PRESENTATION,
     message:
         "figure {wildcards.figure} ({wildcards.paper})"
     script:
@@ -28,7 +28,6 @@ rule figure:
 rule table_figure:
     """Draw one figure of a paper from a table."""
     input:
-        sources=drawn_table_sources,
         csv=drawn_file,
     output:
         figure_files(),
@@ -46,6 +45,7 @@ rule table_figure:
         runtime=10,
     params:
         title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
+        presentation=PRESENTATION,
     message:
         "figure {wildcards.figure} ({wildcards.paper})"
     script:
@@ -54,8 +54,6 @@ rule table_figure:
 
 rule vega:
     """Bundle the program that draws interactive figures, which each of their pages holds."""
-    input:
-        sources=relative(sources.of_vega()),
     output:
         program=VEGA,
     log:
@@ -68,6 +66,8 @@ rule vega:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        presentation=PRESENTATION,
     message:
         "program of interactive figures"
     script:
@@ -77,7 +77,6 @@ rule vega:
 rule interactive:
     """Make a page of one figure of a paper on which one reads off values and hides curves."""
     input:
-        sources=relative(sources.of_interactive_figures()),
         curves=figure_curves,
         program=VEGA,
     output:
@@ -96,6 +95,7 @@ rule interactive:
         runtime=10,
     params:
         digest=lambda wildcards: layout(wildcards).digest,
+        presentation=PRESENTATION,
     message:
         "interactive page of {wildcards.figure} ({wildcards.paper})"
     script:
@@ -105,7 +105,6 @@ rule interactive:
 rule table_interactive:
     """Make a page of one figure of a paper on which one reads off the values of a table."""
     input:
-        sources=interactive_table_sources,
         csv=drawn_file,
         program=VEGA,
     output:
@@ -124,6 +123,7 @@ rule table_interactive:
         runtime=10,
     params:
         title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
+        presentation=PRESENTATION,
     message:
         "interactive page of {wildcards.figure} ({wildcards.paper})"
     script:

@@ -1,4 +1,12 @@
-"""What the jobs of each rule are made from."""
+"""What the jobs of each rule are made from, and the refusal of files that are not what is wanted."""
+
+from snakemake.io import IOFile
+
+import stale
+
+from shufflebounds.experiments import curve as curve_files
+from shufflebounds.experiments.specification import Name
+from shufflebounds.papers import table_stamp
 
 
 def part(wildcards, parts, kind, name):
@@ -23,48 +31,23 @@ def table(wildcards):
     return part(wildcards, "tables", "table", wildcards.table)
 
 
-def drawn_table(wildcards):
-    name = part(wildcards, "drawn_tables", "figure", wildcards.figure)
-    return PLAN.papers[wildcards.paper].tables[name]
-
-
-def drawn_file(wildcards):
-    return f"{TABLE}.csv".format(paper=wildcards.paper, table=drawn_table(wildcards).name)
-
-
-def curve_sources(wildcards):
+def curve_inputs(wildcards):
     wanted = specification(wildcards)
     name = Name(wildcards.experiment, wildcards.regime, wildcards.curve)
     refuse_stale(verify_curve(name, wanted), made(CURVE, **wildcards))
-    # What a mechanism reads lies where the project is, as its configuration says.
-    own = [local(file) for file in wanted.reports.files]
-    return relative(sources.of_curve(wanted)) + own
+    # What a mechanism reads lies where the project is, as its configuration says: the prefix of a
+    # module is for what it makes.
+    return [local(file) for file in wanted.reports.files]
 
 
-def table_sources(wildcards):
-    wanted = table(wildcards)
-    refuse_stale(verify_table(wanted), made(f"{TABLE}.csv", **wildcards))
-    return relative(sources.of_table(wanted))
+def table_inputs(wildcards):
+    refuse_stale(verify_table(table(wildcards)), made(f"{TABLE}.csv", **wildcards))
+    return []
 
 
-def drawn_table_sources(wildcards):
-    return relative(sources.of_drawn_table(drawn_table(wildcards)))
-
-
-def interactive_table_sources(wildcards):
-    return relative(sources.of_interactive_table(drawn_table(wildcards)))
-
-
-def claim_sources(wildcards):
-    return relative(sources.of_claims(research(wildcards.paper).claims_module))
-
-
-# Of the workflow itself, behind the HTML of a page.
-PAGE_MODULES = ("html_page.py", "sortable.py")
-
-
-def page_sources():
-    return relative([*(ROOT / "workflow" / name for name in PAGE_MODULES), *sources.of_pages()])
+def drawn_file(wildcards):
+    name = part(wildcards, "drawn_tables", "figure", wildcards.figure)
+    return f"{TABLE}.csv".format(paper=wildcards.paper, table=name)
 
 
 def figure_curves(wildcards):
@@ -81,13 +64,47 @@ def claimed(pattern):
     return of_paper
 
 
-def relative(paths):
-    """As seen from the working directory: a checkout that moves must not rerun everything.
-
-    Marked as local, since the prefix of a module is for what it makes, not for its own files.
-    """
-    return [local(from_here(path)) for path in paths]
+# The place of an output: below the prefix where this workflow is a module that has one.
+placed = workflow.modifier.modify_path
 
 
-# Every job lists some of the same files.
-from_here = functools.cache(os.path.relpath)
+def made(pattern, **wildcards):
+    """The file that a rule makes for some wildcards."""
+    return str(placed(pattern)).format(**wildcards)
+
+
+def stamped_files():
+    """Every file that says what it was made from, and how to verify that."""
+    for paper in PLAN.papers.values():
+        for name, wanted in paper.curves.items():
+            yield verify_curve(name, wanted), made(CURVE, paper=paper.name, **vars(name))
+        for table in paper.tables.values():
+            path = made(f"{TABLE}.csv", paper=paper.name, table=table.name)
+            yield verify_table(table), path
+
+
+def verify_curve(name, wanted):
+    return functools.partial(curve_files.verify, name=name, specification=wanted)
+
+
+def verify_table(table):
+    return functools.partial(table_stamp.verify, digest=table.digest)
+
+
+def recorded(path):
+    """Whether Snakemake knows how a file was made, and so when to make it again."""
+    return workflow.persistence.metadata(IOFile(path)) is not None
+
+
+def refuse_stale(verify, path):
+    """Stop where Snakemake would take a file for current that is not."""
+    dag = workflow.dag_settings
+    # Whoever forces jobs makes files anew; what is not forced is verified when it is read.
+    forced = dag.forceall or dag.forcerun or dag.forcetargets
+    if not workflow.is_main_process or forced:
+        return
+    fault = stale.fault(verify, path, recorded)
+    if fault:
+        every = [made for verify, made in stamped_files() if stale.fault(verify, made, recorded)]
+        # The sentence alone: Snakemake would add places in this file to an exception.
+        sys.exit(stale.refusal(every, fault))

@@ -1,17 +1,50 @@
-"""What all rules share: the plan of the run, and where its parts end up."""
+"""Where this checkout is, what it is configured by, and the plan that follows: what is made, where."""
 
 import functools
 import os
+import sys
+from pathlib import Path
 
-import sources
+# Not workflow.basedir: that is the importing workflow's where this one is used as a module.
+ROOT = Path(workflow.snakefile).resolve().parents[2]
+if not (ROOT / "src").is_dir():
+    sys.exit(
+        f"{workflow.snakefile} is in no checkout; import shufflebounds from a clone of it on disk"
+    )
+# The library of this checkout, whatever else is installed.
+sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.specification import Name
-from shufflebounds.papers.registry import research
+import digests
+import messages
+from shufflebounds.experiments.configuration import loading, yaml_files
+from shufflebounds.experiments.configuration.errors import ConfigError
+
+# A module's configuration comes whole from the workflow that imports it.
+IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
+
+
+def or_exit(function, *arguments):
+    """What a function returns; the run ends with the sentence of a mistake in the configuration."""
+    try:
+        return function(*arguments)
+    except ConfigError as mistake:
+        # The sentence alone: Snakemake would add places in this file to an exception.
+        sys.exit(messages.mistake(str(mistake), config.get("papers")))
+
+
+# Before Snakemake reads them: what YAML hides, and what would run.
+if not IS_MODULE and workflow.is_main_process:
+    for name in ("config.yaml", *workflow.overwrite_configfiles):
+        if Path(name).is_file():
+            or_exit(yaml_files.check, Path(name))
+
+
+configfile: "config.yaml"
+
 
 # Of a module: what its configuration does not hold, from beside the importing workflow or from here.
 for folder in [Path("config"), ROOT / "config"] if IS_MODULE else [Path("config")]:
-    or_exit(functools.partial(papers_files.join, override=not IS_MODULE), config, folder)
+    or_exit(functools.partial(yaml_files.join, override=not IS_MODULE), config, folder)
 # Later files, and options, are merged into the first one.
 CONFIG_SOURCE = (
     "the configuration of the module"
@@ -27,6 +60,10 @@ PLAN = (
     if workflow.is_main_process
     else loading.trusted(config)
 )
+
+# What the code decides of a result; parameters of the jobs.
+NUMBERS = digests.of_numbers()
+PRESENTATION = digests.of_presentation()
 
 CURVE = "results/{paper}/curves/{experiment}/{regime}/{curve}.csv"
 CURVE_BENCHMARK = "results/{paper}/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"

@@ -1,4 +1,24 @@
-"""How the report calls and sorts what it shows."""
+"""What a run says as it goes, and how its report calls and sorts what it shows."""
+
+from snakemake.logging import logger
+
+
+def tell_briefly(record):
+    """Say why a job runs where an edit is the reason, and what may be asked for; no more."""
+    if getattr(record, "exception", None) == "MissingRuleException":
+        record.msg = messages.unknown_target(
+            record.msg, {name: outputs(name) for name in PLAN.papers}
+        )
+    if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
+        reason = messages.why(record.reason)
+        record.rule_msg += f"\n    {reason}" if reason else ""
+    return not messages.is_noise(record.msg)
+
+
+# How an importing workflow's run looks is its own affair.
+if not IS_MODULE:
+    logger.addFilter(tell_briefly)
+
 
 from shufflebounds.plotting.plain_text import plain
 

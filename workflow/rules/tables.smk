@@ -1,7 +1,7 @@
 rule table:
     """Compute one table of a paper."""
     input:
-        sources=table_sources,
+        table_inputs,
     output:
         csv=report(
             f"{TABLE}.csv",
@@ -24,7 +24,8 @@ rule table:
         runtime=10,
     params:
         digest=lambda wildcards: table(wildcards).digest,
-        definitions=lambda wildcards: sources.table_definitions(table(wildcards)),
+        numbers=NUMBERS,
+        presentation=PRESENTATION,
     message:
         "table {wildcards.table} ({wildcards.paper})"
     script:
@@ -34,7 +35,6 @@ rule table:
 rule page:
     """Make HTML of a page that goes with a table, for the report, which shows no Markdown."""
     input:
-        sources=page_sources(),
         page="results/{paper}/{page}.md",
     output:
         html=report(
@@ -54,6 +54,8 @@ rule page:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        presentation=PRESENTATION,
     message:
         "page of {wildcards.page} ({wildcards.paper})"
     script:

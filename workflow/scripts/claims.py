@@ -4,7 +4,6 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    import timings
     from shufflebounds.experiments.configuration import loading
     from shufflebounds.experiments.files import write_text
     from shufflebounds.papers import claims, claims_page, table_files
@@ -13,7 +12,7 @@ with job.running(snakemake) as given:
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)
     evidence = readings.evidence(paper, frames)
-    seconds = timings.seconds(frames.values(), given.input.benchmarks)
+    seconds = readings.seconds(frames.values(), given.input.benchmarks)
     own = research(paper.name)
     judged = claims.check(own.load_claims(), evidence, seconds)
     table_files.write(judged, given.params.digest, given.output.csv)

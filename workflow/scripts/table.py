@@ -9,8 +9,9 @@ with job.running(snakemake) as given:
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[given.wildcards.table]
-    frame = table.kind.compute(table.parameters, table.context)
-    page = table.kind.page(frame)
+    code = table.kind.load()
+    frame = code.compute(table.parameters, table.context)
+    page = code.page(frame)
     table_files.write(frame, table.digest, given.output.csv)
     write_text(page.markdown(), given.output.page)
     write_text(page.latex(), given.output.latex)

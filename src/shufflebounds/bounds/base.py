@@ -99,8 +99,6 @@ class Bound:
         As legends and tables call it.
     source
         Who proved it, or stated it, and where.
-    module
-        The module that defines it.
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
@@ -121,7 +119,6 @@ class Bound:
     kind: Kind
     label: str
     source: str
-    module: str
     knows_mechanism: bool
     is_divergence: bool
     quantities: tuple[str, ...]

@@ -52,7 +52,7 @@ def _kappa(u: float) -> float:
     return total
 
 
-BENNETT = specific_bound("blanket_bennett", divergence, label="blanket, Bennett", module=__name__)
+BENNETT = specific_bound("blanket_bennett", divergence, label="blanket, Bennett")
 BENNETT_GENERIC = generic_bound(
-    "blanket_bennett_generic", divergence, label="blanket, Bennett, generic", module=__name__
+    "blanket_bennett_generic", divergence, label="blanket, Bennett, generic"
 )

@@ -26,7 +26,6 @@ def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
         kind=Kind.UPPER,
         label=label,
         source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
-        module=__name__,
         knows_mechanism=bounds[0].knows_mechanism,
         is_divergence=False,
         quantities=bounds[0].quantities,

@@ -24,9 +24,7 @@ def divergence(loss: Loss, n: int, side: int) -> float:
     return average(loss, prefactor, 2.0 / squared_range, n, side)
 
 
-HOEFFDING = specific_bound(
-    "blanket_hoeffding", divergence, label="blanket, Hoeffding", module=__name__
-)
+HOEFFDING = specific_bound("blanket_hoeffding", divergence, label="blanket, Hoeffding")
 HOEFFDING_GENERIC = generic_bound(
-    "blanket_hoeffding_generic", divergence, label="blanket, Hoeffding, generic", module=__name__
+    "blanket_hoeffding_generic", divergence, label="blanket, Hoeffding, generic"
 )

@@ -25,21 +25,20 @@ _TOLERANCE = 1e-10
 _PATIENCE = 1000
 
 
-def specific_bound(name: str, inequality: Inequality, *, label: str, module: str) -> Bound:
+def specific_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
     """The bound that an inequality gives for a known blanket."""
-    return _bound(name, inequality, label, module, specific)
+    return _bound(name, inequality, label, specific)
 
 
-def generic_bound(name: str, inequality: Inequality, *, label: str, module: str) -> Bound:
+def generic_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
     """The bound that an inequality gives for every ε₀-LDP randomizer."""
-    return _bound(name, inequality, label, module, None)
+    return _bound(name, inequality, label, None)
 
 
 def _bound(
     name: str,
     inequality: Inequality,
     label: str,
-    module: str,
     losses_of: Callable[[Decomposition], Losses] | None,
 ) -> Bound:
     def losses(blanket: Decomposition | None, eps0: float) -> Losses:
@@ -60,7 +59,6 @@ def _bound(
         Kind.UPPER,
         label=label,
         source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
-        module=module,
         knows_mechanism=losses_of is not None,
         quantities={"epsilon": epsilon, "delta": delta},
     )

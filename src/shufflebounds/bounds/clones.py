@@ -131,7 +131,6 @@ CLONE = divergence_bound(
     Kind.UPPER,
     label="clone",
     source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
-    module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(standard_clone),
 )
@@ -142,7 +141,6 @@ STRONGER_CLONE = divergence_bound(
     label="stronger clone",
     source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
     "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
-    module=__name__,
     knows_mechanism=False,
     candidates=_of_eps0(stronger_clone),
 )

@@ -59,7 +59,6 @@ def _of_eps0(
         Kind.UPPER,
         label=label,
         source=source,
-        module=__name__,
         knows_mechanism=False,
         quantities={"epsilon": formula},
     )

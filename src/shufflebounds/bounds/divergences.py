@@ -19,6 +19,9 @@ from shufflebounds.bounds.base import (
     attempt,
     largest,
 )
+from shufflebounds.bounds.compositions import of_rounds
+from shufflebounds.bounds.many_pairs import largest_of_many
+from shufflebounds.bounds.renyi_divergences import renyi_answers
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import PrecisionError
 from shufflebounds.protocols.base import Candidate, Part, Protocol
@@ -34,7 +37,6 @@ def divergence_bound(
     *,
     label: str,
     source: str,
-    module: str,
     knows_mechanism: bool,
     candidates: Callable[[Protocol], tuple[Candidate, ...]],
 ) -> Bound:
@@ -46,8 +48,6 @@ def divergence_bound(
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
         if quantity == "renyi":
-            from shufflebounds.bounds.renyi_divergences import renyi_answers
-
             return lambda settings: renyi_answers(pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
@@ -58,9 +58,6 @@ def divergence_bound(
             once = iter(_of_one_round(kind, pairs, quantity, single, numerics))
             if len(single) == len(asked):
                 return list(once)
-            # Here, since few ask for it.
-            from shufflebounds.bounds.compositions import of_rounds
-
             return [
                 next(once) if one in single else of_rounds(kind, pairs_of, quantity, one, numerics)
                 for one in asked
@@ -73,7 +70,6 @@ def divergence_bound(
         kind=kind,
         label=label,
         source=source,
-        module=module,
         knows_mechanism=knows_mechanism,
         is_divergence=True,
         quantities=tuple(QUANTITIES),
@@ -99,9 +95,6 @@ def _of_one_round(
     numerics: Numerics,
 ) -> list[Answer]:
     if len(pairs) > _FEW:
-        # Here, since few have so many.
-        from shufflebounds.bounds.many_pairs import largest_of_many
-
         return [largest_of_many(kind, pairs, quantity, one, numerics) for one in asked]
     found = [
         [answer.of(pair) for answer in _answers(pair.decomposition, quantity, asked, numerics)]

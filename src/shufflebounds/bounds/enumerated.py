@@ -27,7 +27,6 @@ ENUMERATED = Bound(
     kind=Kind.UPPER,
     label="worst dataset",
     source="enumeration of all datasets; for few users, inputs and outputs",
-    module=__name__,
     knows_mechanism=True,
     is_divergence=False,
     quantities=("epsilon", "delta"),

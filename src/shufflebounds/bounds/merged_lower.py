@@ -44,7 +44,6 @@ MERGED_LOWER = divergence_bound(
     Kind.LOWER,
     label="lower bound, three groups",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 5.1, of a coarser histogram",
-    module=__name__,
     knows_mechanism=True,
     candidates=_candidates,
 )

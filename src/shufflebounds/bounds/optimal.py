@@ -23,7 +23,6 @@ UPPER = divergence_bound(
     Kind.UPPER,
     label="upper bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorems 5-8 and 13: the blanket",
-    module=__name__,
     knows_mechanism=True,
     candidates=methodcaller("upper_candidates"),
 )
@@ -33,7 +32,6 @@ LOWER = divergence_bound(
     Kind.LOWER,
     label="lower bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorem 14: a pair of datasets",
-    module=__name__,
     knows_mechanism=True,
     candidates=lower_candidates,
 )

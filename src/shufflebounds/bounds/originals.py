@@ -32,7 +32,6 @@ ORIGINAL = Bound(
     kind=Kind.UPPER,
     label="original analysis",
     source="the protocol's authors: Cheu and Zhilyaev, IEEE S&P 2022; Luo, Wang and Yi, CCS 2022",
-    module=__name__,
     knows_mechanism=True,
     is_divergence=False,
     quantities=("epsilon",),

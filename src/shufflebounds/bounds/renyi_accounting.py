@@ -47,7 +47,6 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         label=label,
         source=f"{exact.source}; converted by Canonne, Kamath and Steinke, NeurIPS 2020, "
         "Proposition 12",
-        module=exact.module,
         knows_mechanism=exact.knows_mechanism,
         is_divergence=True,
         quantities=("epsilon",),

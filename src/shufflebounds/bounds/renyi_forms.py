@@ -25,6 +25,7 @@ from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import log_sum
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.randomizers.krr import KRR
 from shufflebounds.setting import Setting
 
 # Real orders that conversions try, about 1 % apart; the largest order whose sums are worth their
@@ -93,8 +94,6 @@ def theorem_3_4(eps0: float, n: int, order: float) -> Enclosure:
 
     Theorem 3.4 is that of D′ to D at whole orders; the larger of both directions counts here.
     """
-    from shufflebounds.randomizers.krr import KRR
-
     return renyi(KRR(2, eps0).dataset_pair(), n, order)
 
 
@@ -176,7 +175,6 @@ def _bound(
         kind,
         label=label,
         source=f"Girgis et al., CCS 2021, {source}",
-        module=__name__,
         knows_mechanism=False,
         quantities=quantities,
         composes=True,

@@ -50,7 +50,6 @@ REDUCTION = divergence_bound(
     Kind.UPPER,
     label="Girgis et al., Theorem 3.6",
     source="Girgis et al., CCS 2021, Theorem 3.6",
-    module=__name__,
     knows_mechanism=True,
     candidates=_candidates,
 )

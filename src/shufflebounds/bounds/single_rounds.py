@@ -112,7 +112,6 @@ def _bound(
         kind=Kind.UPPER,
         label=label,
         source=source,
-        module=__name__,
         knows_mechanism=knows_mechanism,
         is_divergence=False,
         quantities=("epsilon",),

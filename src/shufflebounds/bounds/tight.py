@@ -46,7 +46,6 @@ TIGHT = Bound(
     kind=Kind.UPPER,
     label="tight upper bound",
     source="docs/closing-the-gap.md, Theorem 3, or the blanket where that is smaller",
-    module=__name__,
     knows_mechanism=True,
     is_divergence=False,
     quantities=("epsilon", "delta"),

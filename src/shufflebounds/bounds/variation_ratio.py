@@ -121,7 +121,6 @@ VARIATION_RATIO = divergence_bound(
     label="variation-ratio, repaired",
     source="docs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., PVLDB "
     "17(8), 2024",
-    module=__name__,
     knows_mechanism=True,
     candidates=_repaired,
 )
@@ -132,7 +131,6 @@ PUBLISHED = divergence_bound(
     label="variation-ratio, as published",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7: published, not proven unless beta is at "
     "its maximum or the leftovers of the victim and of the others have one law",
-    module=__name__,
     knows_mechanism=True,
     candidates=_published,
 )

@@ -50,7 +50,6 @@ VECTOR_BITS_PUBLISHED = divergence_bound(
     Kind.UNPROVEN,
     label="Theorem 1 of Wang et al. 2025",
     source="Wang, Zeng, Li, Huang and Chen, Appl. Sci. 15(3):1595, 2025, Theorem 1",
-    module=__name__,
     knows_mechanism=True,
     candidates=_candidates,
 )

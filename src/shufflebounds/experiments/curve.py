@@ -20,7 +20,6 @@ from shufflebounds.setting import NAMES, OverN, Setting
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 # Columns of text, which may look like a number.
 _TEXT = (
@@ -63,22 +62,6 @@ class Curve:
     name: Name
     specification: Specification
     points: tuple[Point, ...]
-
-    def plot(self) -> Figure:
-        """Its figure, drawn by Matplotlib: the end of each enclosure that counts.
-
-        Raises ImportError where the packages of the extra ``plot`` are not installed, and
-        ValueError where there is no point to draw.
-        """
-        from shufflebounds import notebook
-
-        return notebook.figure(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from shufflebounds import notebook
-
-        return notebook.curve(self)
 
 
 def compute(name: Name, specification: Specification) -> Curve:

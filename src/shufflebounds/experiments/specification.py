@@ -117,9 +117,9 @@ class Specification:
         for value in self.axis.values:
             yield self.reports.completed(self.setting.at(**{self.axis.name: value}))
 
-    def decisive(self, setting: Setting) -> Setting:
-        """What of a setting decides the protocol."""
-        return Setting(**{name: getattr(setting, name) for name in self.reports.needs})
+    def decisive(self, setting: Setting) -> tuple[Any, ...]:
+        """What of a setting decides the protocol: equal where settings share one."""
+        return tuple(getattr(setting, name) for name in self.reports.needs)
 
     def protocol(self, setting: Setting) -> Protocol:
         """What the bound looks at, at one setting."""
@@ -133,14 +133,14 @@ class Specification:
         There may be settings that no protocol fits, which leave a point empty, but not everywhere.
         """
         settings = list(self.settings)
-        decisive = list(dict.fromkeys(self.decisive(setting) for setting in settings))
+        distinct = {self.decisive(setting): setting for setting in settings}
         impossible = 0
-        for setting in decisive:
+        for setting in distinct.values():
             try:
                 protocol = self.protocol(setting)
             except InfeasibleError:
                 impossible += 1
-                if impossible == len(decisive):
+                if impossible == len(distinct):
                     raise
                 continue
             if isinstance(protocol, SingleMessage):

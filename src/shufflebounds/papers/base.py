@@ -1,7 +1,7 @@
 """What the folder of a paper gives to the workflow: kinds of tables, and claims.
 
 Nothing here, nor in the ``__init__`` of a paper, imports pandas: planning a run needs neither the
-tables nor the claims themselves.
+tables nor the claims themselves, so where these are is said by name.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -41,27 +42,39 @@ class Context:
 
 
 @dataclass(frozen=True)
-class TableKind:
-    """A kind of table: its parameters, how it is computed, and the page that shows it.
+class TableCode:
+    """How a kind of table is computed from its parameters, and the page that shows it.
 
-    ``modules`` are those of the library that decide its content. ``mechanisms`` names the
-    mechanisms of some parameters, and ``uses_numerics`` says whether engine and width matter. Where
-    ``draw`` is given, a figure may show the table; ``draw_modules`` decide how it looks. So it is
-    with ``interact``, the HTML of its interactive page given the program that draws it, and
-    ``interact_modules``; either both are given or none.
+    Where a figure may show the table, ``draw`` makes it, given a title, and ``interact`` the HTML
+    of its interactive page, given the program that draws it as well.
+    """
+
+    compute: Callable[[Any, Context], pd.DataFrame]
+    page: Callable[[pd.DataFrame], Page]
+    draw: Callable[[pd.DataFrame, str], Figure] | None = None
+    interact: Callable[[pd.DataFrame, str, str], str] | None = None
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A kind of table, as far as planning needs it.
+
+    ``code`` says where its `TableCode` is, as ``package.module:NAME``. ``mechanisms`` names the
+    mechanisms of some parameters, ``uses_numerics`` says whether engine and width matter, and
+    ``is_drawn`` whether a figure may show it.
     """
 
     title: str
     parameters: type[Parameters]
-    modules: tuple[str, ...]
-    compute: Callable[[Any, Context], pd.DataFrame]
-    page: Callable[[pd.DataFrame], Page]
+    code: str
     mechanisms: Callable[[Any], tuple[str, ...]] = lambda _: ()
     uses_numerics: bool = False
-    draw: Callable[[pd.DataFrame, str], Figure] | None = None
-    draw_modules: tuple[str, ...] = ()
-    interact: Callable[[pd.DataFrame, str, str], str] | None = None
-    interact_modules: tuple[str, ...] = ()
+    is_drawn: bool = False
+
+    def load(self) -> TableCode:
+        """Its code; this imports the module that has it."""
+        code: TableCode = resolve_name(self.code)
+        return code
 
 
 @dataclass(frozen=True)

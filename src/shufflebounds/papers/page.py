@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 # What LaTeX would not print, outside of formulas; a backslash before a formula's own stays.
 _SPECIAL = re.compile(r"(?<!\\)([%&#_])")
 _FORMULA = re.compile(r"(\$[^$]*\$)")
@@ -48,9 +50,6 @@ class Page:
 
     def latex(self) -> str:
         """The table alone, as a LaTeX ``tabular`` for the packages booktabs and makecell."""
-        # Here, since planning a run does not need it.
-        import pandas as pd
-
         rows = [[_latex(cell) for cell in row] for row in self.rows]
         frame = pd.DataFrame(rows, columns=[_latex(cell) for cell in self.header])
         return f"% {self.title}\n{frame.to_latex(index=False, escape=False)}"

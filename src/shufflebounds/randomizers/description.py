@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Protocol
 
 from shufflebounds import validation
@@ -73,7 +73,7 @@ class Mechanism:
     @property
     def has_own_eps0(self) -> bool:
         """See `Description`."""
-        return "eps0" not in inspect.signature(mechanism(self.type)).parameters
+        return "eps0" not in _parameters(mechanism(self.type))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def _parsed(name: str, description: object, levels: int) -> Description:
         )
         _require_same_eps0(made, parts)
         return JointOf(made) if kind == "joint" else ParallelOf(made)
-    accepted = inspect.signature(mechanism(kind)).parameters
+    accepted = _parameters(mechanism(kind))
     keys = [key for key in accepted if key != "eps0"]
     optional = [key for key in keys if accepted[key].default is not inspect.Parameter.empty]
     require_keys("", kind, parameters, keys, optional)
@@ -281,6 +281,12 @@ def _require_same_eps0(made: Sequence[Part], parts: Sequence[Mapping]) -> None:
             f"parts[{own[0]}].mechanism has an eps0 of its own; then every part must, and none of "
             "them a share"
         )
+
+
+@cache
+def _parameters(kind: type[Randomizer]) -> Mapping[str, inspect.Parameter]:
+    """Those of its constructor; Python works them out anew each time, and curves ask often."""
+    return inspect.signature(kind).parameters
 
 
 @lru_cache(maxsize=16)

@@ -242,10 +242,11 @@ def cells(page):
 def test_files(tmp_path, kind, number, parameters, header):
     kind = RESEARCH.tables[kind]
     given = kind.parameters.model_validate(parameters)
-    frame = kind.compute(given, Context({}, Numerics()))
+    code = kind.load()
+    frame = code.compute(given, Context({}, Numerics()))
     assert set(frame["table"]) == {number}
     for name in ("1.csv", "2.csv"):
-        table_files.write(kind.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
+        table_files.write(code.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
     table_stamp.verify(tmp_path / "1.csv", "0123")
@@ -256,9 +257,9 @@ def test_files(tmp_path, kind, number, parameters, header):
     pd.testing.assert_frame_equal(
         read[list(frame.columns)], frame, check_exact=True, check_dtype=False
     )
-    assert kind.page(read) == kind.page(frame)
+    assert code.page(read) == code.page(frame)
     # One row per mechanism, and every value of the frame in the cell where it belongs.
-    first, rule, *rows = cells(kind.page(read).markdown())
+    first, rule, *rows = cells(code.page(read).markdown())
     assert set(rule) == {"---"}
     rows = rows[header - 1 :]
     groups = list(frame.groupby("mechanism", sort=False))

@@ -157,12 +157,13 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                     )
                     # What decides whether it can be computed; most curves share it with others.
                     bound = wanted.bound.name if numerics.engine == "exact" else ""
-                    key = wanted.reports, wanted.setting, wanted.axis, wanted.distance, bound
+                    points = wanted.setting, wanted.axis
+                    key = wanted.reports, *points, wanted.distance, bound
                     looks_at_none = not wanted.bound.knows_mechanism and not bound
                     if key not in seen and not looks_at_none:
-                        seen.add(key)
+                        seen |= {key, points}
                         wanted.check()
-                    if (points := (wanted.setting, wanted.axis)) not in seen:
+                    if points not in seen:
                         seen.add(points)
                         list(wanted.settings)
                 except ValueError as error:

@@ -19,7 +19,7 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         yield from _shown_faults(place, figure)
         if figure.table is not None:
             yield from unknown(f"{place}.table", figure.table, entry.tables)
-            if research(paper).tables[entry.tables[figure.table]["kind"]].draw is None:
+            if not research(paper).tables[entry.tables[figure.table]["kind"]].is_drawn:
                 yield f"{place}.table is {figure.table!r}, a table of a kind that cannot be drawn"
             continue
         yield from _look_faults(place, figure)

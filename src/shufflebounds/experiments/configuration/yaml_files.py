@@ -1,14 +1,16 @@
 """May this file be loaded as the configuration? Before it is: what YAML hides, and what would run.
 
 Of a key given twice YAML silently takes the last; tags make Python objects; and Snakemake runs the
-Python that a file holds if its key ``__use_yte__`` says so.
+Python that a file holds if its key ``__use_yte__`` says so. What may be loaded of the papers' files
+is joined to the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -65,6 +67,29 @@ def check(path: Path, shown: str = "") -> None:
             f"{name} is too long: with its aliases written out, at most {_MOST} keys and values "
             "are allowed"
         )
+
+
+def join(config: dict[str, Any], folder: Path, *, override: bool) -> None:
+    """Put the content of config/<paper>.yaml under the paper's name in `config`.
+
+    What is there already, from another file or from the command line, is merged into it and wins
+    (`override`), or takes its place. Raises ConfigError for a file that may not be loaded.
+    """
+    papers = config.get("papers")
+    for name in papers if isinstance(papers, list) else []:
+        file = folder / f"{name}.yaml"
+        # Whatever is not the name of a file in this folder is refused when it is checked.
+        if file.parent != folder or not file.is_file() or (name in config and not override):
+            continue
+        check(file, f"config/{file.name}")
+        content = _LOADER(file.read_text(encoding="utf-8")).get_single_data()
+        config[name] = _merged(content, config.get(name, {}))
+
+
+def _merged(below: Any, above: Any) -> Any:
+    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
+        return above
+    return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
 
 
 def _is_too_deep(text: str) -> bool:

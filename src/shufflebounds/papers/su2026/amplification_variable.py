@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from shufflebounds import validation
+from shufflebounds.papers.base import Context, TableCode
 from shufflebounds.papers.page import Page
+from shufflebounds.papers.su2026 import parameters
+from shufflebounds.plotting import interactive, step_function
+from shufflebounds.plotting.mathtext import number
 from shufflebounds.randomizers.description import Description
 
 _SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -66,3 +71,27 @@ def page(frame: pd.DataFrame) -> Page:
         header=("share at or below", *(f"{share:g}" for share in _SHARES)),
         rows=(("$L$", *(f"{value:.6g}" for value in quantiles)),),
     )
+
+
+def _compute(given: parameters.AmplificationVariable, context: Context) -> pd.DataFrame:
+    return law(context.mechanisms[given.mechanism], given.eps0, given.eps)
+
+
+def _figure(frame: pd.DataFrame, title: str) -> Figure:
+    return step_function.figure(frame, title, **_texts(frame))
+
+
+def _interactive(frame: pd.DataFrame, title: str, program: str) -> str:
+    return interactive.step_page(frame, title, **_texts(frame), symbol="t", program=program)
+
+
+def _texts(frame: pd.DataFrame) -> dict[str, str]:
+    first = frame.iloc[0]
+    return {
+        "x": "value $t$ of the privacy amplification random variable $L$",
+        "y": r"$\Pr\,[L \leq t]$",
+        "setting": f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+    }
+
+
+TABLE = TableCode(_compute, page, _figure, _interactive)

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds import validation
+from shufflebounds.papers.base import TableCode
 from shufflebounds.papers.page import Page
 from shufflebounds.papers.su2026 import symbolic
 from shufflebounds.randomizers.base import Randomizer
@@ -249,3 +250,8 @@ def _frame(rows: Sequence[Mapping], *located: str) -> pd.DataFrame:
 
 def _lines(values: pd.Series) -> str:
     return " <br> ".join(f"{value:.6g}" for value in values)
+
+
+GPARV = TableCode(lambda given, _: gparv(given.eps0, given.eps, given.k), page)
+FINITE = TableCode(lambda given, _: finite(given.eps0, given.k, given.domain_size), page)
+LIMIT = TableCode(lambda given, _: limit(given.eps0), page)

@@ -22,7 +22,9 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.enclosure import Enclosure
+from shufflebounds.papers.base import Context, TableCode
 from shufflebounds.papers.page import Page, safe
+from shufflebounds.papers.su2026 import parameters
 from shufflebounds.randomizers.description import Description
 from shufflebounds.setting import Setting
 
@@ -174,3 +176,11 @@ def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
         for bound, enclosure in enclosures.items()
         for end in ("lower", "upper")
     }
+
+
+def _compute(given: parameters.Hierarchy, context: Context) -> pd.DataFrame:
+    mechanisms = {name: context.mechanisms[name] for name in given.mechanisms}
+    return measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
+
+
+TABLE = TableCode(_compute, page)

@@ -16,6 +16,7 @@ from shufflebounds.bounds.blanket_best import BLANKET_BEST_GENERIC
 from shufflebounds.bounds.clones import CLONE, STRONGER_CLONE, stronger_clone
 from shufflebounds.bounds.closed_forms import ERLINGSSON
 from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
+from shufflebounds.papers.base import TableCode
 from shufflebounds.papers.page import Page, safe
 from shufflebounds.papers.wang2024 import binary_search
 from shufflebounds.protocols.single_message import GenericReports, SingleMessage
@@ -233,3 +234,14 @@ def _seconds(value: float) -> str:
 def _printed(value: Any, unit: str) -> str:
     """A printed number; tables that were read back have an empty text for none."""
     return "" if value == "" or math.isnan(value) else f"{value:.3g}{unit}"
+
+
+ASYMPTOTICS = TableCode(
+    lambda given, _: asymptotics(given.eps0, given.n, given.delta), asymptotics_page
+)
+TIMED = TableCode(
+    lambda given, context: timed(
+        given.eps0, given.n, given.delta, given.iterations, context.numerics
+    ),
+    timed_page,
+)

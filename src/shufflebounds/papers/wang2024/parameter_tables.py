@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import integrate
 
 from shufflebounds.bounds.metric import metric_variation_ratio
+from shufflebounds.papers.base import TableCode
 from shufflebounds.papers.page import Page
 from shufflebounds.papers.wang2024 import variations
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
@@ -270,3 +271,8 @@ def _cells(table: int, row: _Row) -> Mapping[str, Any]:
 
 def _number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.6g}"
+
+
+MECHANISMS = TableCode(lambda given, _: mechanisms(given.eps0), page)
+METRIC = TableCode(lambda given, _: metric(given.eps0), page)
+PROTOCOLS = TableCode(lambda given, _: protocols(), page)

@@ -1,0 +1,16 @@
+"""Kinds of tables: what planning knows of them is what their code has."""
+
+import pytest
+
+from shufflebounds.papers.base import TableCode
+from shufflebounds.papers.registry import research
+
+
+@pytest.mark.parametrize("paper", ["su2026", "wang2024"])
+def test_every_kind_of_table_has_its_code(paper):
+    tables = research(paper).tables
+    codes = [kind.load() for kind in tables.values()]
+    assert len({id(code) for code in codes}) == len(tables) > 0
+    for kind, code in zip(tables.values(), codes, strict=True):
+        assert isinstance(code, TableCode)
+        assert kind.is_drawn == (code.draw is not None) == (code.interact is not None)

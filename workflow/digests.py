@@ -1,0 +1,58 @@
+"""Two digests say what an edit of the code reruns: of what computes numbers, of what presents them.
+
+Jobs have them among their parameters, so content counts: to touch, copy or move files, or to switch
+branches and back, reruns nothing. An edit of what computes numbers reruns every curve, which is
+minutes; one of what presents them no curve.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = "src/shufflebounds"
+
+# Folders and files that make figures, tables, pages and verdicts of numbers.
+PRESENTING = (
+    f"{LIBRARY}/papers",
+    f"{LIBRARY}/plotting",
+    "workflow/html_page.py",
+    "workflow/sortable.py",
+)
+# Those that no job runs, or that decide nothing but the parameters of jobs.
+PLANNING = (
+    f"{LIBRARY}/cli",
+    f"{LIBRARY}/experiments/configuration",
+    f"{LIBRARY}/experiments/layouts.py",
+    f"{LIBRARY}/experiments/plan.py",
+    f"{LIBRARY}/notebook.py",
+)
+
+
+def of_numbers(root: Path = ROOT) -> str:
+    """Of all of the library that neither presents nor plans: a new module counts."""
+    other = {*_modules(root, PRESENTING), *_modules(root, PLANNING)}
+    return _digest("numbers", root, set(_modules(root, [LIBRARY])) - other)
+
+
+def of_presentation(root: Path = ROOT) -> str:
+    """Of all that presents numbers."""
+    return _digest("presentation", root, _modules(root, PRESENTING))
+
+
+def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:
+    """The Python files that are, or lie below, some places."""
+    for place in places:
+        path = root / place
+        yield from [path] if path.is_file() else path.rglob("*.py")
+
+
+def _digest(name: str, root: Path, paths: Iterable[Path]) -> str:
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+    # The name, for whoever asks Snakemake which parameter changed.
+    return f"code of {name} {found.hexdigest()[:16]}"
