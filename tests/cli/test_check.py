@@ -132,6 +132,13 @@ COMPOSITIONS = {
 BY_RENYI = {"upper_renyi", "clone_renyi", "stronger_clone_renyi", "girgis_upper"}
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """Without the bound for all datasets, which takes seconds in several rounds."""
+    monkeypatch.setattr(sb.KRR, "crowds", lambda self: ())
+
+
+@pytest.mark.usefixtures("few")
 def test_only_bounds_that_may_matter_are_asked():
     once = answer(*KRR10, "--eps", "0.5")["bounds"]
     assert not (COMPOSITIONS | BY_RENYI) & set(once)
@@ -190,6 +197,7 @@ def test_no_two_bounds_contradict_each_other():
         assert not {"proven", "refuted"} <= verdicts
 
 
+@pytest.mark.usefixtures("few")
 def test_rounds_are_judged_together():
     once, often = (answer(*KRR10, "--eps", "0.5", "--rounds", T)["verdict"] for T in ("1", "50"))
     assert (once, often) == ("proven", "refuted")

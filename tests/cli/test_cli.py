@@ -392,8 +392,8 @@ def test_rounds_are_composed():
     assert found["rounds"] == rounds
     (note,) = found["notes"]
     assert "shuffled separately" in note
-    text = succeed("epsilon", *options, "--delta", "0.01", "--rounds", "2").stdout
-    assert text.startswith("KRR(k=2, eps0=0.5), n = 1 user, 2 rounds, delta = 0.01")
+    text = succeed("delta", *options, "--eps", repr(eps), "--rounds", str(rounds)).stdout
+    assert text.startswith("KRR(k=2, eps0=0.5), n = 1 user, 10 rounds, epsilon = 0.3")
 
 
 def test_rounds_have_the_tight_bound_of_the_library():
