@@ -24,7 +24,7 @@ def examples(count: int) -> settings:
 def decompositions(
     draw: st.DrawFn, max_components: int = 4, decades: float = 12.0
 ) -> Decomposition:
-    """Decompositions with masses as small as 10^−decades (at most 290), and ``rel_err`` 0.
+    """Decompositions with masses as small as 10^−decades (at most 290), and no given ``rel_err``.
 
     Among them: one component, equal components, a = b or nearly so, zeros in a, b and c, blanket
     masses c = min(a, b), Σc = 1 exactly, Σc within 10⁻¹² of 1, and Σc = 0.

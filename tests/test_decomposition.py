@@ -12,12 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 from test_exact import brute_force, precise_exp
 
 import shufflebounds as sb
+from shufflebounds.enclosure import reached
 
 ULP = 2.0**-53
 THIRD = Fraction(1, 3)
@@ -297,3 +299,33 @@ def test_threads_share_a_decomposition():
 def test_what_takes_no_randomizer_says_which_of_its_decompositions_to_take(ask):
     with pytest.raises(ValueError, match=r"got KRR\(k=10.*take its blanket\(\) for what may be"):
         ask(sb.KRR(10, 2.0))
+
+
+@pytest.mark.parametrize("off", [9e-10, -9e-10])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_sums_that_are_off_are_charged(off, rounds):
+    """A report tells with probability t: δ = 1 − (1 − t)^T, of a and b over their sums."""
+    telling = sb.Decomposition([0.6 + off, 0.4, 0.0], [0.6 + off, 0.0, 0.4], [0.3, 0.0, 0.0])
+    found = reached(lambda: sb.delta(telling, 1.0, 1, rounds=rounds))
+    t = Fraction(telling.a[1]) / sum(map(Fraction, telling.a.tolist()))
+    assert found.lower <= 1 - (1 - t) ** rounds <= found.upper
+
+
+def test_ties_outlast_sums_that_are_off_alike():
+    equal = sb.Decomposition([0.3, 0.7], [0.3, 0.7], [0.1, 0.1])
+    assert equal.rel_err > 0.0
+    assert all(one.ties.all() for one in [equal, *copies(equal)])
+    assert not sb.Decomposition([0.3, 0.7], [0.3, 0.7 + 1e-12], [0.1, 0.1]).ties.any()
+    assert not sb.Decomposition([0.3, 0.7], [0.3, 0.7], [0.1, 0.1], 1e-18).ties.any()
+
+
+def test_sums_of_c_above_1_by_rounding():
+    """As of a file with ten digits: what c stands for sums to at most 1."""
+    rounded = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.5, 0.5 + 9e-10])
+    found = reached(lambda: sb.delta(rounded, 0.1, 5))
+    low, high = shuffles.divergence(shuffles.pair_of(rounded, 5), 0.1)
+    assert sum(map(Fraction, rounded.c.tolist())) > 1
+    assert found.lower <= high
+    assert low <= found.upper
+    with pytest.raises(ValueError, match="c must sum to at most 1"):
+        sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.5, 0.5 + 2e-9])

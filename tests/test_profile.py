@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -13,7 +14,7 @@ from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.grid import grid
-from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.profile import Profile, advantage, profile
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.histograms import atoms
 from shufflebounds.divergence.losses import lattice_step
@@ -199,6 +200,27 @@ def test_trade_off_is_narrow():
         assert ends.upper - ends.lower < 0.01
 
 
+def test_trade_off_of_no_information_is_not_undercut():
+    """f(α) = 1 − α, which is no float."""
+    nothing = profile(sb.Decomposition([1.0], [1.0], [0.5]), 1)
+    for alpha in (0.3 * np.random.default_rng(1).random(300)).tolist():
+        assert Fraction(nothing.false_negatives(alpha).upper) >= 1 - Fraction(alpha)
+
+
+def test_trade_off_beyond_floats():
+    """e^ε of the last points overflows; without false positives f is 1 − H there."""
+    found = Profile(300.0, np.array([1.0, 1.0, 0.75, 0.5]), np.array([1.0, 1.0, 0.75, 0.5]), 0.25)
+    ends = found.false_negatives(0.0)
+    assert 0.5 - 1e-12 <= ends.lower <= 0.5
+    assert ends.upper >= 0.75  # beyond, H may fall to its limit
+
+
+def test_a_curve_at_its_limit():
+    """H(x) = 1 − x/2 until x = 1 and ½ beyond: the smallest ε with δ(ε) ≤ ½ is 0."""
+    half = np.full(4, 0.5)
+    assert Profile(0.5, half, half, 0.5).epsilon(0.5).lower <= 0.0
+
+
 def test_advantage_is_total_variation():
     pair = shuffles.pair_of(shuffles.blanket(shuffles.TERNARY, 0, 1), 3)
     blanket = shuffles.blanket(shuffles.TERNARY, 0, 1)
@@ -235,3 +257,5 @@ def test_bad_points():
         found.epsilon(1.0)
     with pytest.raises(ValueError, match="false_positives must be"):
         found.false_negatives(1.5)
+    with pytest.raises(ValueError, match="false_positives must be a number that a float holds"):
+        found.false_negatives(Fraction(1, 3))

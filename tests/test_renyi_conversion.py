@@ -29,6 +29,14 @@ def test_formula_is_rounded_up(delta, rounds):
     assert max(exact, 0) <= found <= max(exact, 0) * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.parametrize("delta", [0.9, 0.999])
+def test_orders_next_to_1_keep_their_digits(delta):
+    for order in 1.0 + np.geomspace(1e-12, 1e-3, 50):
+        found = sb.epsilon_of_orders([order], [1000.0], delta)
+        assert found >= formula(order, 1000, delta)
+        assert found <= formula(order, 1000, delta) + 1e-13 / (order - 1.0)
+
+
 @pytest.mark.parametrize("slope", [1e-6, 0.003, 0.5])
 @pytest.mark.parametrize("delta", [1e-10, 1e-3])
 def test_least_over_all_orders(slope, delta):

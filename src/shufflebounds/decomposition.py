@@ -31,7 +31,6 @@ _U = 2.0**-53
 # Beyond, e^ε b overflows.
 _LARGEST_EPS = 700.0
 _SUM_TOLERANCE = 1e-9
-_EXCESS_TOLERANCE = 1e-12
 # A decomposition this close to its mirror image is taken for symmetric, at the price of counting
 # the difference as uncertainty of its entries.
 _NEARLY_SYMMETRIC = 1e-12
@@ -48,7 +47,9 @@ class Decomposition:
         that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as much.
     rel_err
         The real number that an entry x stands for lies within ``rel_err`` x of it. 0 (the default)
-        says that the numbers themselves are meant. Enclosures are widened by it.
+        says that the numbers themselves are meant. Enclosures are widened by it. What a and b stand
+        for sums to 1, c to at most 1: sums of the entries that are off, by at most 10⁻⁹, raise
+        ``rel_err`` to twice as much.
     inner, outer
         For a continuous randomizer that no finite list of components describes: decompositions
         whose divergence is never above (``inner``) or never below (``outer``) that of the
@@ -56,8 +57,9 @@ class Decomposition:
     tied
         Truth values, shape (J,): the components at which a and b stand for the same real number,
         so that a report there tells nothing, however it is rounded. By default those with a = b
-        where ``rel_err`` is 0, and none otherwise. Compositions and merging keep ties; set this to
-        None where you raise ``rel_err`` to cover other numbers, which need not be tied.
+        where no ``rel_err`` is given and both sums are equal, and none otherwise. Compositions and
+        merging keep ties; set this to None where you raise ``rel_err`` to cover other numbers,
+        which need not be tied.
 
     Raises
     ------
@@ -74,6 +76,8 @@ class Decomposition:
     inner: Decomposition | None = field(default=None, repr=False)
     outer: Decomposition | None = field(default=None, repr=False)
     tied: BoolArray | None = field(default=None, repr=False)
+    # Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default.
+    ties: BoolArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rounded = False
@@ -86,32 +90,31 @@ class Decomposition:
                 "a, b and c must have one entry per component, got "
                 f"{self.a.size}, {self.b.size} and {self.c.size} entries"
             )
-        for name, total in (("a", math.fsum(self.a)), ("b", math.fsum(self.b))):
-            if abs(total - 1.0) > _SUM_TOLERANCE:
-                raise ValueError(f"{name} must sum to 1, got {total!r}")
-        excess = math.fsum([-1.0, *self.c.tolist()])
-        if excess > _EXCESS_TOLERANCE:
-            raise ValueError(f"c must sum to at most 1, got {1.0 + excess!r}")
-        object.__setattr__(self, "rel_err", entry_error(self.rel_err, rounded, excess))
+        a, b, c = (math.fsum([-1.0, *getattr(self, name).tolist()]) for name in "abc")
+        for name, excess in (("a", a), ("b", b)):
+            if abs(excess) > _SUM_TOLERANCE:
+                raise ValueError(f"{name} must sum to 1, got {1.0 + excess!r}")
+        if c > _SUM_TOLERANCE:
+            raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
+        given = self.rel_err
+        object.__setattr__(self, "rel_err", entry_error(given, rounded, max(abs(a), abs(b), c)))
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
+        # Masses whose sums differ do not stay equal where they are divided by them.
+        apart = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
+        exact, equal = given == 0.0 and not rounded and apart == 0.0, self.a == self.b
         if self.tied is not None:
-            object.__setattr__(self, "tied", read_ties(self.tied, self.a == self.b))
-
-    @cached_property
-    def ties(self) -> BoolArray:
-        """Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default."""
-        if self.tied is not None:
-            return self.tied
-        tied = (self.a == self.b) & (self.rel_err == 0.0)
-        tied.flags.writeable = False
-        return tied
+            object.__setattr__(self, "tied", read_ties(self.tied, equal))
+        ties = self.tied if self.tied is not None else read_ties(equal & exact, equal)
+        object.__setattr__(self, "ties", ties)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies are constructed anew, since those of arrays could be written to."""
         ends = self.inner, self.outer
-        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, self.tied)
+        # What sums cost is part of `rel_err`, beside which there would be no ties by default.
+        tied = self.ties if self.rel_err > 0.0 else self.tied
+        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, tied)
 
     def __len__(self) -> int:
         return self.a.size

@@ -22,17 +22,15 @@ def compounded(*errors: float) -> float:
     return nearest if nearest >= total else math.nextafter(nearest, math.inf)
 
 
-def entry_error(rel_err: object, rounded: bool, excess: float) -> float:
+def entry_error(rel_err: object, rounded: bool, off: float) -> float:
     """The uncertainty of entries said to be good to `rel_err`.
 
-    It grows where they were `rounded` to floats, and is at least 2 `excess`, Σc − 1: a sum above 1
-    can only be rounding. Raises ValueError unless `rel_err` is in [0, 0.001), or where it grows out
-    of that.
+    It grows where they were `rounded` to floats, and is at least twice what their sums are `off`,
+    0 or more: masses x that sum to 1 + s stand for x/(1 + s), or other masses as close to x as
+    these. Raises ValueError unless `rel_err` is in [0, 0.001), or where it grows out of that.
     """
     given = validation.finite("rel_err", rel_err)
-    if given > 0.0:
-        given = max(given, _FINEST)
-    total = max(compounded(given, _U) if rounded else given, 2.0 * max(excess, 0.0))
+    total = max(compounded(given, _U) if rounded else given, 2.0 * off)
     if given < 0.0 or total >= 1e-3:
         raise ValueError(f"rel_err must be a number in [0, 0.001), got {rel_err!r}")
-    return total
+    return max(total, _FINEST) if total > 0.0 else 0.0

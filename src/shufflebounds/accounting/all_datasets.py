@@ -120,14 +120,14 @@ def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, 
     """
     if not both:
         return False, 1.0
-    largest = 0.0
+    largest = _SMALLEST
     for place, crowd in enumerate(both):
         found = supremum(crowd, eps, n)
         largest = max(largest, found)
-        if not found <= delta:
+        if not found <= delta:  # or NaN
             both.insert(0, both.pop(place))
-            break
-    return largest <= delta, math.log(max(largest, _SMALLEST)) - math.log(delta)
+            return False, math.log(largest) - math.log(delta)
+    return True, math.log(largest) - math.log(delta)
 
 
 def _least(excess: _Excess, low: float, high: float) -> float:

@@ -20,6 +20,8 @@ from shufflebounds.enclosure import Enclosure
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 _MOST_POINTS = 4000
+# More than what underflows in sums of a few terms.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +80,10 @@ class Profile:
         from_left = left + slope * math.expm1(rest)
         further = float(self.upper[i + 2]) if i + 2 <= last else right
         from_right = right + (right - further) * -math.expm1(rest - self.step) / whole
-        from_right -= 64.0 * U * (right + further)
+        from_right -= 64.0 * U * (right + further) + _TINY
         size = left + right + before + after + (self.step if i == 0 else 0.0)
-        low = max(from_left - 64.0 * U * size * (1.0 + whole / back), from_right)
-        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here, here)
+        low = max(from_left - 64.0 * U * size * (1.0 + whole / back) - _TINY, from_right)
+        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here + _TINY, here)
         return Enclosure(min(max(low, right, 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
@@ -97,8 +99,9 @@ class Profile:
         if self.delta(reach).upper <= delta:
             high = _last(lambda eps: self.delta(eps).upper > delta, start, reach)[1]
         low = -math.inf
-        if self.delta(start).lower >= delta:
-            low = _last(lambda eps: self.delta(eps).lower >= delta, start, reach)[0]
+        # Not where both are equal: a curve that has come down to its limit stays there.
+        if self.delta(start).lower > delta:
+            low = _last(lambda eps: self.delta(eps).lower > delta, start, reach)[0]
         return Enclosure(min(low, high), high)
 
     def advantage(self) -> Enclosure:
@@ -114,23 +117,27 @@ class Profile:
         attack comes below ``upper``. Where there are several such pairs it is an attack that may
         choose among them, or mix them: no trade-off curve above ``upper`` holds for all.
         """
-        alpha = validation.probability("false_positives", false_positives)
+        validation.probability("false_positives", false_positives)
+        alpha = validation.finite("false_positives", false_positives)
         with np.errstate(over="ignore"):
             x = np.exp(self.step * np.arange(self.upper.size))
+        paid = x * alpha if alpha > 0.0 else np.zeros(x.size)  # infinite x included
         above, below = self.upper, self._floors()
         # Of any points; x and 1/x.
-        found = [1.0 - above - x * alpha, (1.0 - above - alpha) / x]
+        found = [1.0 - above - paid, (1.0 - above - alpha) / x]
         low = max(0.0, float(max(np.max(part) for part in found)) - 64.0 * U)
         # The supremum over a cell is at most that of 1 − the smallest H − the smallest xα there,
         # and that of the lines which H lies above.
-        ends = x[:-1], x[1:]
-        lines = [np.maximum(*(1.0 - line[k] - ends[k] * alpha for k in (0, 1))) for line in below]
+        ends, costs = (x[:-1], x[1:]), (paid[:-1], paid[1:])
+        lines = [np.maximum(*(1.0 - line[k] - costs[k] for k in (0, 1))) for line in below]
         mirrored = [
             np.maximum(*((1.0 - line[k] - alpha) / ends[k] for k in (0, 1))) for line in below
         ]
         cells = float(max(np.max(np.minimum(*part)) for part in (lines, mirrored)))
-        beyond = max(1.0 - self.limit - x[-1] * alpha, (1.0 - self.limit - alpha) / x[-1])
-        high = min(1.0 - alpha, max(cells, beyond, 0.0) + 64.0 * U)
+        beyond = max(1.0 - self.limit - paid[-1], (1.0 - self.limit - alpha) / x[-1])
+        # Guessing has it, which is no float.
+        most = min(1.0, (1.0 - alpha) * (1.0 + 4.0 * U))
+        high = min(most, max(cells, beyond, 0.0) + 64.0 * U)
         return Enclosure(max(0.0, min(low, high)), max(0.0, high))
 
     def _floors(self) -> list[tuple[FloatArray, FloatArray]]:

@@ -39,6 +39,8 @@ _MOST_EXCESS = 1e4
 _APART = 0.4
 # Losses that rounding of the entries alone may explain.
 _NOTHING = 1e-12
+# More than the error of what underflows, over α − 1.
+_TINY = 1e-300
 
 
 @overload
@@ -176,8 +178,8 @@ def _larger(
         moments = _Curves.of(directions, n, end, _SHARE * goal).enclosed(orders, goal)
     low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
     low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
-    high = np.minimum(high * (1.0 + 32.0 * U), most)
-    return np.minimum(low * (1.0 - 32.0 * U), high), high
+    high = np.minimum(high * (1.0 + 32.0 * U) + _TINY, most)
+    return np.clip(low * (1.0 - 32.0 * U) - _TINY, 0.0, high), high
 
 
 def _summed(

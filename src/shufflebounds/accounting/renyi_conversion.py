@@ -169,7 +169,7 @@ def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclo
 
 def _converted(orders: FloatArray, losses: FloatArray, delta: float) -> FloatArray:
     """The formula at each order, rounded up."""
-    gain, cost = np.log1p(-1.0 / orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
+    gain, cost = _gain(orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
     return np.asarray(losses + gain + cost + _slip(losses, gain, orders, orders, delta))
 
 
@@ -178,9 +178,14 @@ def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float)
 
     `low` are lower bounds of the divergence at `start`.
     """
-    gain, numerator = np.log1p(-1.0 / start), -math.log(delta) - np.log(stop)
+    gain, numerator = _gain(start), -math.log(delta) - np.log(stop)
     cost = numerator / (np.where(numerator >= 0.0, stop, start) - 1.0)
     return np.asarray(low + gain + cost - _slip(low, gain, start, stop, delta))
+
+
+def _gain(orders: FloatArray) -> FloatArray:
+    """log(1 − 1/α), where 1/α itself would lose what is left at orders near 1."""
+    return np.asarray(-np.log1p(1.0 / (orders - 1.0)))
 
 
 def _slip(

@@ -57,8 +57,10 @@ def _log_terms(found: Outcomes) -> tuple[Terms, Terms]:
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(found.cost > 0.0, np.log(found.gain / found.cost), 0.0)
         log_cost = np.log(found.cost)
-    size, ahead = np.abs(loss), loss > 0.0
+    size = np.abs(loss)
     slip = 1.01 * found.ratio_err + 4.0 * U * (1.0 + _finite(size))
+    # Of either sign, the loss counts as a gain: φ(e^L) is at least φ(e^{−L}).
+    ahead = loss > -slip
 
     def terms(side: float, weight: FloatArray) -> Terms:
         at = np.maximum(size + side * slip, 0.0)
@@ -107,7 +109,7 @@ def binomial_moments(
         return None
     if rest == 0.0:
         return whole
-    # So many reports may go elsewhere; E of the others falls with how many they are.
+    # So many of the others may report elsewhere; E falls with how many do not.
     low, high = whole
     spared = 0
     while True:
@@ -191,8 +193,10 @@ class _Binomial:
     def outcomes(
         self, decomposition: Decomposition, counts: FloatArray, low: FloatArray, high: FloatArray
     ) -> Outcomes:
+        """Of users none of whom reports elsewhere: each lies on one of both for certain."""
         shares = np.column_stack([counts, self.n - counts]) / self.n
-        gain, cost = (shares @ (x / decomposition.c) for x in (decomposition.a, decomposition.b))
+        sure = decomposition.c / decomposition.c.sum()
+        gain, cost = (shares @ (x / sure) for x in (decomposition.a, decomposition.b))
         err = 4.0 * decomposition.rel_err + 64.0 * U + 4.0 * U * counts.size
         return Outcomes(gain, cost, low, high, err, 8.0 * decomposition.rel_err + 48.0 * U)
 
