@@ -95,6 +95,13 @@ def test_every_question_has_an_answer_or_a_sentence(question, randomizer, n, eps
     assert all(one.lower <= one.upper for one in found)
 
 
+def test_a_value_that_may_be_anything_warns_of_nothing():
+    rows = [[0.0, 0.0, 1.0], [0.0, 1.0, 1e-130], [1e-255, 1e-255, 1.0], [1e-35, 1.0, 0.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 1.0 in sb.advantage(sb.MatrixRandomizer(rows), 1)
+
+
 def largest(datasets, eps):
     """Bounds of δ(ε) of the worst of all datasets."""
     ends = [divergence(pair, eps) for one in datasets for pair in (one, swapped(one))]

@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence import edgeworth
@@ -28,7 +29,7 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
     (−inf, −inf) where D(ε) vanishes or nearly so.
     """
     g = law(decomposition, eps)
-    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
+    if _vanishes(g):
         return -math.inf, -math.inf
     theta = tilting_point(g, n)
     k, _, variance = cumulants(g, theta)
@@ -38,6 +39,12 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
         weights = g.masses * np.exp(theta * g.values - k)
         slope = _slope(decomposition, eps, n, g, theta, weights)
     return value + g.exponent * math.log(2.0), slope
+
+
+def _vanishes(g: Law) -> NDArray[np.bool_]:
+    """Whether no value is known to be above 0, or nothing of one; for each row of several laws."""
+    with np.errstate(invalid="ignore"):
+        return np.logical_not((g.values - g.value_err).max(axis=-1, initial=-np.inf) > 0.0)
 
 
 def _slope(
@@ -60,7 +67,7 @@ class Refined(NamedTuple):
 def refined_estimate(decomposition: Decomposition, eps: float, n: int) -> Refined:
     """What `log_estimate` gives, corrected for the cumulants of third and fourth order."""
     g = law(decomposition, eps)
-    if g.values.size == 0 or not (g.values - g.value_err).max() > 0.0:
+    if _vanishes(g):
         return Refined(-math.inf, -math.inf, math.inf)
     theta = tilting_point(g, n)
     k, mean, variance = cumulants(g, theta)
@@ -109,7 +116,7 @@ def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> 
         sensitivity = decomposition.b[positive] / decomposition.c[positive]
         slope = -n * theta * np.ldexp(np.exp(eps) * (weights @ sensitivity), -g.exponent)
         log = log + g.exponent * math.log(2.0)
-        vanishes = ~((g.values - g.value_err).max(axis=-1) > 0.0)
+        vanishes = _vanishes(g)
     return Estimates(np.where(vanishes, -np.inf, log), np.where(vanishes, -np.inf, slope))
 
 

@@ -88,7 +88,7 @@ def _one_input(
     if g.values.size == 0:  # others never send what the victim does
         return float(apart)
     if aim.theta == 0.0:  # no value of any input seems to be above 0
-        return float(apart) if not (g.values + g.value_err > 0.0).any() else math.inf
+        return float(apart) if (g.values + g.value_err <= 0.0).all() else math.inf
     log_sum = _log_integral(g, n, aim, heads)
     return assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
 
