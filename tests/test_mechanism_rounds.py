@@ -149,9 +149,6 @@ def test_the_bound_tight_composes():
     evaluate = BOUNDS["tight"].prepare(SingleMessage(randomizer), "epsilon", Numerics())
     [answer] = evaluate([Setting(n=1000, delta=1e-6, rounds=rounds)])
     assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
-    evaluate = BOUNDS["tight"].prepare(SingleMessage(randomizer), "delta", Numerics())
-    [answer] = evaluate([Setting(n=1000, eps=0.5, rounds=rounds)])
-    assert answer.enclosure == sb.delta(randomizer, 0.5, 1000, rounds=rounds)
 
 
 def test_other_engines_are_refused():
