@@ -23,7 +23,7 @@ import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
-from shufflebounds.experiments.files import write_text
+from shufflebounds.reproduce.storage import write_text
 
 COLUMNS = (
     "what",  # "growth" of the default engine with n, or a "rival" of it at the same n

@@ -17,7 +17,7 @@ from typing import TypeVar
 os.environ["OMP_NUM_THREADS"] = "1"  # NumPy reads it once, when it is imported.
 
 import shufflebounds as sb
-from shufflebounds.papers.wang2024 import binary_search
+from shufflebounds.reproduce.papers.wang2024 import general_pair
 
 ITERATIONS = 20
 SMALL = 10**4
@@ -35,7 +35,7 @@ def main() -> None:
         for n in (10**4, 10**6, 10**8):
             target = 0.01 / n
             ours, ms = timed(partial(sb.epsilon, pair, n=n, delta=target, rtol=RTOL))
-            bisected = partial(binary_search.epsilon, p, beta, p, n, target, ITERATIONS)
+            bisected = partial(general_pair.epsilon, p, beta, p, n, target, ITERATIONS)
             theirs, their_ms = timed(bisected)
             line = (
                 f"{eps0:4g} {n:6.0e}  [{ours.lower:.8f}, {ours.upper:.8f}] {ms:5.1f}  "

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.plotting import theme
-from shufflebounds.plotting.curves import PANEL_HEIGHT
-from shufflebounds.plotting.theme import PAGE_WIDTH
+from shufflebounds.reproduce.plotting import theme
+from shufflebounds.reproduce.plotting.curves import PANEL_HEIGHT
+from shufflebounds.reproduce.plotting.theme import PAGE_WIDTH
 
 # Mechanism: color and marker.
 LOOKS = {

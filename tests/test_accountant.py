@@ -5,7 +5,7 @@ import math
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.protocols.balls_into_bins import BallsIntoBins
+from shufflebounds.protocols.messages import BallsIntoBins
 
 KRR = sb.KRR(10, 2.0).blanket()
 OTHER = sb.RAPPOR(1.0).blanket()

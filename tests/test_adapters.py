@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.adapters import (
+from shufflebounds.accounting.accountant import (
     _floored,
     _split,
     to_dp_accounting,
     to_renyi_accounting,
 )
-from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.composition import compose
 from shufflebounds.divergence.losses import LossLaw
 
 COMPOSED = compose([(sb.KRR(10, 4.0).blanket(), 10**4, 30)])

@@ -5,8 +5,8 @@ import math
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.affordable import most_rounds
-from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting.calibration import most_rounds
+from shufflebounds.accounting.composition import compose
 
 BLANKET = sb.KRR(10, 2.0).blanket()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting import amplification
+from shufflebounds.accounting import single_shuffle
 from shufflebounds.divergence.exact import exact
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
@@ -182,7 +182,7 @@ def test_what_underflows_is_refused():
 @pytest.mark.parametrize("wrong", [sb.KRR(k=10, eps0=4.0), None, 3])
 def test_what_is_no_decomposition_is_named(wrong):
     with pytest.raises(ValueError, match=r"must be a Decomposition, such as R.blanket\(\), got"):
-        amplification.epsilon(wrong, 1000, 1e-6)
+        single_shuffle.epsilon(wrong, 1000, 1e-6)
     with pytest.raises(ValueError, match="must be a Decomposition"):
         sb.KRR(k=10, eps0=4.0).blanket().joint(wrong)
     with pytest.raises(ValueError, match="parts must be pairs"):

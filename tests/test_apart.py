@@ -12,10 +12,9 @@ from strategies import examples
 from test_bracket import LINES, MARGINS, Lines
 
 import shufflebounds as sb
-from shufflebounds.accounting.apart import Apart, epsilon_apart
-from shufflebounds.accounting.bracket import Bracket
-from shufflebounds.accounting.problem import Problem
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.accounting.problem import Apart, Problem, epsilon_apart
+from shufflebounds.accounting.root_search import Bracket
+from shufflebounds.core.enclosure import Enclosure
 
 
 def joint(side, eps0, reports, rate):
@@ -77,7 +76,7 @@ def test_wide_answers_are_looked_for_in_another_way(monkeypatch):
     found = sb.epsilon(laplace, n=10**4, delta=1e-6)
     wide = Enclosure(0.5 * found.lower, found.upper * (1.0 - 1e-12))
     apart = Apart(wide, close=False)
-    monkeypatch.setattr("shufflebounds.accounting.amplification.epsilon_apart", lambda *_: apart)
+    monkeypatch.setattr("shufflebounds.accounting.single_shuffle.epsilon_apart", lambda *_: apart)
     other = sb.epsilon(laplace, n=10**4, delta=1e-6)
     assert other.upper <= wide.upper
     assert other.lower > wide.lower

@@ -13,12 +13,11 @@ from strategies import decompositions, examples
 from test_saddle import exact_law
 
 import shufflebounds as sb
-from shufflebounds.accounting import amplification_grid
-from shufflebounds.divergence import stacked_series
+from shufflebounds.accounting import single_shuffle
+from shufflebounds.divergence import fourier_rows
 from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.fourier_rows import Stack, stacked
 from shufflebounds.divergence.law import laws
-from shufflebounds.divergence.stack import Stack
-from shufflebounds.divergence.stacked import stacked
 from shufflebounds.divergence.window import Window
 
 CURVE = [round(n) for n in np.geomspace(1000, 100_000, 15)]
@@ -77,11 +76,11 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
         Window(eta, one, 40, 0.0, 0.0, 0.0, 0.5)
         for eta, one in zip(stack.eta.tolist(), step.tolist(), strict=True)
     ]
-    plans = [stacked_series.Plan(2, 3, 5, 0.0, 0.0), stacked_series.Plan(1, 1, 1, 0.0, 0.0)]
-    sums = stacked_series.stacked_sums(stack, plans, windows)
+    plans = [fourier_rows.Plan(2, 3, 5, 0.0, 0.0), fourier_rows.Plan(1, 1, 1, 0.0, 0.0)]
+    sums = fourier_rows.stacked_sums(stack, plans, windows)
     mode = 3 + 5 * np.arange(8)
     t = mode * step[:, None]
-    square = stacked_series._square(stack, 3 * step, 5 * step, t)
+    square = fourier_rows._square(stack, 3 * step, 5 * step, t)
     with mp.workdps(50):
         for i, n in enumerate(n for _, n in points):
             one = laws(decomposition, np.array([points[i][0] * largest]))
@@ -192,7 +191,7 @@ def test_epsilons_are_roots(data, n, log_delta):
     decomposition, delta = data.draw(decompositions(max_components=3)), 10.0**log_delta
     both = decomposition, decomposition.swap()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(amplification_grid, "_FEWEST_USERS", 1)
+        patch.setattr(single_shuffle, "_FEWEST_USERS", 1)
         curve = ends(lambda: sb.epsilon(decomposition, n, delta))
     for users, found in zip(n, curve, strict=True):
         if found.upper < math.inf:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shufflebounds.papers.registry import research
+from shufflebounds.reproduce.papers.registry import research
 
 ROOT = Path(__file__).parents[1]
 PAGES = {

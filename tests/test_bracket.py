@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import examples
 
-from shufflebounds.accounting.bracket import Bracket
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.accounting.root_search import Bracket
+from shufflebounds.core.enclosure import Enclosure
 
 # A line from (0, height) to (zero, 0), as a function of e^ε − 1: D is the sum of some.
 LINES = st.lists(

@@ -20,7 +20,7 @@ from shufflebounds import (
     largest_eps0,
     standard_clone,
 )
-from shufflebounds.accounting import amplification, calibration
+from shufflebounds.accounting import calibration, single_shuffle
 from shufflebounds.divergence.exact import exact
 
 
@@ -36,13 +36,13 @@ def in_both_directions(decomposition: Decomposition, eps: float, n: int) -> Encl
 
 def counted(monkeypatch, name: str) -> list:
     """Calls of an evaluation from now on."""
-    calls, evaluate = [], getattr(amplification, name)
+    calls, evaluate = [], getattr(single_shuffle, name)
 
     def call(*args, **kwargs):
         calls.append(args)
         return evaluate(*args, **kwargs)
 
-    monkeypatch.setattr(amplification, name, call)
+    monkeypatch.setattr(single_shuffle, name, call)
     return calls
 
 
@@ -205,14 +205,14 @@ def test_what_is_no_local_randomizer_is_refused():
 @pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
-    evaluate = amplification.delta
+    evaluate = single_shuffle.delta
 
     def vague(*args, **_):
         found = evaluate(*args)
         wide = Enclosure(found.lower * 0.85, found.upper * 1.15)
         raise PrecisionError("vague", wide)
 
-    monkeypatch.setattr(amplification, "delta", vague)
+    monkeypatch.setattr(single_shuffle, "delta", vague)
     if search is calibration.fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:

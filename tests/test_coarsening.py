@@ -10,10 +10,9 @@ from convex_order import assert_ordered
 
 import shufflebounds as sb
 from shufflebounds.divergence.exact import exact
-from shufflebounds.randomizers.composed import Joint, coarsening
-from shufflebounds.randomizers.composed.boxes import STRIPS, corners, cut
-from shufflebounds.randomizers.composed.coarsening import coarsened
-from shufflebounds.randomizers.composed.stakes import stakes
+from shufflebounds.randomizers import coarsening
+from shufflebounds.randomizers.coarsening import STRIPS, coarsened, corners, cut, stakes
+from shufflebounds.randomizers.joint import Joint
 
 KINDS = {
     "blankets": [sb.Laplace(2.0, 6).blanket()] * 3,

@@ -13,24 +13,18 @@ from hypothesis import given
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds import decomposition
-from shufflebounds.bounds import (
-    blanket_bennett,
-    blanket_hoeffding,
-    blanket_inequalities,
-    blanket_loss,
-)
+from shufflebounds.bounds import blanket_inequalities
+from shufflebounds.bounds import blanket_inequalities as blanket_bennett
+from shufflebounds.bounds import blanket_inequalities as blanket_hoeffding
+from shufflebounds.bounds import blanket_inequalities as blanket_loss
+from shufflebounds.core import decomposition
 from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.fourier import saddle
+from shufflebounds.randomizers import joint as joint_size
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.composed import (
-    Joint,
-    Parallel,
-    Subsampled,
-    joint_size,
-    repeated,
-)
-from shufflebounds.randomizers.composed.parts import inputs_are_alike
+from shufflebounds.randomizers.composition import inputs_are_alike
+from shufflebounds.randomizers.joint import Joint, repeated
+from shufflebounds.randomizers.mixed import Parallel, Subsampled
 
 
 def matrix(randomizer):

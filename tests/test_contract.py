@@ -20,14 +20,14 @@ from strategies import decompositions, epsilons, examples
 import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.divergence import certified
+from shufflebounds.core.setting import Setting
+from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.saddle import saddle
-from shufflebounds.divergence.stacked import stacked
-from shufflebounds.divergence.sweep import sweep
-from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
-from shufflebounds.protocols.single_message import GenericReports, SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.divergence.fourier import saddle
+from shufflebounds.divergence.fourier_rows import stacked
+from shufflebounds.divergence.tree import sweep
+from shufflebounds.protocols.base import GenericReports, SingleMessage
+from shufflebounds.protocols.messages import CheuZhilyaev
 
 
 def overlap(one, two):

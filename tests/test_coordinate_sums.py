@@ -10,9 +10,9 @@ import shuffles
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.protocols.coordinate_sums import CoordinateSums, coordinate_sums
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.histograms import CoordinateSums, coordinate_sums
 from shufflebounds.protocols.registry import PROTOCOLS
-from shufflebounds.setting import Setting
 
 MECHANISMS = [sb.RAPPOR(1.5), sb.OUE(1.5), sb.RAPPOR(4.0), sb.OUE(3.0)]
 

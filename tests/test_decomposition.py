@@ -19,7 +19,7 @@ from strategies import examples
 from test_exact import brute_force, precise_exp
 
 import shufflebounds as sb
-from shufflebounds.enclosure import reached
+from shufflebounds.core.enclosure import reached
 
 ULP = 2.0**-53
 THIRD = Fraction(1, 3)

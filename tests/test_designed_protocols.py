@@ -8,18 +8,17 @@ import pytest
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments import curve, specification
-from shufflebounds.protocols import balls_into_bins, cheu_zhilyaev
-from shufflebounds.protocols.base import InfeasibleError
-from shufflebounds.protocols.hierarchical_histogram import SeparateHistograms
-from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.core.setting import OverN, Setting
+from shufflebounds.protocols import messages
+from shufflebounds.protocols.base import InfeasibleError, SingleMessage
+from shufflebounds.protocols.histograms import SeparateHistograms
+from shufflebounds.reproduce import curve, specification
 
 
 @pytest.mark.parametrize("target", [0.2, 0.7, 1.5, 6.0])
 @pytest.mark.parametrize(("n", "blankets"), [(10**5, 1), (10**5, 3), (10**12, 1)])
 def test_flips_are_the_smaller_root_and_claim_the_target(target, n, blankets):
-    found = cheu_zhilyaev.designed(target, n, 1e-7, blankets)
+    found = messages.designed_cheu_zhilyaev(target, n, 1e-7, blankets)
     with mpmath.workdps(40):
         need = mpmath.mpf(33) / 5 * mpmath.coth(mpmath.mpf(target) / 2) ** 2
         need *= mpmath.log(4 / mpmath.mpf(1e-7)) / (n * blankets)
@@ -31,16 +30,16 @@ def test_flips_are_the_smaller_root_and_claim_the_target(target, n, blankets):
 def test_too_few_messages_have_no_flip():
     """At n = 10⁴, 10⁵ and δ = 0.01/n: below ε′ = 0.406 and 0.136."""
     for n, least in ((10**4, 0.406), (10**5, 0.136)):
-        cheu_zhilyaev.designed(least * 1.01, n, 0.01 / n)
+        messages.designed_cheu_zhilyaev(least * 1.01, n, 0.01 / n)
         with pytest.raises(InfeasibleError, match=r"^no flip gives epsilon = .* messages at delta"):
-            cheu_zhilyaev.designed(least * 0.99, n, 0.01 / n)
+            messages.designed_cheu_zhilyaev(least * 0.99, n, 0.01 / n)
 
 
 @pytest.mark.parametrize("delta", [1e-6, OverN(0.01)])
 @pytest.mark.parametrize("target", [0.01, 0.5, 1.5])
 def test_users_of_balls_into_bins_are_the_fewest(target, delta):
-    n = balls_into_bins.designed_users(target, delta, bins=64, special=2, blankets=2)
-    protocol = balls_into_bins.designed(target, delta, bins=64, special=2, blankets=2)
+    n = messages.designed_balls_into_bins_users(target, delta, bins=64, special=2, blankets=2)
+    protocol = messages.designed_balls_into_bins(target, delta, bins=64, special=2, blankets=2)
 
     def claimed(users):
         at = delta.at(users) if isinstance(delta, OverN) else delta
@@ -58,7 +57,7 @@ def test_points_without_a_protocol_stay_empty():
         '"x": {"target": [0.1, 0.5]}, "engine": "saddle", "rtol": 0.001}'
     )
     made.check()
-    computed = curve.compute(specification.Name("a", "b", "c"), made)
+    computed = curve.compute(specification.CurveName("a", "b", "c"), made)
     empty, found = computed.points
     assert empty.answer.shortfall.startswith("no flip gives epsilon = 0.1")
     assert not found.answer.shortfall

@@ -6,7 +6,7 @@ import numpy as np
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting.domination import exceeds, undominated
+from shufflebounds.core.domination import exceeds, undominated
 from shufflebounds.divergence.exact import exact
 
 

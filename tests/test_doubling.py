@@ -10,18 +10,25 @@ from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
 from shufflebounds import BLH, KRR, Decomposition, Joint, subsample
-from shufflebounds.divergence import measures
-from shufflebounds.divergence.cells import edges, vertices
+from shufflebounds.divergence import doubling as measures
 from shufflebounds.divergence.chernoff import ceiling
-from shufflebounds.divergence.doubling import log_bounds
+from shufflebounds.divergence.doubling import (
+    Bins,
+    Measure,
+    Steps,
+    edges,
+    log_bounds,
+    mean_positive_part,
+    rough,
+    split,
+    united,
+    vertices,
+)
 from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.fourier import saddle
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.measures import Bins, Measure, mean_positive_part, split, united
-from shufflebounds.divergence.rough import rough
-from shufflebounds.divergence.saddle import saddle
-from shufflebounds.divergence.steps import Steps
-from shufflebounds.divergence.sweep import sweep
+from shufflebounds.divergence.tree import sweep
 
 
 def doubling(decomposition, eps, n, rtol=1e-3):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure
 
 FINITE = st.floats(min_value=0.0, max_value=1e300, allow_subnormal=True)
 

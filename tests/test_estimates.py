@@ -10,11 +10,11 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import problem
-from shufflebounds.accounting.crossing import Trial, bracketed
-from shufflebounds.accounting.starts import start_of
-from shufflebounds.divergence import edgeworth, largest_draw
+from shufflebounds.accounting.problem import start_of
+from shufflebounds.accounting.root_search import Trial, bracketed
+from shufflebounds.divergence import edgeworth, estimates
 from shufflebounds.divergence.estimates import log_estimate, refined_estimate
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.fourier import saddle
 
 
 def log_mean(theta, density, reach):
@@ -128,4 +128,4 @@ def test_the_largest_draw_tells_epsilon_where_few_count(randomizer, reports, rat
 
 def test_the_largest_draw_of_a_law_without_gains():
     pair = sb.KRR(k=3, eps0=1.0).dataset_pair()
-    assert largest_draw.log_estimate(pair, 2.0, 10) == -math.inf
+    assert estimates.largest_draw_estimate(pair, 2.0, 10) == -math.inf

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.all_datasets import directions
-from shufflebounds.accounting.crowd_grid import CrowdGrid
-from shufflebounds.accounting.grid import Grid
+from shufflebounds.accounting.mechanism import directions
 from shufflebounds.accounting.problem import Problem
+from shufflebounds.accounting.round_laws import CrowdGrid, Grid
 
 THREADS = 8
 

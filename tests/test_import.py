@@ -32,7 +32,7 @@ def loaded(program: str) -> set[str]:
     [
         "import shufflebounds",
         "import shufflebounds as s; s.epsilon(s.KRR(10, 4.0).blanket(), 1000, 1e-6)",
-        "import shufflebounds.experiments.curve, shufflebounds.experiments.specification",
+        "import shufflebounds.reproduce.curve, shufflebounds.reproduce.specification",
         "import shufflebounds.bounds.registry, shufflebounds.randomizers.registry",
     ],
 )
@@ -57,7 +57,7 @@ def test_importing_the_library_loads_its_modules_only_when_they_are_asked_for():
     bare = loaded("import shufflebounds")
     assert "numpy" not in bare
     assert {x for x in bare if x.startswith("shufflebounds.")} == {"shufflebounds._version"}
-    assert "shufflebounds.randomizers.krr" in loaded("from shufflebounds import KRR")
+    assert "shufflebounds.randomizers.discrete" in loaded("from shufflebounds import KRR")
 
 
 def test_public_names_are_where_type_checkers_look_for_them():

@@ -9,7 +9,7 @@ import pytest
 from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
 
 import shufflebounds as sb
-from shufflebounds.enclosure import reached
+from shufflebounds.core.enclosure import reached
 
 DELTA = 0.02
 # Users whose datasets are enumerated in moments.

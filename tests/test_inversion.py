@@ -11,8 +11,8 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import problem
-from shufflebounds.accounting.inversion import smallest_eps
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.accounting.root_search import smallest_eps
+from shufflebounds.core.enclosure import Enclosure
 
 EXPONENTS = st.floats(2.0, 15.0).map(lambda x: 10.0**-x)
 

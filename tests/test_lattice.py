@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from shufflebounds.divergence import spectrum
-from shufflebounds.divergence.lattice import tilted_sum
+from shufflebounds.divergence import lattice
+from shufflebounds.divergence.lattice import tilt_at_delta, tilt_at_eps, tilted_sum
 from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
-from shufflebounds.divergence.tilting import tilt_at_delta, tilt_at_eps
 
 # Steps, like all that `lattice_step` gives, of few bits.
 STEPS = [2.0**-20, 0.015625, 0.421875, 3.0]
@@ -93,8 +92,8 @@ def test_coefficients_in_stretches(data, many, times, share):
     """The way of large lattices, on small ones."""
     composition = Composition([(data.draw(laws(0.015625, 0.0)), times)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spectrum, "_MANY", many)
-        patch.setattr(spectrum, "_LOG_SKIPPED", -12.0)
+        patch.setattr(lattice, "_MANY", many)
+        patch.setattr(lattice, "_LOG_SKIPPED", -12.0)
         check(composition, share * abs(composition.largest))
 
 
@@ -106,7 +105,7 @@ def test_few_of_many_coefficients_are_looked_at():
     few = tilted_sum(composition, theta, eps)
     assert few.coefficients.modes.size < 200
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spectrum, "_MANY", 2**40)
+        patch.setattr(lattice, "_MANY", 2**40)
         all_of_them = tilted_sum(composition, theta, eps).delta(eps)
     ends = few.delta(eps)
     assert ends.lower <= all_of_them.upper

@@ -13,8 +13,9 @@ from test_matrix import largest, random_matrix
 from test_variation_ratio import truth
 
 import shufflebounds as sb
-from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.randomizers.composed import patterns, repeated
+from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.randomizers import joint as patterns
+from shufflebounds.randomizers.joint import repeated
 
 LOPSIDED = sb.MatrixRandomizer([[0.75, 0.25], [0.125, 0.875]])
 KINDS = sb.MatrixRandomizer([[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting import all_datasets
+from shufflebounds.accounting import mechanism as all_datasets
 from shufflebounds.accounting import mechanism as bounding
-from shufflebounds.divergence.supremum import supremum
+from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 LISTED = [
@@ -200,7 +200,7 @@ def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     random = np.random.default_rng(5)
     rows = 0.1 + 0.4 * random.dirichlet(np.ones(6), size=5)
     R = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
-    assert len(R.crowds()) > all_datasets._FEW
+    assert len(R.crowds()) > all_datasets._FEW_CROWDS
     eps = sb.mechanism_epsilon(R, n, 1e-5)
     delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)
     asked = []

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.all_datasets import directions
-from shufflebounds.accounting.composed import Composed
-from shufflebounds.accounting.crowd_grid import CrowdGrid, crowd_grid
-from shufflebounds.accounting.grid import grid
-from shufflebounds.accounting.mechanism_rounds import round_of
+from shufflebounds.accounting.composition import Composed, round_of
+from shufflebounds.accounting.mechanism import directions
+from shufflebounds.accounting.round_laws import CrowdGrid, crowd_grid, grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.divergence.pessimistic import pessimistic
-from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.core.setting import Setting
+from shufflebounds.divergence.losses import pessimistic
+from shufflebounds.protocols.base import SingleMessage
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
 CROOKED = np.array([[0.75, 0.25], [0.375, 0.625], [0.5, 0.5]])

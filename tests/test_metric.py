@@ -11,8 +11,8 @@ import pytest
 from scipy import integrate
 
 import shufflebounds as sb
-from shufflebounds.bounds.metric import NOISES
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.bounds.variation_ratio import NOISES
+from shufflebounds.divergence.fourier import saddle
 
 
 def variation(decomposition):

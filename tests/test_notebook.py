@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from shufflebounds import KRR, Decomposition, Enclosure, Enclosures, Laplace, notebook
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.digits import outward
-from shufflebounds.experiments import curve as curves
-from shufflebounds.experiments import sent
-from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.specification import Name, Specification
-from shufflebounds.setting import Setting
+from shufflebounds.core.enclosure import outward
+from shufflebounds.core.setting import Setting
+from shufflebounds.reproduce import curve as curves
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 
 def cells(html: str) -> list[list[str]]:
@@ -37,7 +36,7 @@ def compute(bound="upper", points=3, **setting) -> curves.Curve:
         Setting(**{"eps0": 1.0, "delta": 1e-6, **setting}),
         Axis("n", Grid(100, 1000, points, "geometric")),
     )
-    return curves.compute(Name("one", "two", "three"), wanted)
+    return curves.compute(CurveName("one", "two", "three"), wanted)
 
 
 @given(st.floats(allow_nan=False), st.booleans())

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds import validation
-from shufflebounds.protocols.binary_sum import BinarySum
-from shufflebounds.setting import Setting
+from shufflebounds.core import validation
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.messages import BinarySum
 
 KRR = sb.KRR(4, 1.0).blanket()
 QUESTIONS = [

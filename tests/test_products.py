@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds import lattice_products, products
+from shufflebounds.core import products
+from shufflebounds.core import products as lattice_products
 
 
 def exact_product(factors):

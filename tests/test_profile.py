@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.grid import grid
 from shufflebounds.accounting.profile import Profile, advantage, profile
+from shufflebounds.accounting.round_laws import grid
+from shufflebounds.divergence.enumeration import atoms
 from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.histograms import atoms
-from shufflebounds.divergence.losses import lattice_step
-from shufflebounds.divergence.optimistic import optimistic
-from shufflebounds.divergence.pessimistic import pessimistic
+from shufflebounds.divergence.losses import lattice_step, optimistic, pessimistic
 
 
 def curve(law, eps):

@@ -13,13 +13,10 @@ from test_variation_ratio import truth
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.exact import exact
-from shufflebounds.protocols.balls_into_bins import BallsIntoBins
-from shufflebounds.protocols.binary_sum import BinarySum
-from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
-from shufflebounds.protocols.dump import Dump
-from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram
-from shufflebounds.setting import Setting
+from shufflebounds.protocols.histograms import HierarchicalHistogram
+from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 
 F = Fraction
 LOSSES = [F(1), F(9, 8), F(2), F(7)]

@@ -15,9 +15,9 @@ import shufflebounds as sb
 from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.divergence import moments
-from shufflebounds.divergence.knots import Knots
-from shufflebounds.divergence.logarithms import log_divergence, log_divergences
-from shufflebounds.divergence.powers import (
+from shufflebounds.divergence.fourier_rows import log_divergence, log_divergences
+from shufflebounds.divergence.moments import (
+    Knots,
     chord_weights_err,
     log_chord_weights,
     log_fall,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import FUZZ, decompositions, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting import rounds
-from shufflebounds.accounting.composed import compose
+from shufflebounds.accounting import questions
+from shufflebounds.accounting.composition import compose
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -195,8 +195,8 @@ def test_narrower_enclosures_lie_within_wider_ones():
 
 def test_one_round_is_one_round():
     blanket = sb.KRR(10, 2.0).blanket()
-    assert rounds.epsilon(blanket, 10**4, 1e-6, rounds=1) == sb.epsilon(blanket, 10**4, 1e-6)
-    assert rounds.delta(blanket, 0.1, 10**4, rounds=1) == sb.delta(blanket, 0.1, 10**4)
+    assert questions.epsilon(blanket, 10**4, 1e-6, rounds=1) == sb.epsilon(blanket, 10**4, 1e-6)
+    assert questions.delta(blanket, 0.1, 10**4, rounds=1) == sb.delta(blanket, 0.1, 10**4)
     composed = compose([(blanket, 10**4, 1)]).epsilon(1e-6)
     once = sb.epsilon(blanket, 10**4, 1e-6)
     assert composed.lower <= once.upper

@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
-from shufflebounds.divergence import frequencies
-from shufflebounds.divergence.compress import compress
+from shufflebounds.divergence import window
 from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.frequencies import Runs, Samples, samples
-from shufflebounds.divergence.law import Law, characteristic, law, log_mgf, tilt
-from shufflebounds.divergence.saddle import log_bounds, log_mean_positive_part, saddle
-from shufflebounds.divergence.saddlepoint import tilting_point
-from shufflebounds.divergence.series import mode_sums
+from shufflebounds.divergence.fourier import log_bounds, log_mean_positive_part, mode_sums, saddle
+from shufflebounds.divergence.law import (
+    Law,
+    characteristic,
+    compress,
+    law,
+    log_mgf,
+    tilt,
+    tilting_point,
+)
+from shufflebounds.divergence.window import Runs, Samples, samples
 
 FIELDS = ("t", "away", "err")
 
@@ -132,7 +137,7 @@ def test_compression_bounds_from_both_sides(cells, seed):
 
 
 def test_compressed_and_full_results_agree(monkeypatch):
-    from shufflebounds.divergence import saddle as module
+    from shufflebounds.divergence import fourier as module
 
     part = KRR(k=10, eps0=0.7).blanket()
     rng = np.random.default_rng(5)
@@ -184,7 +189,7 @@ def test_compression_for_few_users_against_all_draws(seed, size, spread, share, 
 @pytest.mark.parametrize("cells", [0.05, 0.5, 4.0])
 def test_more_cells_are_tried_until_the_width_is_reached(monkeypatch, cells):
     """From too coarse a start the bounds are wide, valid, and narrowed by refining."""
-    from shufflebounds.divergence import saddle as module
+    from shufflebounds.divergence import fourier as module
 
     rng = np.random.default_rng(9)
     c = rng.dirichlet(np.ones(2000))
@@ -320,8 +325,8 @@ def test_runs_of_frequencies_against_fifty_digits(size, eps0, runs, stride, scal
     step = float(np.float32(step))  # so few digits that all multiples are exact
     grid = Runs(starts.astype(float), lengths, stride, step)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequencies, "_FEW", 0)
-        patch.setattr(frequencies, "_BLOCK", random.choice([1, 7, 64]))
+        patch.setattr(window, "_FEW", 0)
+        patch.setattr(window, "_BLOCK", random.choice([1, 7, 64]))
         parts = list(samples(g, tilted, grid))
     t, away, err = (np.concatenate([getattr(part, x) for part in parts]) for x in FIELDS)
     expected = [(m + k * stride) * step for m, length in runs for k in range(length)]

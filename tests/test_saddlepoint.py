@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds.divergence import saddlepoint
+from shufflebounds.divergence import law as saddlepoint
 from shufflebounds.divergence.law import Law, law
 
 

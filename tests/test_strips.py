@@ -9,10 +9,9 @@ import pytest
 from convex_order import assert_ordered
 
 import shufflebounds as sb
-from shufflebounds.divergence.certified import divergence
+from shufflebounds.divergence.convex_order import Question, sketch, spread, united
+from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import log_estimate
-from shufflebounds.divergence.question import Question, sketch
-from shufflebounds.divergence.strips import spread, united
 
 KINDS = {
     "blankets": ([sb.Laplace(2.0, 6).blanket()] * 3, 0.3),
@@ -43,8 +42,8 @@ def ends(kind):
 @pytest.fixture(params=KINDS)
 def before_and_after(request, monkeypatch):
     """(sign, one end, the same in fewer components), so few that the difference shows."""
-    monkeypatch.setattr("shufflebounds.divergence.strips._FEW", 0)
-    monkeypatch.setattr("shufflebounds.divergence.strips._FEWEST", 40.0)
+    monkeypatch.setattr("shufflebounds.divergence.convex_order._FEW", 0)
+    monkeypatch.setattr("shufflebounds.divergence.convex_order._FEWEST", 40.0)
     inner, outer, eps = ends(request.param)
     question = Question.about(sketch(outer), eps, 1000, 1e-6, 1e-2, most=40.0)
     found = [(-1, inner, united(inner, question)), (1, outer, spread(outer, question))]

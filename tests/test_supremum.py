@@ -11,12 +11,11 @@ import pytest
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.crowd import Crowd
-from shufflebounds.divergence import supremum as module
-from shufflebounds.divergence.aims import Aim
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.divergence import worst_dataset as module
 from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.supremum import supremum
+from shufflebounds.divergence.worst_dataset import Aim, supremum
 
 
 def random_channel(rng):

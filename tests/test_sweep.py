@@ -13,17 +13,24 @@ from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
-from shufflebounds.divergence import draws as draws_module
-from shufflebounds.divergence import sweep as sweep_module
-from shufflebounds.divergence.atoms import moments, recentred, tilts
+from shufflebounds.divergence import atoms as draws_module
+from shufflebounds.divergence import tree as sweep_module
+from shufflebounds.divergence.atoms import (
+    Nodes,
+    grown,
+    log_of_drawn,
+    moments,
+    positive_parts,
+    recentred,
+    root,
+    tilts,
+)
 from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
-from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.fourier import log_mean_positive_part, saddle
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.nodes import Nodes, positive_parts, root
-from shufflebounds.divergence.saddle import log_mean_positive_part, saddle
-from shufflebounds.divergence.sweep import sweep
+from shufflebounds.divergence.tree import sweep
 
 
 def overlap(one, two):

@@ -16,15 +16,14 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds import Decomposition
-from shufflebounds.divergence import certified
-from shufflebounds.divergence import leaves as leaves_module
-from shufflebounds.divergence import sweep as sweep_module
+from shufflebounds.divergence import engine as certified
+from shufflebounds.divergence import tree as leaves_module
+from shufflebounds.divergence import tree as sweep_module
 from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.enclosing import assembled
+from shufflebounds.divergence.fourier import ModeSums, mean_bounds, saddle
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.saddle import saddle
-from shufflebounds.divergence.series import ModeSums, mean_bounds
-from shufflebounds.divergence.sweep import sweep
+from shufflebounds.divergence.tree import sweep
 from shufflebounds.divergence.window import Window
 
 SEEDS = st.integers(0, 2**63 - 1)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from shufflebounds.divergence.law import U
-from shufflebounds.divergence.turns import away_from_one
+from shufflebounds.divergence.law import U, away_from_one
 
 
 def nearby(angle: float) -> list[float]:

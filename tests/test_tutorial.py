@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.configuration.errors import ConfigError
 from shufflebounds.randomizers import registry
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from strategies import decompositions, epsilons, examples
 from test_exact import brute_force, precise_exp, rationals
 
 import shufflebounds as sb
+from shufflebounds.core.products import compounded
 from shufflebounds.divergence.law import law
-from shufflebounds.uncertainty import compounded
 
 ULP = 2.0**-53
 ERRORS = st.sampled_from([0.0, 0.5 * ULP, ULP, 1.5 * ULP, 2.0 * ULP, 5.0 * ULP, 1e-12, 4e-4])

@@ -13,8 +13,8 @@ from strategies import FUZZ
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import SingleMessage
 
 
 def largest(channel, n, eps):

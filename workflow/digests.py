@@ -16,17 +16,16 @@ LIBRARY = "src/shufflebounds"
 
 # Folders and files that make figures, tables, pages and verdicts of numbers.
 PRESENTING = (
-    f"{LIBRARY}/papers",
-    f"{LIBRARY}/plotting",
+    f"{LIBRARY}/reproduce/papers",
+    f"{LIBRARY}/reproduce/plotting",
     "workflow/html_page.py",
     "workflow/sortable.py",
 )
 # Those that no job runs, or that decide nothing but the parameters of jobs.
 PLANNING = (
     f"{LIBRARY}/cli",
-    f"{LIBRARY}/experiments/configuration",
-    f"{LIBRARY}/experiments/layouts.py",
-    f"{LIBRARY}/experiments/plan.py",
+    f"{LIBRARY}/reproduce/configuration",
+    f"{LIBRARY}/reproduce/plan.py",
     f"{LIBRARY}/notebook.py",
 )
 

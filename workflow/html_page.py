@@ -21,7 +21,7 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 import sortable
-from shufflebounds.plotting.html_document import document
+from shufflebounds.reproduce.plotting.html import document
 
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em; }

@@ -9,13 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 import stale
-from shufflebounds.experiments import curve
-from shufflebounds.experiments.plan import Paper
-from shufflebounds.experiments.specification import Name
-from shufflebounds.papers.claims import Evidence
+from shufflebounds.reproduce import curve
+from shufflebounds.reproduce.papers.judging import Evidence
+from shufflebounds.reproduce.plan import Paper
+from shufflebounds.reproduce.specification import CurveName
 
 
-def curves(paper: Paper, names: Sequence[Name], paths: Sequence[str]) -> dict[Name, pd.DataFrame]:
+def curves(
+    paper: Paper, names: Sequence[CurveName], paths: Sequence[str]
+) -> dict[CurveName, pd.DataFrame]:
     """The tables of some curves.
 
     Raises ValueError, which tells how to make it anew, for a file that is not the curve wanted.
@@ -28,12 +30,12 @@ def curves(paper: Paper, names: Sequence[Name], paths: Sequence[str]) -> dict[Na
     return frames
 
 
-def together(frames: Mapping[Name, pd.DataFrame]) -> pd.DataFrame:
+def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:
     """All tables one below the other."""
     return pd.concat(frames.values(), ignore_index=True)
 
 
-def evidence(paper: Paper, frames: Mapping[Name, pd.DataFrame]) -> dict[str, Evidence]:
+def evidence(paper: Paper, frames: Mapping[CurveName, pd.DataFrame]) -> dict[str, Evidence]:
     """For each claim the curves that are to show it, and their mechanisms."""
     mechanisms = {
         str(paper.curves[name].reports.mechanism): paper.curves[name].reports.mechanism

@@ -10,8 +10,9 @@ import pages
 import yaml
 from sphinx.application import Sphinx
 
-from shufflebounds.experiments import plan
-from shufflebounds.experiments.configuration import loading, yaml_files
+from shufflebounds.reproduce import plan
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration import loading as yaml_files
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.

@@ -37,12 +37,11 @@ _PARTS = {
 }
 # Not among the public names: what one imports by its module.
 _MODULES = {
-    "shufflebounds.accounting.adapters": "For other accountants.",
+    "shufflebounds.accounting.accountant": "For other accountants.",
     "shufflebounds.bounds.registry": "Bounds by name.",
-    "shufflebounds.experiments.curve": "One curve: computed, written, read.",
-    "shufflebounds.experiments.axis": "What a curve runs along.",
-    "shufflebounds.experiments.specification": "What a curve is made of.",
-    "shufflebounds.setting": "What is held fixed.",
+    "shufflebounds.reproduce.curve": "One curve: computed, written, read.",
+    "shufflebounds.reproduce.specification": "What a curve is made of, and what it runs along.",
+    "shufflebounds.core.setting": "What is held fixed.",
     "shufflebounds.randomizers.description": "A mechanism as configurations write it.",
     "shufflebounds.randomizers.registry": "Mechanisms by name, and those of other packages.",
 }

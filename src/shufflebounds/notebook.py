@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.digits import outward
-from shufflebounds.enclosure import Enclosure, Enclosures
-from shufflebounds.experiments.curve import Curve, frame
-from shufflebounds.plotting.layout import Layout, Line, Panel
-from shufflebounds.plotting.mathtext import setting_text
-from shufflebounds.plotting.plain_text import plain
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
+from shufflebounds.reproduce.curve import Curve, frame
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.texts import plain, setting_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 # Of a table.
 _MOST_ROWS = 12
 _COLOR = "#0072b2"
@@ -96,7 +93,7 @@ def figure(shown: Curve) -> Figure:
     where there is no point to draw.
     """
     # Here, since all else needs no such packages.
-    from shufflebounds.plotting import curves
+    from shufflebounds.reproduce.plotting import curves
 
     wanted = shown.specification
     line = Line(shown.name, wanted.bound.label, _COLOR)

@@ -12,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufflebounds as sb
-from shufflebounds.bounds import (
-    blanket_bennett,
-    blanket_hoeffding,
-    blanket_inequalities,
-    blanket_loss,
-)
+from shufflebounds.bounds import blanket_inequalities
+from shufflebounds.bounds import blanket_inequalities as blanket_bennett
+from shufflebounds.bounds import blanket_inequalities as blanket_hoeffding
+from shufflebounds.bounds import blanket_inequalities as blanket_loss
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
-from shufflebounds.setting import Setting
 
 MODULES = [blanket_hoeffding, blanket_bennett]
 CLOSED_FORMS = [

@@ -8,12 +8,11 @@ import shuffles
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.bounds.composition_theorems import advanced, basic, optimal
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.protocols.base import Candidate, Part, Protocol
-from shufflebounds.protocols.decision_trees import DecisionTrees
-from shufflebounds.protocols.single_message import SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.bounds.rounds import advanced, basic, optimal
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import Candidate, Part, Protocol, SingleMessage
+from shufflebounds.protocols.histograms import DecisionTrees
 
 THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
 SINGLE_ROUNDS = (*THEOREMS, "clone_advanced")

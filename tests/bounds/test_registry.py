@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from shufflebounds.bounds import base, registry
-from shufflebounds.bounds.base import QUANTITIES, Answer, Kind, largest, smallest
-from shufflebounds.bounds.formulas import closed_form
+from shufflebounds.bounds.base import QUANTITIES, Answer, Kind, closed_form, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.enclosure import Enclosure
-from shufflebounds.experiments import curve, specification
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.reproduce import curve, specification
 
 LOWER = ("lower", "merged_lower", "girgis_lower", "girgis_lower_simple")
 
@@ -99,7 +98,7 @@ def test_a_new_bound_takes_one_line(monkeypatch, tmp_path):
         '"delta": 1e-06, "n": 10, "x": {"eps0": [1.0, 2.0]}}'
     )
     assert specification.read(made.text()) == made
-    computed = curve.compute(specification.Name("a", "b", "c"), made)
+    computed = curve.compute(specification.CurveName("a", "b", "c"), made)
     assert [point.answer.enclosure.upper for point in computed.points] == [1.0, 2.0]
     curve.write(computed, tmp_path / "curve.csv")
     curve.verify(tmp_path / "curve.csv", computed.name, made)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.bounds import renyi_forms
+from shufflebounds.bounds import renyi
 from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.clones import same_input_clone
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.bounds.same_input import same_input_clone
+from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.moments import few_moments
-from shufflebounds.protocols.single_message import GenericReports, SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.protocols.base import GenericReports, SingleMessage
 
 SETTINGS = [(0.25, 10**4, 2), (0.5, 10**6, 9), (1.0, 300, 3), (3.0, 10**6, 17), (2.0, 10**12, 64)]
 
@@ -48,7 +48,7 @@ def digits():
 @pytest.mark.parametrize(("eps0", "n", "order"), [*SETTINGS, (4.0, 10**5, 500)])
 def test_special_moment(eps0, n, order):
     exact = mpmath.log(special_moment(order, eps0, n))
-    found = renyi_forms.log_special_moment(order, eps0, n)
+    found = renyi.log_special_moment(order, eps0, n)
     assert exact <= found <= exact * (1 + 1e-7)
 
 
@@ -57,8 +57,8 @@ def test_theorems_3_1_and_3_3(eps0, n, order):
     m, tail = few(eps0, n), rare(eps0, n, order)
     bulk = mpmath.e ** (order**2 * (mpmath.e ** mpmath.mpf(eps0) - 1) ** 2 / m)
     for form, moment in (
-        (renyi_forms.theorem_3_1, special_moment(order, eps0, m) + tail),
-        (renyi_forms.theorem_3_3, bulk + tail),
+        (renyi.theorem_3_1, special_moment(order, eps0, m) + tail),
+        (renyi.theorem_3_3, bulk + tail),
     ):
         exact = min(mpmath.log(moment) / (order - 1), mpmath.mpf(eps0))
         assert exact <= form(eps0, n, order) <= exact * (1 + 1e-7)
@@ -66,20 +66,20 @@ def test_theorems_3_1_and_3_3(eps0, n, order):
 
 def test_orders_between():
     """(λ − 1)D_λ is interpolated, from 0 at λ = 1."""
-    two, three = (renyi_forms.theorem_3_1(1.0, 10**5, order) for order in (2, 3))
-    middle = 1.5 * renyi_forms.theorem_3_1(1.0, 10**5, 2.5)
+    two, three = (renyi.theorem_3_1(1.0, 10**5, order) for order in (2, 3))
+    middle = 1.5 * renyi.theorem_3_1(1.0, 10**5, 2.5)
     assert middle == pytest.approx(0.5 * (two + 2.0 * three), rel=1e-10)
-    assert renyi_forms.theorem_3_1(1.0, 10**5, 1.25) == pytest.approx(two, rel=1e-10)
+    assert renyi.theorem_3_1(1.0, 10**5, 1.25) == pytest.approx(two, rel=1e-10)
 
 
 @pytest.mark.parametrize(("eps0", "n", "order"), SETTINGS)
 def test_corollary_3_5(eps0, n, order):
     e = mpmath.e ** mpmath.mpf(eps0)
     exact = mpmath.log(1 + mpmath.binomial(order, 2) * (e - 1) ** 2 / (n * e)) / (order - 1)
-    found = renyi_forms.corollary_3_5(eps0, n, order)
+    found = renyi.corollary_3_5(eps0, n, order)
     assert exact * (1 - 1e-9) <= found <= exact
-    assert renyi_forms.corollary_3_5(eps0, n, order + 0.5) == found
-    assert renyi_forms.corollary_3_5(eps0, n, 1.5) == 0.0
+    assert renyi.corollary_3_5(eps0, n, order + 0.5) == found
+    assert renyi.corollary_3_5(eps0, n, 1.5) == 0.0
 
 
 @pytest.mark.parametrize("order", [2, 5, 12])
@@ -97,9 +97,9 @@ def test_theorem_3_4_is_the_printed_sum(order):
         assert moment >= 0  # which is what the corollary needs
         total += mpmath.binomial(order, i) * ((e * e - 1) / (n * e)) ** i * moment
     printed = mpmath.log(total) / (order - 1)
-    found = renyi_forms.theorem_3_4(eps0, n, order)
+    found = renyi.theorem_3_4(eps0, n, order)
     assert printed <= found.upper
-    assert renyi_forms.corollary_3_5(eps0, n, order) <= found.lower
+    assert renyi.corollary_3_5(eps0, n, order) <= found.lower
     reverse = sb.renyi(sb.KRR(2, eps0).dataset_pair().swap(), n, order)
     assert found.lower == pytest.approx(reverse.lower, rel=1e-9)
 
@@ -120,13 +120,13 @@ def test_bounds_are_in_order(eps0, n):
     stronger = sb.renyi(sb.stronger_clone(eps0), n, orders)
     blanket = sb.renyi(sb.KRR(2, eps0).blanket(), n, orders)
     for i, order in enumerate(orders):
-        lower = renyi_forms.theorem_3_4(eps0, n, order)
-        assert renyi_forms.corollary_3_5(eps0, n, order) <= lower.upper
+        lower = renyi.theorem_3_4(eps0, n, order)
+        assert renyi.corollary_3_5(eps0, n, order) <= lower.upper
         assert lower.lower <= blanket[i].upper
         assert blanket[i].lower <= stronger[i].upper
         assert stronger[i].lower <= clone[i].upper
-        assert clone[i].lower <= renyi_forms.theorem_3_1(eps0, n, order)
-        assert clone[i].lower <= renyi_forms.theorem_3_3(eps0, n, order)
+        assert clone[i].lower <= renyi.theorem_3_1(eps0, n, order)
+        assert clone[i].lower <= renyi.theorem_3_3(eps0, n, order)
 
 
 @pytest.mark.parametrize("eps0", [0.1, 0.7, 1 / 3])
@@ -198,7 +198,7 @@ def test_reduction_is_an_average_of_the_special_case():
     pair = same_input_clone(sb.KRR(2, eps0).blanket(), eps0)
     found = sb.renyi(pair, n, order)
     assert forward <= found.upper
-    assert found.lower <= max(forward, renyi_forms.theorem_3_1(eps0, n, order))
+    assert found.lower <= max(forward, renyi.theorem_3_1(eps0, n, order))
     low, high = few_moments(pair.merge(), n, np.array([float(order)]))
     assert math.exp(low[0]) <= total - 1 <= math.exp(high[0])
     assert sb.renyi(sb.KRR(2, eps0).blanket(), n, order).lower <= found.upper

@@ -12,19 +12,14 @@ from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.bounds.merged_lower import three_groups
-from shufflebounds.bounds.metric import metric_clone
+from shufflebounds.bounds.optimal import three_groups
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.bounds.variation_closed_forms import analytic, asymptotic
+from shufflebounds.bounds.variation_ratio import analytic, asymptotic, metric_clone
+from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.exact import exact
-from shufflebounds.protocols.balls_into_bins import BallsIntoBins
-from shufflebounds.protocols.binary_sum import BinarySum
-from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
-from shufflebounds.protocols.dump import Dump
-from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram
-from shufflebounds.protocols.ratios import Ratios, largest_variation
-from shufflebounds.protocols.single_message import GenericReports, SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.protocols.base import GenericReports, Ratios, SingleMessage, largest_variation
+from shufflebounds.protocols.histograms import HierarchicalHistogram
+from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 
 INF = math.inf
 

@@ -9,9 +9,9 @@ import pytest
 import shufflebounds as sb
 from shufflebounds.bounds.base import Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.bounds.vector_bits import published_vector_bits
-from shufflebounds.protocols.single_message import GenericReports, SingleMessage
-from shufflebounds.setting import Setting
+from shufflebounds.bounds.variation_ratio import published_vector_bits
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import GenericReports, SingleMessage
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 5])

@@ -29,19 +29,19 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import parameters, rounding, styles, trivial
+from shufflebounds.cli import answers as rounding
+from shufflebounds.cli import bounding, deployment
+from shufflebounds.cli.deployment import Report
 from shufflebounds.cli.errors import PrecisionNotReached
-from shufflebounds.cli.options import of_a_report
-from shufflebounds.cli.report import Report
-from shufflebounds.cli.values import REAL
-from shufflebounds.experiments import curve as curves
-from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.sent import Reports
-from shufflebounds.experiments.specification import Specification
+from shufflebounds.cli.options import REAL, of_a_report
+from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
-from shufflebounds.randomizers.krr import KRR
-from shufflebounds.setting import Setting
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.reproduce import curve as curves
+from shufflebounds.reproduce.plotting import layout as styles
+from shufflebounds.reproduce.sent import Reports
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
 
 ROOT = Path(__file__).parents[2]
 
@@ -155,7 +155,7 @@ def test_no_epsilon_is_above_eps0():
     ],
 )
 def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
-    answers, notes = trivial.within_eps0({"any": found(*given)}, eps0, rounds)
+    answers, notes = bounding.within_eps0({"any": found(*given)}, eps0, rounds)
     assert answers == {"any": found(*expected)}
     assert [note.split(", 0)")[0] for note in notes] == (
         [f"The reports are ({what}"] if what else []
@@ -163,7 +163,7 @@ def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, w
 
 
 def test_times_eps0_is_rounded_up():
-    cap = trivial.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    cap = bounding.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
     assert Fraction(cap) >= 3 * Fraction(0.1)
     assert cap <= 0.1 * 3 * (1 + 1e-15)
 
@@ -620,7 +620,7 @@ def vague(monkeypatch):
         raise PrecisionError("known only roughly", found)
 
     for name in ("epsilon", "delta"):
-        monkeypatch.setattr(f"shufflebounds.accounting.amplification.{name}", fails)
+        monkeypatch.setattr(f"shufflebounds.accounting.single_shuffle.{name}", fails)
 
 
 @pytest.mark.parametrize(
@@ -760,7 +760,9 @@ def test_a_curve_is_written_and_drawn(tmp_path):
 
 def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("shufflebounds.plotting.curves.draw", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(
+        "shufflebounds.reproduce.plotting.curves.draw", lambda *args: drawn.extend(args)
+    )
     path = tmp_path / "curve.png"
     succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
     table, layout, paths = drawn
@@ -828,8 +830,8 @@ def test_mechanisms_are_listed_with_their_parameters():
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75}
-    own = {parameter: values.get(parameter, 5) for parameter in parameters.fields(name)}
-    given = [part for name in own for part in (parameters.flag(name), str(own[name]))]
+    own = {parameter: values.get(parameter, 5) for parameter in deployment.fields(name)}
+    given = [part for name in own for part in (deployment.flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own
 

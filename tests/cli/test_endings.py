@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import main, progress
+from shufflebounds.cli import answers, main
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -149,11 +149,11 @@ class Terminal(io.StringIO):
 
 def shown(monkeypatch, stream: io.StringIO, *, hidden: bool = False) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "AFTER", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(answers, "AFTER", 0.0)
+    monkeypatch.setattr(answers, "EVERY", 0.01)
     bounds = {"upper_bound": BOUNDS["upper"], "lower_bound": BOUNDS["lower"]}
-    with progress.progress(hidden=hidden):
-        for place, _ in enumerate(progress.one_by_one(bounds), start=1):
+    with answers.progress(hidden=hidden):
+        for place, _ in enumerate(answers.one_by_one(bounds), start=1):
             end = time.monotonic() + (10.0 if stream.isatty() and not hidden else 0.1)
             while f"({place} of 2)" not in stream.getvalue() and time.monotonic() < end:
                 time.sleep(0.01)
@@ -177,7 +177,7 @@ def test_nothing_is_shown_elsewhere(monkeypatch):
 def test_a_quick_answer_shows_nothing(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "AFTER", 60.0)
-    with progress.progress(hidden=False):
+    monkeypatch.setattr(answers, "AFTER", 60.0)
+    with answers.progress(hidden=False):
         pass
     assert stream.getvalue() == ""

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import shufflebounds as sb
 from shufflebounds import cli
-from shufflebounds.randomizers.krr import KRR
+from shufflebounds.randomizers.discrete import KRR
 
 EPS0 = 1.0
 TERNARY = ("risk", "--mechanism", "krr", "--k", "3", "--eps0", "1")
@@ -110,7 +110,9 @@ def test_the_plot_is_written(tmp_path, suffix):
 
 def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("shufflebounds.plotting.trade_off.draw", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(
+        "shufflebounds.reproduce.plotting.curves.draw_trade_off", lambda *args: drawn.extend(args)
+    )
     path = tmp_path / "risk.png"
     assert run(*TERNARY, "--n", "100", "--plot", str(path)).exit_code == 0
     lines, title, paths = drawn
@@ -207,7 +209,9 @@ def test_what_has_no_listed_crowds_has_no_tight_bound(monkeypatch):
 
 def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("shufflebounds.plotting.trade_off.draw", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(
+        "shufflebounds.reproduce.plotting.curves.draw_trade_off", lambda *args: drawn.extend(args)
+    )
     assert run(*BLH, "--plot", str(tmp_path / "risk.png")).exit_code == 0
     ends = {line.label: line.end for line in drawn[0]}
     assert ends == {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.configuration.errors import ConfigError
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "small"

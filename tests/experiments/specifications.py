@@ -2,11 +2,12 @@
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
-from shufflebounds.experiments import axis, sent
-from shufflebounds.experiments.specification import Name, Specification
-from shufflebounds.setting import NAMES, Setting
+from shufflebounds.core.setting import NAMES, Setting
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce import specification as axis
+from shufflebounds.reproduce.specification import CurveName, Specification
 
-NAME = Name("krr10", "large", "upper")
+NAME = CurveName("krr10", "large", "upper")
 PLAIN = {
     "mechanism": {"type": "krr", "k": 10},
     "k_joint": 1,

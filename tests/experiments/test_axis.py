@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.experiments import axis
-from shufflebounds.experiments.axis import Axis, Grid
+from shufflebounds.reproduce import specification
+from shufflebounds.reproduce.specification import Axis, Grid
 
 NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
 
@@ -23,7 +23,7 @@ def integers(start, stop, points, **spacing):
     st.integers(1, 10**12),
     st.integers(0, 10**12),
     st.integers(2, 300),
-    st.sampled_from(axis.SPACINGS),
+    st.sampled_from(specification.SPACINGS),
 )
 def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points, spacing):
     assume(points <= extent + 1)
@@ -40,7 +40,7 @@ def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points, spaci
     st.floats(1e-6, 299.0),
     st.floats(1e-3, 1.0),
     st.integers(2, 300),
-    st.sampled_from(axis.SPACINGS),
+    st.sampled_from(specification.SPACINGS),
 )
 def test_a_grid_of_numbers_rises_from_end_to_end(start, extent, points, spacing):
     grid = Grid(start, start + extent, points, spacing).values("eps0")
@@ -89,10 +89,10 @@ def test_an_impossible_grid_is_refused(start, stop, points, message):
     ],
 )
 def test_axes_are_found_again_from_their_mapping(x, name, values):
-    parsed = axis.parse(x)
+    parsed = specification.parse(x)
     assert (parsed.name, parsed.values) == (name, values)
     assert parsed.plain() == x
-    assert axis.parse(parsed.plain()) == parsed
+    assert specification.parse(parsed.plain()) == parsed
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
 )
 def test_a_bad_axis_is_refused_in_one_sentence(x, message):
     with pytest.raises(ValueError, match=f"^{message}") as caught:
-        axis.parse(x)
+        specification.parse(x)
     assert "\n" not in str(caught.value)
 
 
@@ -153,4 +153,4 @@ def test_axes_compare_by_what_was_written():
     assert Axis("n", Grid(1, 2, 2)) != Axis("n", (1, 2))
     assert Axis("eps0", (1, 2)) == Axis("eps0", (1.0, 2.0))
     assert Axis("eps", Grid(1, 2, 2)) == Axis("eps", Grid(1.0, 2.0, 2))
-    assert hash(Axis("n", (1, 2))) == hash(axis.parse({"n": [1, 2]}))
+    assert hash(Axis("n", (1, 2))) == hash(specification.parse({"n": [1, 2]}))

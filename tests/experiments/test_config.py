@@ -11,19 +11,18 @@ import pytest
 import yaml
 from small_paper import PAPER, ROOT, content, edited, mistake, refusal, table
 
-from shufflebounds import validation
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments import sent
-from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.configuration.errors import ConfigError
-from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
-from shufflebounds.experiments.sent import Reports
-from shufflebounds.experiments.specification import Name, Specification
-from shufflebounds.plotting.layout import Line
+from shufflebounds.core import validation
+from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Mechanism
-from shufflebounds.setting import Setting
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.sent import Reports
+from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 
 def our_own() -> dict:
@@ -298,12 +297,12 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
     paper = loading.checked(content()).papers[PAPER]
     assert list(paper.curves) == [
         *(
-            Name("krr10", "low", curve)
+            CurveName("krr10", "low", curve)
             for curve in ("bennett", "clone", "upper", "lower", "joint2")
         ),
-        *(Name("blh", "low", curve) for curve in ("bennett", "clone", "upper")),
+        *(CurveName("blh", "low", curve) for curve in ("bennett", "clone", "upper")),
     ]
-    found = paper.curves[Name("krr10", "low", "joint2")]
+    found = paper.curves[CurveName("krr10", "low", "joint2")]
     assert found == Specification(
         bound=BOUNDS["upper"],
         reports=Reports(Mechanism("krr", (("k", 10),)), k_joint=2),
@@ -326,7 +325,7 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
 
 def test_closed_forms_do_not_depend_on_the_engine():
     made = content()
-    name = Name("blh", "low", "bennett")
+    name = CurveName("blh", "low", "bennett")
     before = loading.checked(made).papers[PAPER].curves[name]
     made["numerics"] = {"engine": "fft", "rtol": 1e-2}
     after = loading.checked(made).papers[PAPER].curves[name]
@@ -369,7 +368,7 @@ def test_a_figure_gets_its_own_layout():
         (panel,) = row
         assert panel.lines == tuple(
             Line(
-                curve=Name(name, "low", curve),
+                curve=CurveName(name, "low", curve),
                 label=looks[curve]["label"],
                 color=looks[curve]["color"],
                 style=looks[curve]["line"],

@@ -6,10 +6,10 @@ import pytest
 import yaml
 from small_paper import PAPER, added, content, mistake, table
 
-from shufflebounds.experiments import plan, sent
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.configuration.models import PaperEntry
-from shufflebounds.papers.registry import research
+from shufflebounds.reproduce import plan, sent
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.models import PaperEntry
+from shufflebounds.reproduce.papers.registry import research
 
 MIX = {
     "type": "parallel",

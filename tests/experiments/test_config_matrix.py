@@ -9,9 +9,9 @@ import pytest
 from small_paper import PAPER, added, mistake
 
 import shufflebounds as sb
-from shufflebounds.experiments import curve, specification
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.specification import Name
+from shufflebounds.reproduce import curve, specification
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.specification import CurveName
 
 ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
 CURVES = ("upper", "lower", "clone", "bennett")
@@ -42,7 +42,7 @@ def planned(made):
 def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):
     curves = planned(configured())
     randomizer = sb.MatrixRandomizer(ROWS)
-    names = {name: Name("mine", "low", name) for name in CURVES}
+    names = {name: CurveName("mine", "low", name) for name in CURVES}
     found = {name: curve.compute(one, curves[one]) for name, one in names.items()}
     for point in found["upper"].points:
         name, worst = sb.worst_epsilon(randomizer.blankets(), point.setting.n, 1e-6, rtol=1e-3)
@@ -95,9 +95,9 @@ def test_joint_and_rare_reports_of_a_matrix_may_be_configured(file):
     joint, rare, both = (
         curve.compute(name, curves[name]).points[0]
         for name in (
-            Name("mine", "low", "joint2"),
-            Name("rare", "low", "upper"),
-            Name("both", "low", "upper"),
+            CurveName("mine", "low", "joint2"),
+            CurveName("rare", "low", "upper"),
+            CurveName("both", "low", "upper"),
         )
     )
     assert joint.answer.enclosure == both.answer.enclosure
@@ -105,7 +105,7 @@ def test_joint_and_rare_reports_of_a_matrix_may_be_configured(file):
     assert joint.answer.inputs.count(" against ") == 2
     assert joint.setting.eps0 == pytest.approx(2.0 * math.log(6.0), rel=1e-14)
     assert rare.answer.enclosure.upper < joint.answer.enclosure.upper
-    assert curves[Name("both", "low", "upper")].reports.files == ("data/m.csv", "data/m.csv")
+    assert curves[CurveName("both", "low", "upper")].reports.files == ("data/m.csv", "data/m.csv")
 
 
 def test_a_missing_file_is_told(file):

@@ -15,8 +15,8 @@ from hypothesis import example, given
 from small_paper import FOLDER, PAPER, ROOT, added, content, refusal
 from strategies import FUZZ, examples
 
-from shufflebounds.experiments.configuration import yaml_files
-from shufflebounds.experiments.configuration.errors import ConfigError
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
 
 # A configuration with every section.
 FULL = added(
@@ -373,7 +373,7 @@ def test_what_yaml_hides_or_runs_or_chokes_on_is_refused(tmp_path, text, sentenc
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        yaml_files.check(file)
+        loading.check(file)
     assert str(caught.value).startswith(f"config.yaml: {sentence}")
 
 
@@ -381,7 +381,7 @@ def test_a_colour_without_quotes_is_told_as_such(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("a:\n  b: {color: #0072b2, line: solid}\n  c: {x: 1}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="an unquoted # begins a comment"):
-        yaml_files.check(file)
+        loading.check(file)
 
 
 @pytest.mark.parametrize("depth", [101, 3000, 100_000])
@@ -389,7 +389,7 @@ def test_what_is_nested_too_deep_is_refused(tmp_path, depth):
     file = tmp_path / "config.yaml"
     file.write_text("a: " + "[" * depth + "]" * depth, encoding="utf-8")
     with pytest.raises(ConfigError, match="is nested too deep: at most 100 levels"):
-        yaml_files.check(file)
+        loading.check(file)
 
 
 def with_aliases(levels: int, entry: str) -> str:
@@ -411,13 +411,13 @@ def test_aliases_that_stand_for_too_much_are_refused(tmp_path, levels, entry, se
     file = tmp_path / "config.yaml"
     file.write_text(with_aliases(levels, entry), encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"^config\.yaml {sentence}"):
-        yaml_files.check(file)
+        loading.check(file)
 
 
 def test_some_aliases_of_aliases_pass(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text(with_aliases(12, "{<<: @, y: 2}"), encoding="utf-8")
-    yaml_files.check(file)
+    loading.check(file)
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "text", "5"])
@@ -425,7 +425,7 @@ def test_what_is_no_mapping_is_refused(tmp_path, text):
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^config.yaml must be a mapping"):
-        yaml_files.check(file)
+        loading.check(file)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_what_is_no_mapping_is_refused(tmp_path, text):
 def test_plain_numbers_pass(tmp_path, value):
     file = tmp_path / "config.yaml"
     file.write_text(f"a: {value}\n", encoding="utf-8")
-    yaml_files.check(file)
+    loading.check(file)
     assert isinstance(yaml.safe_load(f"a: {value}\n")["a"], int | float)
 
 
@@ -458,7 +458,7 @@ def test_what_is_no_yaml_is_refused_in_one_line(tmp_path, content):
     file = tmp_path / "config.yaml"
     file.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        yaml_files.check(file)
+        loading.check(file)
     assert str(caught.value).isprintable()
     assert str(caught.value).startswith("config.yaml ")
 
@@ -468,7 +468,7 @@ def test_an_alias_of_nothing_is_named(tmp_path, text):
     file = tmp_path / "config.yaml"
     file.write_text(f"é: 1\n{text}", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        yaml_files.check(file)
+        loading.check(file)
     line = 3 if text.startswith("\n") else 2
     sentence = f"config.yaml is not valid YAML: *both on line {line} has no anchor & above it"
     assert str(caught.value) == sentence
@@ -478,7 +478,7 @@ def test_an_alias_of_nothing_is_named(tmp_path, text):
 def test_plain_files_pass(tmp_path, text):
     file = tmp_path / "config.yaml"
     file.write_text(text, encoding="utf-8")
-    yaml_files.check(file)
+    loading.check(file)
 
 
 OUR_FILES = [
@@ -515,7 +515,7 @@ def test_slips_of_an_editor_are_told_in_one_line(tmp_path_factory, file, slips):
     edited = tmp_path_factory.mktemp("slips") / "config.yaml"
     edited.write_text(text, encoding="utf-8")
     try:
-        yaml_files.check(edited)
+        loading.check(edited)
     except ConfigError as mistake:
         sentence = str(mistake)
         assert sentence.isprintable() and sentence.startswith("config.yaml")  # noqa: PT018
@@ -527,4 +527,4 @@ def test_slips_of_an_editor_are_told_in_one_line(tmp_path_factory, file, slips):
 
 @pytest.mark.parametrize("file", OUR_FILES, ids=lambda file: file.name)
 def test_our_own_files_pass(file):
-    yaml_files.check(file)
+    loading.check(file)

@@ -15,12 +15,12 @@ from specifications import NAME, specification
 
 import shufflebounds as sb
 from shufflebounds import KRR, Enclosure, Enclosures, PrecisionError, __version__
-from shufflebounds.accounting import amplification
+from shufflebounds.accounting import single_shuffle
 from shufflebounds.bounds.base import Answer
-from shufflebounds.experiments import curve as curves
-from shufflebounds.experiments import storage
-from shufflebounds.randomizers.composed import Joint
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.core.setting import OverN, Setting
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.reproduce import curve as curves
+from shufflebounds.reproduce import storage
 
 BLH = {"type": "blh"}
 INTERVAL = {"type": "laplace", "cells": 12, "domain": "interval"}
@@ -225,14 +225,14 @@ def test_a_failure_says_where(monkeypatch):
     def fails(decomposition, n, delta, **_):
         raise PrecisionError("too wide", Enclosure(0.0, 1.0))
 
-    monkeypatch.setattr(amplification, "epsilon", fails)
+    monkeypatch.setattr(single_shuffle, "epsilon", fails)
     made = compute(n=1000, x={"eps0": [0.5]})
     assert curves.shortfalls(made) == ["krr10/large/upper at eps0 = 0.5 is left empty: too wide"]
 
 
 def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path):
     """As where the engine cannot reach the width at one n among many."""
-    whole = amplification.epsilon
+    whole = single_shuffle.epsilon
 
     def fails_in_the_middle(decomposition, n, delta, **numerics):
         if np.ndim(n):
@@ -242,7 +242,7 @@ def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path)
             raise PrecisionError("too wide (so at 1 of 3 points)", several)
         raise PrecisionError("too wide here; a larger rtol would help", Enclosure(0.0, 1.0))
 
-    monkeypatch.setattr(amplification, "epsilon", fails_in_the_middle)
+    monkeypatch.setattr(single_shuffle, "epsilon", fails_in_the_middle)
     made = compute(x={"n": [100, 1000, 10_000]})
     (sentence,) = curves.shortfalls(made)
     assert sentence.startswith("krr10/large/upper at n = 1000 is left empty: too wide here")

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.configuration.errors import ConfigError
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
 
 LOOK = {"color": "#000000", "line": "solid"}
 

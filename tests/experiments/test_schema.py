@@ -9,8 +9,8 @@ import pytest
 import yaml
 from small_paper import FOLDER, ROOT
 
-from shufflebounds.experiments.configuration import schema
-from shufflebounds.experiments.configuration.models import PaperEntry, RootEntry
+from shufflebounds.reproduce.configuration import schema
+from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
 
 SCHEMAS = {model: json.loads(schema.text(model)) for model in (RootEntry, PaperEntry)}
 PAPERS = [*(ROOT / "config").glob("*.yaml"), *(FOLDER / "config").glob("*.yaml")]
@@ -23,7 +23,7 @@ def content(path):
 
 @pytest.mark.parametrize(("name", "model"), schema.MODELS.items())
 def test_the_schemas_in_docs_are_current(name, model):
-    """Else: python -m shufflebounds.experiments.configuration.schema docs."""
+    """Else: python -m shufflebounds.reproduce.configuration.schema docs."""
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == schema.text(model)
 
 

@@ -11,16 +11,16 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Kind, Numerics
 from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments import curve, sent
-from shufflebounds.experiments import specification as specifications
-from shufflebounds.experiments.specification import Name
+from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.protocols.registry import Entry
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.reproduce import curve, sent
+from shufflebounds.reproduce import specification as specifications
+from shufflebounds.reproduce.specification import CurveName
 
-NAME = Name("experiment", "regime", "curve")
+NAME = CurveName("experiment", "regime", "curve")
 KRR = {"type": "krr", "k": 10}
 BINS = {"type": "balls_into_bins", "bins": 40, "blankets": 3}
 

@@ -13,10 +13,10 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments import sent
-from shufflebounds.experiments import specification as specifications
-from shufflebounds.experiments.axis import WHOLE
-from shufflebounds.setting import OverN, Setting
+from shufflebounds.core.setting import OverN, Setting
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce import specification as specifications
+from shufflebounds.reproduce.specification import WHOLE
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.experiments import files, storage
+from shufflebounds.reproduce import storage
+from shufflebounds.reproduce import storage as files
 
 COLUMNS = ("name", "value")
 ROWS = [("a,b", 0.1), ('"c"', 1e-300), ("", None), ("nan", float("nan")), ("5", 10**15)]

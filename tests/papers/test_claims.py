@@ -9,11 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.papers import claims, claims_page, judging
-from shufflebounds.papers.claims import Evidence
-from shufflebounds.papers.su2026 import RESEARCH, measures
-from shufflebounds.papers.su2026.claims import CLAIMS, INTRODUCTION
 from shufflebounds.randomizers.description import parse
+from shufflebounds.reproduce.papers import judging
+from shufflebounds.reproduce.papers import judging as claims
+from shufflebounds.reproduce.papers import judging as claims_page
+from shufflebounds.reproduce.papers.judging import Evidence
+from shufflebounds.reproduce.papers.su2026 import RESEARCH
+from shufflebounds.reproduce.papers.su2026 import claims as measures
+from shufflebounds.reproduce.papers.su2026.claims import CLAIMS, INTRODUCTION
 
 REPRODUCED, IN_PART = "reproduced", "reproduced in part"
 NOT_REPRODUCED, NOT_MEASURED = "not reproduced", "not measured"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shufflebounds.papers.page import Page, table
+from shufflebounds.reproduce.papers.base import Page, table
 
 
 def test_a_table_in_markdown():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shufflebounds.papers.base import TableCode
-from shufflebounds.papers.registry import research
+from shufflebounds.reproduce.papers.base import TableCode
+from shufflebounds.reproduce.papers.registry import research
 
 
 @pytest.mark.parametrize("paper", ["su2026", "wang2024"])

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from shufflebounds.experiments.specification import Name
-from shufflebounds.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.specification import CurveName
 
 EPS0 = {"low": 0.1, "large": 4.0, "middle": 1.0}
 LOOKS = {
@@ -26,7 +26,7 @@ LOOKS = {
 
 
 def line(curve="upper", experiment="krr10", regime="low", **changes):
-    return Line(Name(experiment, regime, curve), **{**LOOKS[curve], **changes})
+    return Line(CurveName(experiment, regime, curve), **{**LOOKS[curve], **changes})
 
 
 def panel(*lines, subject="a panel", setting=""):

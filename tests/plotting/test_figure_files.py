@@ -8,7 +8,8 @@ import pytest
 from drawn_data import data, grid, laplace
 from PIL import Image
 
-from shufflebounds.plotting import curves, step_function, theme
+from shufflebounds.reproduce.plotting import curves, theme
+from shufflebounds.reproduce.plotting import curves as step_function
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("pdf", "png", "svg")
@@ -19,7 +20,7 @@ def draw_curves(paths):
 
 
 def draw_distribution(paths):
-    theme.write(lambda: step_function.figure(laplace(), "Laplace", "t", "Pr", "ε₀ = 1"), paths)
+    theme.write(lambda: step_function.step_figure(laplace(), "Laplace", "t", "Pr", "ε₀ = 1"), paths)
 
 
 DRAWINGS = {"curves": draw_curves, "distribution": draw_distribution}

@@ -9,8 +9,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 from places import assert_apart, assert_everything_has_its_place
 
-from shufflebounds.plotting import curves
-from shufflebounds.plotting.layout import Ratio
+from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting.layout import Ratio
 
 
 def lines_in(ax):

@@ -15,10 +15,11 @@ import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
 from shufflebounds.bounds.base import QUANTITIES
-from shufflebounds.experiments.configuration import models
-from shufflebounds.plotting import curves, drawn, interactive, looks, vega
-from shufflebounds.plotting.layout import Ratio
-from shufflebounds.plotting.plain_text import plain
+from shufflebounds.reproduce.configuration import models
+from shufflebounds.reproduce.plotting import curves, html, interactive
+from shufflebounds.reproduce.plotting import layout as drawn
+from shufflebounds.reproduce.plotting.layout import Ratio
+from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
 PROGRAM = "window.vega = null;"
@@ -26,7 +27,7 @@ PROGRAM = "window.vega = null;"
 
 @cache
 def program():
-    return vega.program()
+    return html.program()
 
 
 def figure(text):
@@ -139,7 +140,7 @@ def test_what_is_not_proven_is_dotted():
     frame, layout = several()
     text = interactive.page(frame, layout, PROGRAM)
     one = line("hoeffding", style="solid")
-    look = looks.look(one, drawn.drawn(frame, layout, one.curve))
+    look = html.look(one, drawn.drawn(frame, layout, one.curve))
     assert look.dashes == (look.width, round(1.65 * look.width, 2))
     dashes = " ".join(f"{part:g}" for part in look.dashes)
     assert re.search(f'stroke-dasharray="{dashes}".*not proven', text)
@@ -178,11 +179,11 @@ def test_a_curve_that_is_missing_is_named():
 def test_every_marker_and_style_of_a_configuration_has_its_look():
     fields = models.Look.model_fields
     markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
-    assert markers == looks.OUTLINES.keys()
+    assert markers == html.OUTLINES.keys()
     frame, layout = several()
     curve = drawn.drawn(frame, layout, line().curve)
     for style in get_args(fields["line"].annotation):
-        assert (looks.look(line(style=style), curve).dashes == ()) == (style == "solid")
+        assert (html.look(line(style=style), curve).dashes == ()) == (style == "solid")
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)

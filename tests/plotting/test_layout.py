@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from drawn_data import data, grid, line, panel, row
 
-from shufflebounds.plotting import curves
-from shufflebounds.plotting.layout import Layout, Ratio
+from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting.layout import Layout, Ratio
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from matplotlib.colors import to_rgb
 
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.experiments.configuration import loading
-from shufflebounds.experiments.sent import Messages
 from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.sent import Messages
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))

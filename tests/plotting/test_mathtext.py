@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shufflebounds.plotting.mathtext import number, typeset, wrapped
+from shufflebounds.reproduce.plotting.texts import number, typeset, wrapped
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.randomizers import description as descriptions
-from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.mixed import Parallel, Subsampled
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}

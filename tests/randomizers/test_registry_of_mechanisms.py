@@ -192,7 +192,7 @@ for name in ("half", "number", "absent", "lost", "broken"):
         f"{ours} absent broken coin half lost number",
         "False",
         "Coin(eps0=1.5)",
-        "shufflebounds.randomizers.krr",
+        "shufflebounds.randomizers.discrete",
         "coins:Half must define blanket, dataset_pairs, which are missing",
         "coins:NUMBER must be a frozen dataclass derived from Randomizer, got 5",
         "the mechanism absent cannot be loaded from coins:Absent: "

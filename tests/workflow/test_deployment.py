@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from test_pipeline import ROOT, Checkout
 
-from shufflebounds.experiments import curve, storage
+from shufflebounds.reproduce import curve, storage
 
 # Enough of conda for a dry run.
 CONDA = """\

@@ -28,17 +28,17 @@ def both(root: Path) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("edited", "numbers", "presentation"),
     [
-        ("src/shufflebounds/decomposition.py", True, False),
+        ("src/shufflebounds/core/decomposition.py", True, False),
         ("src/shufflebounds/bounds/registry.py", True, False),
-        ("src/shufflebounds/experiments/curve.py", True, False),
+        ("src/shufflebounds/reproduce/curve.py", True, False),
         ("src/shufflebounds/new/engine.py", True, False),
-        ("src/shufflebounds/plotting/curves.py", False, True),
-        ("src/shufflebounds/papers/su2026/claims.py", False, True),
-        ("src/shufflebounds/papers/new/tables.py", False, True),
+        ("src/shufflebounds/reproduce/plotting/curves.py", False, True),
+        ("src/shufflebounds/reproduce/papers/su2026/claims.py", False, True),
+        ("src/shufflebounds/reproduce/papers/new/tables.py", False, True),
         ("workflow/html_page.py", False, True),
         ("src/shufflebounds/cli/curves.py", False, False),
         ("src/shufflebounds/notebook.py", False, False),
-        ("src/shufflebounds/experiments/plan.py", False, False),
+        ("src/shufflebounds/reproduce/plan.py", False, False),
         ("src/shufflebounds/__pycache__/curve.cpython-311.pyc", False, False),
     ],
 )
@@ -54,13 +54,13 @@ def test_an_edit_changes_the_digest_of_what_it_belongs_to(checkout, edited, numb
 
 
 def test_where_the_files_are_and_when_they_were_written_does_not_count(checkout):
-    (checkout / "src/shufflebounds/decomposition.py").touch()
+    (checkout / "src/shufflebounds/core/decomposition.py").touch()
     assert both(checkout) == both(ROOT)
 
 
 def test_a_file_that_is_renamed_counts(checkout):
     before = digests.of_numbers(checkout)
-    file = checkout / "src/shufflebounds/masses.py"
+    file = checkout / "src/shufflebounds/core/products.py"
     renamed = file.rename(file.with_name("weights.py"))
     assert digests.of_numbers(checkout) != before
     renamed.rename(file)

@@ -93,7 +93,7 @@ def test_a_second_run_does_nothing(importer):
 
 
 def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
-    module = importer.path / "vendor/shufflebounds/src/shufflebounds/papers/page.py"
+    module = importer.path / "vendor/shufflebounds/src/shufflebounds/reproduce/papers/base.py"
     kept = module.read_bytes()
     module.write_bytes(kept + b"# edited\n")
     try:

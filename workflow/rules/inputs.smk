@@ -4,9 +4,9 @@ from snakemake.io import IOFile
 
 import stale
 
-from shufflebounds.experiments import curve as curve_files
-from shufflebounds.experiments.specification import Name
-from shufflebounds.papers import table_stamp
+from shufflebounds.reproduce import curve as curve_files
+from shufflebounds.reproduce.specification import CurveName as Name
+from shufflebounds.reproduce.papers import base as table_stamp
 
 
 def part(wildcards, parts, kind, name):

@@ -16,8 +16,9 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
 import digests
 import messages
-from shufflebounds.experiments.configuration import loading, yaml_files
-from shufflebounds.experiments.configuration.errors import ConfigError
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration import loading as yaml_files
+from shufflebounds.reproduce.configuration.checks import ConfigError
 
 # A module's configuration comes whole from the workflow that imports it.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")

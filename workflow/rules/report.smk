@@ -20,7 +20,7 @@ if not IS_MODULE:
     logger.addFilter(tell_briefly)
 
 
-from shufflebounds.plotting.plain_text import plain
+from shufflebounds.reproduce.plotting.texts import plain
 
 # Snakemake takes the name itself, at the beginning of a line, for the directive.
 in_report = report

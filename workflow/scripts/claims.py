@@ -4,10 +4,12 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.experiments.files import write_text
-    from shufflebounds.papers import claims, claims_page, table_files
-    from shufflebounds.papers.registry import research
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.papers import base as table_files
+    from shufflebounds.reproduce.papers import judging as claims
+    from shufflebounds.reproduce.papers import judging as claims_page
+    from shufflebounds.reproduce.papers.registry import research
+    from shufflebounds.reproduce.storage import write_text
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)

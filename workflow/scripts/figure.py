@@ -4,8 +4,8 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.plotting import curves
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.plotting import curves
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     layout = paper.layouts[given.wildcards.figure]

@@ -6,9 +6,9 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import readings
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.experiments.files import write_text
-    from shufflebounds.plotting import interactive
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.plotting import interactive
+    from shufflebounds.reproduce.storage import write_text
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     layout = paper.layouts[given.wildcards.figure]

@@ -6,7 +6,7 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import html_page
-    from shufflebounds.experiments.files import write_text
+    from shufflebounds.reproduce.storage import write_text
 
     text = html_page.page(Path(given.input.page).read_text(encoding="utf-8"))
     write_text(text, given.output.html)

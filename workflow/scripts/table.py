@@ -3,9 +3,9 @@
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.experiments.files import write_text
-    from shufflebounds.papers import table_files
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.papers import base as table_files
+    from shufflebounds.reproduce.storage import write_text
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[given.wildcards.table]

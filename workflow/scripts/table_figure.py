@@ -4,9 +4,10 @@ import job
 
 with job.running(snakemake) as given:
     import stale
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.papers import table_files, table_stamp
-    from shufflebounds.plotting import theme
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.papers import base as table_files
+    from shufflebounds.reproduce.papers import base as table_stamp
+    from shufflebounds.reproduce.plotting import theme
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[paper.drawn_tables[given.wildcards.figure]]

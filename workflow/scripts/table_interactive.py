@@ -6,9 +6,10 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import stale
-    from shufflebounds.experiments.configuration import loading
-    from shufflebounds.experiments.files import write_text
-    from shufflebounds.papers import table_files, table_stamp
+    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.papers import base as table_files
+    from shufflebounds.reproduce.papers import base as table_stamp
+    from shufflebounds.reproduce.storage import write_text
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[paper.drawn_tables[given.wildcards.figure]]

@@ -3,7 +3,7 @@
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.experiments.files import write_text
-    from shufflebounds.plotting import vega
+    from shufflebounds.reproduce.plotting import html as vega
+    from shufflebounds.reproduce.storage import write_text
 
     write_text(vega.program(), given.output.program)

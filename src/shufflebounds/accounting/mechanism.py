@@ -2,32 +2,370 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.accounting import amplification
-from shufflebounds.accounting import amplification_grid as grid
-from shufflebounds.accounting.all_datasets import (
-    all_datasets_delta,
-    all_datasets_epsilon,
-    unsettled,
-)
-from shufflebounds.accounting.amplification import Several
-from shufflebounds.accounting.worst_case import (
-    Divergence,
-    largest_answer,
-    worth_asking,
-    worth_trying,
-)
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import Enclosure, Enclosures, reached
+from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import single_shuffle as grid
+from shufflebounds.accounting.root_search import LARGEST_EPS
+from shufflebounds.accounting.single_shuffle import Several
+from shufflebounds.accounting.single_shuffle import delta as delta_at
+from shufflebounds.accounting.single_shuffle import epsilon as epsilon_at
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
+from shufflebounds.divergence.engines import DEFAULT
+from shufflebounds.divergence.estimates import log_estimate
+from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.matrix import MatrixRandomizer
+
+# What holds for all datasets, by the suprema of crowds: δ, ε, the fewest users, the largest ε₀.
+#
+# Each search returns a point at which the suprema themselves were found to be at most δ, or the
+# one it was given. That they grow or fall along the axis steers it, and no more rests on that.
+
+# The search ends where the bound cannot be lowered by more than about this share.
+_WITHIN = 1e-4
+_PROBES = 40
+# So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
+_FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
+_SMALLEST = 1e-304
+
+# Whether the suprema at a point are at most δ, and log of the largest over δ.
+_Excess = Callable[[float], tuple[bool, float]]
+
+
+def unsettled(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
+    """Those of many whose blankets leave it open whether D(ε) is above δ, in both directions.
+
+    The others' datasets have at most δ at `eps` and beyond, whatever a finer bound would say. Of
+    extremes the blanket is not that of all their pairs. One is kept, so that there is an answer.
+    """
+    if len(crowds) <= _FEW_CROWDS:
+        return list(crowds)
+    open_ = [one for one in crowds if one.extremes or not _is_settled(one.blanket(), eps, delta, n)]
+    return open_ or [crowds[0]]
+
+
+def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
+    found = reached(partial(single_shuffle.delta, blanket, eps, n, rtol=_COARSE_SUPREMUM))
+    return bool(found.upper <= delta)
+
+
+def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
+    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
+    found = (supremum(crowd, eps, n) for crowd in directions(crowds))
+    return min(high, max(found, default=math.inf))
+
+
+def all_datasets_epsilon(
+    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
+) -> float:
+    """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+
+    The lower end of what it searches need not be certain.
+    """
+    if not crowds or not low < high < math.inf:
+        return high
+    both = directions(crowds)
+    return _least(lambda eps: _excess(both, eps, n, delta), low, high)
+
+
+def all_datasets_users(
+    crowds: Sequence[Crowd], eps: float, delta: float, low: int, high: float
+) -> float:
+    """The least n found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+
+    As D does not grow with n, more users do as well. `high` is inf where no n is known to do.
+    """
+    if not crowds or not low < high < math.inf:
+        return high
+    both = directions(crowds)
+
+    @cache
+    def at(n: int) -> tuple[bool, float]:
+        return _excess(both, eps, n, delta)
+
+    return math.ceil(_least(lambda n: at(math.ceil(n)), low, high))
+
+
+def all_datasets_eps0(
+    crowds: Callable[[float], Sequence[Crowd]],
+    eps: float,
+    delta: float,
+    n: int,
+    low: float,
+    high: float,
+) -> float:
+    """The largest ε₀ found in [low, high] with a supremum of at most δ; else `low`.
+
+    `crowds` are those of the randomizer at an ε₀.
+    """
+    if not low < high or not crowds(low):
+        return low
+
+    def eps0(inverse: float) -> float:
+        # What is returned is the very number that was asked about.
+        return min(max(1.0 / inverse, low), high)
+
+    def at(inverse: float) -> tuple[bool, float]:
+        some = unsettled(crowds(eps0(inverse)), eps, delta, n)
+        return _excess(directions(some), eps, n, delta)
+
+    found = _least(at, 1.0 / high, 1.0 / low)
+    return eps0(found) if found < 1.0 / low else low
+
+
+def directions(crowds: Sequence[Crowd]) -> list[Crowd]:
+    """Each, and the same with the victim's inputs exchanged."""
+    return [one for crowd in crowds for one in (crowd, crowd.swap())]
+
+
+def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
+    """See `_Excess`; of the first that is above δ, which is put where it is looked at first.
+
+    Of no crowds nothing is known.
+    """
+    if not both:
+        return False, 1.0
+    largest = _SMALLEST
+    for place, crowd in enumerate(both):
+        found = supremum(crowd, eps, n)
+        largest = max(largest, found)
+        if not found <= delta:  # or NaN
+            both.insert(0, both.pop(place))
+            return False, math.log(largest) - math.log(delta)
+    return True, math.log(largest) - math.log(delta)
+
+
+def _least(excess: _Excess, low: float, high: float) -> float:
+    """The least point found in [low, high) at which the excess holds; else `high`.
+
+    Secants of the logarithm. It holds from some point on.
+    """
+    left, right = low, high
+    points: list[tuple[float, float]] = []
+    probe = low
+    for _ in range(_PROBES):
+        holds, found = excess(probe)
+        points.append((probe, found))
+        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
+        if right - left <= _WITHIN * right:
+            break
+        root = _secant(points, left, right)
+        if right < high and right - root <= _WITHIN * right:
+            break
+        # Just beyond the root, where the supremum should be small enough.
+        probe = min(max(root * (1.0 + 0.4 * _WITHIN), left + 0.01 * (right - left)), right)
+        if probe >= right:
+            # The blanket's end was not looked at: a little below it decides who wins.
+            probe = max(0.5 * (left + right), right * (1.0 - _WITHIN))
+    return right
+
+
+def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
+    """Where the line through the last two points vanishes; the middle where that says nothing."""
+    middle = 0.5 * (left + right)
+    if len(points) < 2:
+        return middle
+    (x, f), (y, g) = points[-2:]
+    if f == g:
+        return middle
+    root = y - g * (y - x) / (g - f)
+    return root if left < root < right else middle
+
+
+# The largest ε or δ among several decompositions: of all pairs of inputs, or of datasets tried.
+
+# Coarse, for what is far below δ at the ε in question; the rest is looked into anyway.
+_COARSE = 0.05
+# So many dataset pairs are looked at more closely than by the variance of G.
+_TRIES = 300
+
+# So few are all answered.
+_FEW = 4
+
+# The largest enclosure so far.
+SoFar = Callable[[], Enclosure]
+
+
+class Question(ABC):
+    """What is the larger, the larger D is: at most x where D(ε) ≤ δ at the point of x."""
+
+    @abstractmethod
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """Of one decomposition; raises PrecisionError where it is too wide."""
+
+    @abstractmethod
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """ε, δ and n where an answer `found` has D(ε) = δ; None where nothing exceeds it."""
+
+    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether the answer is not known to be at most `found`."""
+        point = self.point(found)
+        return point is not None and _upper_delta(decomposition, point[0], point[2]) > point[1]
+
+    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """Whether an estimate says that the answer is more than `found`."""
+        point = self.point(found)
+        if point is None:
+            return False
+        eps, delta, n = min(point[0], LARGEST_EPS), *point[1:]
+        estimates = (log_estimate(inner, eps, n)[0] for inner, _ in decomposition.directions)
+        return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
+
+
+@dataclass(frozen=True)
+class Divergence(Question):
+    """ε(δ), or δ(ε), of ``n`` users: ``quantity`` is epsilon or delta, ``at`` the other one."""
+
+    quantity: str
+    n: int
+    at: float
+    rtol: float | None = None
+    engine: str = DEFAULT
+
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """See `Question`."""
+        if self.quantity == "epsilon":
+            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol, engine=self.engine)
+        return delta_at(decomposition, self.at, self.n, rtol=self.rtol, engine=self.engine)
+
+    def point(self, found: float) -> tuple[float, float, int] | None:
+        """See `Question`; ε may be infinite."""
+        if math.isinf(found):
+            return None
+        return (found, self.at, self.n) if self.quantity == "epsilon" else (self.at, found, self.n)
+
+
+def worst_epsilon(
+    candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest ε(δ) for n users among the candidates.
+
+    What may be claimed where any of them may be the worst: at ``upper`` every candidate was found
+    to have D(ε) ≤ δ. Which is the worst depends on `n` and `delta`: the one that is named need not
+    be at others, nor for several rounds. One whose D is that small at the largest ε so far is not
+    looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
+    no candidates.
+    """
+    return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
+
+
+def best_lower_epsilon(
+    pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest ε(δ) that was found among the dataset pairs.
+
+    Each of them is a lower bound, so that none has to be looked at. Of many, those whose G varies
+    most at the first one's ε are, and of these, those that an estimate puts above the best so far.
+    The arguments, and what is raised, are those of `epsilon`; ValueError for no pairs.
+    """
+    return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
+
+
+def worst_delta(
+    candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest δ(ε) for n users among the candidates.
+
+    All else is as for `worst_epsilon`; the arguments are those of `delta`.
+    """
+    return largest_answer(candidates, Divergence("delta", n, eps, rtol), worth_asking)
+
+
+def best_lower_delta(
+    pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Name and enclosure of the largest δ(ε) that was found among the dataset pairs.
+
+    All else is as for `best_lower_epsilon`; the arguments are those of `delta`.
+    """
+    return largest_answer(pairs, Divergence("delta", n, eps, rtol), worth_trying)
+
+
+def worth_asking(
+    candidates: Sequence[Decomposition], question: Question, so_far: SoFar
+) -> Iterator[int]:
+    """Which candidates may have the largest answer, one by one; `so_far` tells of those answered.
+
+    The others' answers are at most the upper end of what `so_far` tells in the end.
+    """
+    for i, candidate in enumerate(candidates):
+        if i == 0 or len(candidates) <= _FEW or question.may_exceed(candidate, so_far().upper):
+            yield i
+
+
+def worth_trying(
+    pairs: Sequence[Decomposition], question: Question, so_far: SoFar
+) -> Iterator[int]:
+    """Which dataset pairs seem to have the largest answer, one by one."""
+    if len(pairs) <= _FEW:
+        yield from range(len(pairs))
+        return
+    yield 0
+    point = question.point(so_far().lower)
+    eps = point[0] if point is not None else 0.0
+    others = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
+    for i in others[:_TRIES]:
+        if question.seems_to_exceed(pairs[i], so_far().lower):
+            yield i
+
+
+def largest_answer(
+    candidates: Mapping[str, Decomposition],
+    question: Question,
+    worth: Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]],
+) -> tuple[str, Enclosure]:
+    """The largest answer, named after the candidate with the largest end that counts."""
+    names = _names(candidates)
+    listed = [candidates[name] for name in names]
+    answers: dict[int, Enclosure] = {}
+
+    def so_far() -> Enclosure:
+        return Enclosure(
+            max(one.lower for one in answers.values()), max(one.upper for one in answers.values())
+        )
+
+    for i in worth(listed, question, so_far):
+        answers[i] = question.answer(listed[i])
+    if worth is worth_trying:
+        best = max(answers, key=lambda i: answers[i].lower)
+        return names[best], answers[best]
+    return names[max(answers, key=lambda i: answers[i].upper)], so_far()
+
+
+def _variance(decomposition: Decomposition, eps: float) -> float:
+    """E G² of the direction where it is larger."""
+    values = []
+    for one, other in itertools.permutations((decomposition.a, decomposition.b)):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            terms = (one - math.exp(min(eps, 300.0)) * other) ** 2 / decomposition.c
+        values.append(float(np.nansum(terms)))
+    return max(values)
+
+
+def _names(candidates: Mapping[str, Decomposition]) -> list[str]:
+    if not isinstance(candidates, Mapping):
+        raise ValueError(
+            f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"
+        )
+    if not candidates:
+        raise ValueError("candidates must hold at least one decomposition, got none")
+    return list(candidates)
+
+
+def _upper_delta(decomposition: Decomposition, eps: float, n: int) -> float:
+    return reached(partial(delta_at, decomposition, eps, n, rtol=_COARSE)).upper
 
 
 @dataclass(frozen=True)
@@ -100,7 +438,7 @@ def mechanism_delta(
 
     def largest(candidates: Mapping[str, Decomposition]) -> tuple[str, Enclosure]:
         found = {
-            name: reached(partial(amplification.delta, one, eps, n, rtol=rtol))
+            name: reached(partial(single_shuffle.delta, one, eps, n, rtol=rtol))
             for name, one in candidates.items()
         }
         worst = max(found, key=lambda name: found[name].lower)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.accounting.inversion import LARGEST_EPS
-from shufflebounds.decomposition import Decomposition, require
-from shufflebounds.divergence import largest_draw
-from shufflebounds.divergence.certified import Experience, divergence
+from shufflebounds.accounting.root_search import (
+    COARSEST,
+    LARGEST_EPS,
+    NEARLY,
+    Evaluate,
+    Guess,
+    Plan,
+    Search,
+    Trial,
+    Trials,
+)
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.divergence import estimates
 from shufflebounds.divergence.chernoff import ceiling
+from shufflebounds.divergence.convex_order import Question, sketch, spread, united
+from shufflebounds.divergence.engine import Experience, divergence
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
 from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
-from shufflebounds.enclosure import Enclosure
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
@@ -97,7 +111,9 @@ class Problem:
 
     def rare_estimate(self, eps: float) -> float:
         """Rough log D(ε) where few draws count."""
-        return max(largest_draw.log_estimate(outer, eps, self.n) for _, outer in self.directions)
+        return max(
+            estimates.largest_draw_estimate(outer, eps, self.n) for _, outer in self.directions
+        )
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""
@@ -155,3 +171,356 @@ def never_below(decomposition: Decomposition, n: int) -> float:
     if hidden > 0.0 and rest > 0.0:
         alone += hidden * math.exp((n - 1) * math.log(rest) * (1.0 + 1e-12))
     return alone * (1.0 - 1e-9 - err)
+
+
+# Where the search for ε begins: roots of estimates of log D − log δ, certified by nothing.
+
+# Where saddlepoint estimates may be off by so much, as a logarithm, others are used, which may be
+# off by so much.
+_START_LOST, _START_ROUGH = 2.0, 0.1
+# Steps in search of a root, and how far from δ an estimate may be for the last of them, as a
+# logarithm or as a share of ε.
+_START_STEPS, _START_CLOSE, _LAST_STEP = 60, 0.002, 1e-3
+# The same for rare draws; the smallest ε looked at but 0.
+_RARE_STEPS, _RARE_CLOSE, _RARE_STEP, _START_LEAST = 40, 0.02, 5e-3, 1e-14
+# By how much more than to the root a step goes that should lead beyond it, and by which factor at
+# least; how many times as low as the other side is high a cliff counts at most.
+_START_BEYOND, _SHORTEST, _CLIFF = 1.5, 1.02, 2.0
+# D(0) is asked for where it seems to be above δ by no more, as a logarithm, and that may be wrong.
+_MAYBE = 0.1
+_STANDARD_STEPS = 12
+
+
+class Start(NamedTuple):
+    """A guess of ε, the derivative of log D there, and by how much D there may be off δ."""
+
+    eps: float
+    slope: float
+    doubt: float
+
+
+def start_of(problem: Problem, delta: float, end: float) -> Start:
+    """From the root of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
+    target = math.log(delta)
+    directions = [outer for _, outer in problem.directions]
+    guess = min(_normal_eps(directions[0], problem.n, delta), 0.9 * end)
+    start = Start(guess, math.nan, math.inf)
+    for one in directions:
+        found = refined_estimate(one, start.eps, problem.n)
+        if one is directions[0] or found.log > target:
+            start = _saddle_root(one, problem.n, target, end, start.eps, found)
+    if start.doubt < _START_LOST or not start.eps < end:
+        return start
+    return _rare_start(directions, problem.n, target, end, start)
+
+
+def _normal_eps(decomposition: Decomposition, n: int, delta: float) -> float:
+    """The ε > 0 at which D falls to δ if the mean of n draws is normal, and e^ε close to 1."""
+    values, masses = decomposition.gparv(0.0)
+    with np.errstate(over="ignore"):
+        sigma = math.sqrt(float(masses @ values**2) / n)
+    if not 0.0 < sigma < math.inf:
+        return sigma
+    target = math.log(delta) - math.log(sigma)
+    z = math.sqrt(-2.0 * math.log(delta))
+    for _ in range(_STANDARD_STEPS):
+        tail = 0.5 * math.erfc(z / math.sqrt(2.0))
+        mean = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail
+        if not (mean > 0.0 and tail > 0.0):
+            break
+        step = (math.log(mean) - target) * mean / tail
+        z = max(z + step, 0.1 * z)
+        if not abs(step) > _LAST_STEP * z:
+            break
+    return z * sigma
+
+
+def _saddle_root(
+    decomposition: Decomposition, n: int, target: float, end: float, guess: float, found: Refined
+) -> Start:
+    """Root of the saddlepoint estimates of one direction, from a guess and what they are there."""
+    low, high = 0.0, end
+    for _ in range(_START_STEPS):
+        excess = found.log - target
+        low, high = (guess, high) if excess > 0.0 else (low, guess)
+        step = -excess / found.slope if found.slope < 0.0 else math.nan
+        if abs(step) <= _LAST_STEP * guess or (
+            abs(excess) <= _START_CLOSE and low < guess + step < high
+        ):
+            near_zero = -found.slope * (guess + step) <= min(found.doubt, _MAYBE)
+            return Start(0.0 if near_zero else guess + step, found.slope, found.doubt)
+        if low == 0.0 and not guess + step > 0.0:
+            at_zero = refined_estimate(decomposition, 0.0, n)
+            if at_zero.log - min(at_zero.doubt, _MAYBE) <= target:
+                return Start(0.0, found.slope, found.doubt)
+        guess = guess + step if low < guess + step < high else 0.5 * (low + high)
+        found = refined_estimate(decomposition, guess, n)
+    return Start(guess, found.slope, found.doubt)
+
+
+def _rare_start(
+    directions: list[Decomposition], n: int, target: float, end: float, start: Start
+) -> Start:
+    """From the root of estimates that see rare, large draws, by steps in log ε."""
+
+    def excess(eps: float) -> float:
+        return max(estimates.largest_draw_estimate(one, eps, n) for one in directions) - target
+
+    low = high = start.eps if start.eps > _START_LEAST else min(_START_LEAST, end)
+    above = below = excess(low)
+    fall = -start.slope * low
+    factor = (
+        min(max(1.0 + _START_BEYOND * abs(above) / fall, _SHORTEST), 2.0) if fall > 0.0 else 2.0
+    )
+    while below > 0.0 and high < end:
+        low, above = high, below
+        high = min(end, factor * high)
+        below, factor = excess(high), max(2.0, factor**2)
+    while above <= 0.0 and low > _START_LEAST:
+        high, below = low, above
+        low = low / factor
+        above, factor = excess(low), max(2.0, factor**2)
+    if above <= 0.0:
+        return start._replace(eps=0.0)
+    if below > 0.0:
+        return start._replace(doubt=math.inf)
+    weights = {True: 1.0, False: 1.0}
+    for _ in range(_RARE_STEPS):
+        # Cliffs count as if they were no steeper than the other side is high.
+        up, down = above * weights[True], max(below, -_CLIFF * above) * weights[False]
+        eps = low * (high / low) ** (up / (up - down))
+        steep = (above - below) / math.log(high / low)
+        close = min(above, -below) <= min(_RARE_CLOSE, _RARE_STEP * steep)
+        if close or high - low <= _LAST_STEP * high:
+            break
+        found = excess(eps)
+        side = found > 0.0
+        low, above, high, below = (eps, found, high, below) if side else (low, above, eps, found)
+        weights = {side: 1.0, not side: 0.5 * weights[not side]}
+    slope = (below - above) / (high - low) if math.isfinite(below) else start.slope
+    return Start(eps, slope, _START_ROUGH)
+
+
+# Searches for one end of ε after the other, each of which starts from what is known.
+
+# D drops where log D falls by more than this, so many times as steeply as before.
+_DROP, _STEEPER = 1.5, 3.0
+# How far beyond the straight line of D before a drop the next probe goes, in terms of the width.
+_BEYOND = 0.5
+# Trials of one end that this many noises tell from δ say where the other end is, to this share.
+_TOLD, _SHIFTED = 3.0, 0.1
+
+
+class EndSearch(Search):
+    """A search that can go on with D of another decomposition, which is nearly the same."""
+
+    def __init__(
+        self, evaluate: Evaluate, delta: float, end: float, rtol: float, trials: Trials
+    ) -> None:
+        super().__init__(evaluate, delta, end, rtol, trials)
+        self._centred = False
+
+    def resumed(self, evaluate: Evaluate, rtol: float) -> EndSearch:
+        """The same upper end, closer, from another D that is not below the one in question.
+
+        The lower end is none of either then.
+        """
+        other = EndSearch(evaluate, self.delta, self.end, rtol, self.trials)
+        other.root = self.root
+        return other
+
+    def shifted(self, evaluate: Evaluate, gap: float) -> EndSearch:
+        """A search in a D below, whose root seems to be closer to 0 by `gap`, relatively."""
+        trials = Trials(self.trials.slope, 0.0)
+        other = EndSearch(evaluate, self.delta, self.end, self.rtol, trials)
+        other.root = self.root.from_above()
+        for trial in self.trials.made:
+            if abs(trial.excess) > _TOLD * trial.noise:
+                noise = max(_SHIFTED * abs(trial.excess), trial.noise)
+                trials.add(Trial(trial.eps * (1.0 - gap), trial.excess, noise))
+        return other
+
+    def inside(self, guess: float) -> float:
+        """Where D drops from a straight line at once, the end of that line."""
+        if self._drops() and self.root.low > 0.0:
+            return min(self.root.low * (1.0 + _BEYOND * self.rtol), LARGEST_EPS)
+        return super().inside(guess)
+
+    def support(self, near: Trial, guess: float) -> Plan | None:
+        """A probe as fine as the last one, where the root is now known to be, comes first."""
+        if self.is_narrow(NEARLY) and not self._centred:
+            self._centred = True
+            middle = 0.5 * (self.root.low + self.root.high)
+            return Plan(middle, min(self.need(middle), COARSEST))
+        return super().support(near, guess)
+
+    def _drops(self) -> bool:
+        """Whether D fell far more steeply after its last trial above δ than before."""
+        made = self.trials.made
+        left = sorted(x for x in made if x.excess > 0.0)[-2:]
+        right = min((x for x in made if x.excess < -_DROP), default=None)
+        if len(left) < 2 or right is None or not left[0].eps < left[1].eps < right.eps:
+            return False
+        before = (left[0].excess - left[1].excess) / (left[1].eps - left[0].eps)
+        after = (left[1].excess - right.excess) / (right.eps - left[1].eps)
+        return after > _STEEPER * before
+
+
+# ε at δ where an inner and an outer decomposition surround the randomizer: each end by itself.
+#
+# With D_inner ≤ D ≤ D_outer at every ε, the ε at which D falls to δ lies between those of the two
+# (docs/engine.md, section 9). Each end is searched for alone, in decompositions of the few
+# components that tell at this question. Where the search begins is estimated from still fewer.
+
+# What of the width wanted may be due to fewer components, and what each end may be wide at least
+# and at most, both of which count by half.
+_STRIPS, _LEAST, _MOST = 0.03, 0.3, 0.4
+# Starts that may be off by so much, as a logarithm of D, are rough. There log D may be off by so
+# much more due to fewer components, by less if ε is 0, and there are so many strips at most.
+_ROUGH, _ROUGH_LOSS, _LOSS_AT_ZERO, _ROUGH_STRIPS = 0.1, 0.01, 1e-4, 500.0
+# Ends that are so many times as wide as was aimed at are no success.
+_CLOSE = 5.0
+# How close the ε must be known, relatively, for which there are strips.
+_NEAR = 1e-2
+# Rough estimates have kinks: log D hardly falls by more than this times a relative step of ε.
+_STEEPEST = 200.0
+# How far both ends usually are apart, relatively, the factor by which that may differ, unless log D
+# falls by less than this if ε grows by its e-th part; and what of it is close enough.
+_USUAL_GAP, _UNUSUAL, _FLAT, _OF_GAP = 8e-5, 5.0, 1.0, 0.2
+# Steps of Newton's method with refined estimates; the largest, relatively.
+_STEPS, _LARGEST_STEP = 3, 0.5
+# Estimates that may be off by more, as a logarithm of D, are no better.
+_LOST = 2.0
+
+
+class Apart(NamedTuple):
+    """An enclosure, and whether both its ends are about as close to the truth as they should be.
+
+    Where they are, a wider one than was aimed at tells how far inner and outer lie apart.
+    """
+
+    enclosure: Enclosure
+    close: bool
+
+
+def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
+    """Enclosure of the smallest ε with D(ε) ≤ δ; None where there is nothing to start from.
+
+    It aims at the relative width `goal`, or little more than what both ends lie apart.
+    """
+    end = problem.largest_loss()
+    few = _Few.of(problem, delta, goal)
+    start = start_of(few.sketched, delta, min(end, LARGEST_EPS))
+    if not (0.0 <= start.eps < min(end, LARGEST_EPS) and start.slope < 0.0):
+        return None
+    if start.eps == 0.0:
+        start = start._replace(doubt=math.inf)
+    above = few.above(start)
+    better = _refined(above, start, delta)
+    if abs(better.eps - start.eps) > _NEAR * start.eps:
+        above = few.above(better)
+        better = _refined(above, better, delta)
+    start, gap = better, _USUAL_GAP
+    guess = Guess(start.eps, start.doubt)
+    if start.doubt < _ROUGH:
+        search = EndSearch(above.delta, delta, end, goal, Trials(start.slope, start.doubt))
+        below = few.below(start)
+        gap = _gap(below, above, start, delta)
+    else:
+        slope = max(start.slope, -_STEEPEST / start.eps) if start.eps > 0.0 else start.slope
+        search = EndSearch(above.delta, delta, end, _NEAR, Trials(slope, start.doubt))
+        found = search.run(guess)
+        if found.upper == 0.0:
+            return Apart(found, True)
+        guess = search.trials.guess() if search.trials.made else guess
+        eps = min(max(guess.eps, found.lower), found.upper, end * (1.0 - _NEAR))
+        if not eps > 0.0:
+            return None
+        start = Start(eps, search.trials.slope if search.trials.slope < 0.0 else slope, 0.0)
+        # What did for a coarse look need not do now.
+        few = _Few.of(problem, delta, goal)
+        above, below = few.above(start), few.below(start)
+        if -start.slope * start.eps < _FLAT:
+            gap = _gap(below, above, start, delta)
+    # Near 0, where D is flat, the ends may be much further apart than that.
+    width = max(min(max(goal - gap, _LEAST * goal), _MOST * goal), _OF_GAP * gap)
+    search = search.resumed(above.delta, width)
+    upper = search.run(guess).upper
+    if not search.is_narrow(_CLOSE):
+        # What keeps this end from being known keeps the other one, too, probe after probe.
+        return Apart(Enclosure(0.0, upper), False)
+    doubt = 0.1 * gap * upper * -start.slope
+    inner = search.shifted(below.delta, gap)
+    lower = inner.run(Guess(upper * (1.0 - gap), doubt)).lower
+    close = search.is_narrow(_CLOSE) and inner.is_narrow(_CLOSE)
+    return Apart(Enclosure(min(lower, upper), upper), close)
+
+
+@dataclass(frozen=True)
+class _Few:
+    """A problem in few components: roughly, ``sketched``, and bounds of either end near some ε."""
+
+    problem: Problem
+    sketched: Problem
+    delta: float
+    goal: float
+
+    @staticmethod
+    def of(problem: Problem, delta: float, goal: float) -> _Few:
+        problem = dataclasses.replace(problem, experience=Experience(delta))
+        sketched = _only(problem, (sketch(outer) for _, outer in problem.directions))
+        return _Few(problem, sketched, delta, goal)
+
+    def above(self, start: Start) -> Problem:
+        """Of outer decompositions."""
+        ends = zip(self.problem.directions, self._questions(start), strict=True)
+        return _only(self.problem, (spread(outer, question) for (_, outer), question in ends))
+
+    def below(self, start: Start) -> Problem:
+        """Of inner decompositions."""
+        ends = zip(self.problem.directions, self._questions(start), strict=True)
+        return _only(self.problem, (united(inner, question) for (inner, _), question in ends))
+
+    def _questions(self, start: Start) -> list[Question]:
+        loss, most, delta = _STRIPS * self.goal * -start.slope * start.eps, math.inf, self.delta
+        if not start.doubt < _ROUGH:
+            loss, most = _ROUGH_LOSS if start.eps > 0.0 else _LOSS_AT_ZERO, _ROUGH_STRIPS
+            delta = max(delta, math.exp(self.sketched.rare_estimate(start.eps)))
+        return [
+            Question.about(like, start.eps, self.problem.n, delta, loss, most)
+            for like, _ in self.sketched.directions
+        ]
+
+
+def _only(problem: Problem, decompositions: Iterable[Decomposition]) -> Problem:
+    """The same of decompositions that are the whole truth."""
+    return dataclasses.replace(problem, directions=tuple((one, one) for one in decompositions))
+
+
+def _refined(problem: Problem, start: Start, delta: float) -> Start:
+    """The root of refined estimates near a start; as it is where they tell nothing."""
+    eps, slope, doubt = start
+    for _ in range(_STEPS):
+        log, slope, doubt = problem.refined_estimate(eps)
+        step = (log - math.log(delta)) / slope if slope < 0.0 else math.nan
+        if not (doubt < _LOST and abs(step) < _LARGEST_STEP * eps):
+            return start
+        eps -= step
+        if abs(step) < _NEAR * eps:
+            break
+    return Start(eps, slope, doubt)
+
+
+def _gap(below: Problem, above: Problem, start: Start, delta: float) -> float:
+    """How far both ends seem to be apart, relatively."""
+    low, high = (one.estimate(start.eps)[0] for one in (below, above))
+    if not abs(high - math.log(delta)) < _LOST:
+        low, high = (one.rare_estimate(start.eps) for one in (below, above))
+    steep = -start.slope * start.eps
+    gap = (high - low) / steep
+    if not gap > 0.0:
+        return _USUAL_GAP
+    most = _USUAL_GAP * _UNUSUAL
+    if steep < _FLAT:
+        most /= steep
+    return min(max(gap, _USUAL_GAP / _UNUSUAL), most)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.accounting.composed import Composed, compose
-from shufflebounds.accounting.roots import delta_at
+from shufflebounds.accounting.composition import Composed, compose, delta_at
+from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.accounting.round_laws import Round, compositions, highest, sides
-from shufflebounds.accounting.rounds import delta as delta_of
-from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
-from shufflebounds.enclosure import Enclosure
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 _MOST_POINTS = 4000

@@ -8,23 +8,23 @@ docs/renyi.md proves both ends.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from shufflebounds import validation
-from shufflebounds.accounting.amplification import Several
-from shufflebounds.accounting.amplification_grid import checked, is_several
 from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.problem import largest_loss
-from shufflebounds.decomposition import Decomposition, FloatArray
-from shufflebounds.divergence.knots import Knots
+from shufflebounds.accounting.single_shuffle import Several, checked, is_several
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.logarithms import log_divergence
-from shufflebounds.divergence.moments import binomial_moments, few_moments, infinite, log_sum
-from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.divergence.moments import Knots, binomial_moments, few_moments, infinite, log_sum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3
@@ -292,3 +292,195 @@ def _log1p_exp(x: FloatArray) -> FloatArray:
 
 def _finite(x: FloatArray) -> FloatArray:
     return np.where(np.isfinite(x), np.abs(x), 0.0)
+
+
+# From Rényi divergences to (ε, δ): what Rényi accounting lets one claim.
+
+SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
+
+# Orders of the first look, those looked at together, and pieces that an interval is cut into.
+_LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 12, 6, 8
+
+# Of orders (O,): lower and upper ends of the divergence.
+Divergences = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def epsilon_of_orders(
+    orders: ArrayLike, divergences: ArrayLike, delta: float, *, rounds: int = 1
+) -> float:
+    """The least ε with (ε, δ)-DP that upper bounds of Rényi divergences give, rounded up.
+
+    Canonne, Kamath and Steinke (NeurIPS 2020), Proposition 12: if the divergence of order α is at
+    most ε_α, then ε = ε_α + log(1 − 1/α) − log(αδ)/(α − 1). `rounds` of the same add up.
+
+    Parameters
+    ----------
+    orders, divergences
+        α > 1 and ε_α ≥ 0 (natural log, inf allowed), shape (O,), O ≥ 1.
+    delta
+        10⁻³⁰⁰ ≤ δ < 1.
+    rounds
+        How many rounds, 1 to 10⁶.
+
+    Raises ValueError for arguments outside these ranges.
+
+    """
+    alpha = np.array([validation.order(x) for x in np.atleast_1d(orders).tolist()])
+    losses = np.array([_divergence(x) for x in np.atleast_1d(divergences).tolist()])
+    if alpha.ndim != 1 or alpha.shape != losses.shape or not alpha.size:
+        raise ValueError(
+            "orders and divergences must be arrays of the same, positive length, got "
+            f"{alpha.size} and {losses.size} entries"
+        )
+    times = validation.rounds(rounds)
+    return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
+
+
+def renyi_epsilon(
+    decomposition: Decomposition | Randomizer,
+    n: int,
+    delta: float,
+    *,
+    rounds: int = 1,
+    rtol: float | None = None,
+) -> Enclosure:
+    """Enclosure of the ε that Rényi accounting gives of exact divergences, over all real orders.
+
+    That is the least of `epsilon_of_orders` over 1.05 ≤ α ≤ 5000. ``upper`` may be claimed of
+    `rounds` rounds of `n` users, as `composed.Composed.epsilon` says. ``lower`` bounds what this
+    way of accounting can give; the truth may lie below.
+
+    Of a randomizer it is what Rényi accounting gives of the mechanism's own divergences, the
+    largest of any two datasets at each order: ``upper`` is that of the largest of its
+    `Randomizer.blankets` and may be claimed, ``lower`` that of the largest of the known datasets,
+    as `renyi.renyi` has them. What lies between them is not known, however small `rtol` is.
+
+    Parameters
+    ----------
+    decomposition, n, rounds
+        As for `renyi.renyi`.
+    delta
+        10⁻³⁰⁰ ≤ δ < 1.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
+        account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
+        decompositions are evaluated; no promise of how far the ends lie apart.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`; never of a randomizer.
+
+    """
+    require_mechanism(decomposition)
+    n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+
+    def least(some: Collection[Decomposition]) -> Enclosure:
+        def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+            ends = zip(*(bounds(one, n, orders, 0.4 * goal) for one in some), strict=True)
+            low, high = (np.max(end, axis=0) for end in ends)
+            return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
+
+        return least_epsilon(divergences, delta, 0.5 * goal)
+
+    if isinstance(decomposition, Randomizer):
+        upper = least(decomposition.blankets().values()).upper
+        lower = least(datasets(decomposition).values()).lower
+        return Enclosure(min(lower, upper), upper)
+    found = least([decomposition])
+    promised = rtol is not None or decomposition.is_finite()
+    if promised and found.relative_width > goal and found.upper > 0.0:
+        raise PrecisionError(
+            f"epsilon by Renyi divergences at delta = {delta!r} is known only to lie in "
+            f"[{found.lower!r}, {found.upper!r}]: relative width {found.relative_width:.1e} where "
+            f"rtol = {goal:g} was asked for",
+            found,
+        )
+    return found
+
+
+def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclosure:
+    """Enclosure of the least converted ε over all orders from 1.05 to 5000.
+
+    `divergences` gives bounds of a divergence, which rises with its order. Orders are added until
+    those between them cannot give less by more than the share `spare`.
+    """
+    ladder = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, _LADDER)
+    orders, low, high = np.empty(0), np.empty(0), np.empty(0)
+
+    def learn(more: Sequence[float]) -> None:
+        nonlocal orders, low, high
+        ends = divergences(np.array(more))
+        orders, low, high = (
+            np.concatenate(pair) for pair in ((orders, more), (low, ends[0]), (high, ends[1]))
+        )
+        rank = np.argsort(orders, kind="stable")
+        orders, low, high = orders[rank], low[rank], high[rank]
+
+    for start in range(0, _LADDER, _TOGETHER):
+        learn(ladder[start : start + _TOGETHER].tolist())
+        least = float(_converted(orders, high, delta).min())
+        beyond = _between(orders[-1:], np.array([LARGEST_ORDER]), low[-1:], delta)
+        if beyond[0] >= least:
+            break
+    if math.isinf(least):
+        return Enclosure(math.inf, math.inf)
+    for _ in range(_REFINEMENTS):
+        floors = _between(orders[:-1], orders[1:], low[:-1], delta)
+        least = float(_converted(orders, high, delta).min())
+        open_ends = np.flatnonzero(floors < least * (1.0 - spare))
+        if not open_ends.size or least <= 0.0:
+            break
+        learn(
+            [
+                1.0 + (orders[i] - 1.0) * ((orders[i + 1] - 1.0) / (orders[i] - 1.0)) ** share
+                for i in open_ends
+                for share in np.arange(1, _CUTS) / _CUTS
+            ]
+        )
+    floors = _between(orders[:-1], orders[1:], low[:-1], delta)
+    least = float(_converted(orders, high, delta).min())
+    below = min(float(floors.min()), float(beyond[0]))
+    return Enclosure(max(0.0, min(below, least)), max(0.0, least))
+
+
+def _converted(orders: FloatArray, losses: FloatArray, delta: float) -> FloatArray:
+    """The formula at each order, rounded up."""
+    gain, cost = _gain(orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
+    return np.asarray(losses + gain + cost + _slip(losses, gain, orders, orders, delta))
+
+
+def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float) -> FloatArray:
+    """What the formula gives at least over all orders from `start` to `stop`.
+
+    `low` are lower bounds of the divergence at `start`.
+    """
+    gain, numerator = _gain(start), -math.log(delta) - np.log(stop)
+    cost = numerator / (np.where(numerator >= 0.0, stop, start) - 1.0)
+    return np.asarray(low + gain + cost - _slip(low, gain, start, stop, delta))
+
+
+def _gain(orders: FloatArray) -> FloatArray:
+    """log(1 − 1/α), where 1/α itself would lose what is left at orders near 1."""
+    return np.asarray(-np.log1p(1.0 / (orders - 1.0)))
+
+
+def _slip(
+    losses: FloatArray, gain: FloatArray, start: FloatArray, stop: FloatArray, delta: float
+) -> FloatArray:
+    """More than the roundings of the formula."""
+    sizes = np.where(np.isfinite(losses), losses, 0.0) + np.abs(gain)
+    sizes = sizes + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
+    return np.asarray(16.0 * U * sizes)
+
+
+def _divergence(value: object) -> float:
+    if value == math.inf:
+        return math.inf
+    loss = validation.finite("divergence", value)
+    if loss < 0.0:
+        raise ValueError(f"divergence must be a number >= 0, got {value!r}")
+    return loss

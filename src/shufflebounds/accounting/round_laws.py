@@ -3,20 +3,210 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.accounting.crowd_grid import crowd_grid
-from shufflebounds.accounting.grid import Grid, grid, typical_loss
-from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import Decomposition, FloatArray, require
+from shufflebounds.accounting.problem import Problem, never_below
+from shufflebounds.accounting.root_search import LARGEST_EPS
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.enumeration import Atoms, atoms
 from shufflebounds.divergence.lattice import MAX_POINTS
-from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
-from shufflebounds.divergence.optimistic import Side, optimistic
-from shufflebounds.divergence.pessimistic import pessimistic
+from shufflebounds.divergence.losses import (
+    Composition,
+    LossLaw,
+    Side,
+    lattice_step,
+    optimistic,
+    pessimistic,
+)
+from shufflebounds.divergence.worst_dataset import supremum
+
+# The divergence of shuffled reports at ε = 0, Δ, 2Δ, …, enclosed once and kept.
+
+MAX_NODES = 6000
+
+_SMALLEST_SIZE = 3
+# Grids that are remembered; each holds some thousand numbers.
+_REMEMBERED_GRIDS = 64
+_known_grids: OrderedDict[tuple, Grid] = OrderedDict()
+_remembering = Lock()
+
+
+@dataclass(eq=False)
+class Grid:
+    """Enclosures of D(iΔ) for one decomposition and n; `reach` appends to them.
+
+    ``inner`` and ``outer`` hold, for each direction, those of the decompositions that bound it from
+    below and from above: the same list where they are one. ``few`` holds the outcomes of those
+    that have few, by identity.
+    """
+
+    problem: Problem
+    step: float
+    rtol: float
+    inner: list[list[Enclosure]] = field(init=False)
+    outer: list[list[Enclosure]] = field(init=False)
+    few: dict[int, Atoms | None] = field(init=False)
+    # A point that two threads append at once would shift all that follow.
+    growing: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.inner = [[] for _ in self.problem.directions]
+        self.outer = [
+            nodes if inner is outer else []
+            for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
+        ]
+
+        ends = {id(end): end for pair in self.problem.directions for end in pair}
+        self.few = {key: atoms(end, self.problem.n) for key, end in ends.items()}
+
+    def reach(self, level: float) -> int:
+        """The number of points, at least 3, to where D is at most `level` above its limit.
+
+        Fewer where D is 0 by then, ε gets too large for floats, or there are `MAX_NODES`.
+        """
+        floor = self.problem.never_below() * (1.0 + 1e-6) + level
+        size = 0
+        while size < MAX_NODES and (size + 1) * self.step <= LARGEST_EPS:
+            size += 1
+            self.extend(size)
+            last = max(nodes[size - 1].upper for nodes in self.outer)
+            if size >= _SMALLEST_SIZE and last <= floor:
+                break
+        return size
+
+    def extend(self, size: int) -> None:
+        """Append points until there are so many."""
+        with self.growing:
+            while len(self.outer[0]) < size:
+                self._append()
+
+    def upper(self, size: int) -> FloatArray:
+        """Upper bounds of D in both directions, shape (size,)."""
+        return np.array([[end.upper for end in nodes[:size]] for nodes in self.outer]).max(axis=0)
+
+    def sides(self, size: int) -> tuple[Side, Side]:
+        """Bounds of D of (a, b, c) and of (b, a, c), of the inner decompositions."""
+        sides = [
+            Side(
+                np.array([end.lower for end in nodes[:size]]),
+                np.array([end.upper for end in nodes[:size]]),
+                never_below(inner, self.problem.n),
+            )
+            for nodes, (inner, _) in zip(self.inner, self.problem.directions, strict=True)
+        ]
+        return sides[0], sides[-1]
+
+    def _append(self) -> None:
+        eps = len(self.outer[0]) * self.step
+        over = eps >= self.problem.largest_loss()
+        for (inner, outer), below, above in zip(
+            self.problem.directions, self.inner, self.outer, strict=True
+        ):
+            ends = [(inner, below)] if above is below else [(inner, below), (outer, above)]
+            for decomposition, nodes in ends:
+                nodes.append(Enclosure(0.0, 0.0) if over else self._divergence(decomposition, eps))
+
+    def _divergence(self, decomposition: Decomposition, eps: float) -> Enclosure:
+        few = self.few.get(id(decomposition))
+        if few is not None:
+            return few.divergence(eps)
+        return self.problem.enclose(decomposition, eps, self.rtol)
+
+
+def typical_loss(decomposition: Decomposition, n: int) -> float:
+    """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
+    found = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
+    return math.sqrt(2.0 * math.pi) * found
+
+
+def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid:
+    """The grid of a decomposition, n ≥ 1 users and Δ = `step`, from memory where it was asked for.
+
+    `rtol` is the relative width of the enclosures to aim at.
+    """
+    key = (*content(decomposition), n, step, rtol)
+    with _remembering:
+        if key not in _known_grids:
+            _known_grids[key] = Grid(Problem.of(decomposition, n), step, rtol)
+            if len(_known_grids) > _REMEMBERED_GRIDS:
+                _known_grids.popitem(last=False)
+        _known_grids.move_to_end(key)
+        return _known_grids[key]
+
+
+def content(decomposition: Decomposition) -> tuple:
+    """What tells decompositions apart."""
+    arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
+    ends = (end and content(end) for end in (decomposition.inner, decomposition.outer))
+    return (*arrays, decomposition.rel_err, *ends)
+
+
+# Upper bounds of the divergence at ε = 0, Δ, 2Δ, … that hold for all datasets of a mechanism.
+
+# A discrete pair above a curve needs so many points.
+_FEWEST = 3
+# Mechanisms that are remembered; each took seconds.
+_REMEMBERED_CROWDS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdGrid:
+    """The smaller of the blankets' divergence and what is proven for all datasets, at each point.
+
+    ``blankets`` are of all pairs of inputs that may be the worst, and so are ``crowds``, in both
+    directions; `supremum` says of what, and docs/closing-the-gap.md proves it.
+    """
+
+    blankets: tuple[Grid, ...]
+    crowds: tuple[Crowd, ...]
+    n: int
+    step: float
+    found: list[float] = field(default_factory=list)
+    # A point that two threads append at once would shift all that follow.
+    growing: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def upper(self, level: float) -> FloatArray:
+        """Bounds of D in both directions at iΔ, shape (K + 1,), as far as one is above `level`."""
+        size = max(one.reach(level) for one in self.blankets)
+        for one in self.blankets:
+            one.extend(size)
+        blanket = np.max([one.upper(size) for one in self.blankets], axis=0)
+        with self.growing:
+            for i in range(len(self.found), size):
+                if i >= _FEWEST and self.found[-1] <= level:
+                    break
+                every = max(supremum(crowd, i * self.step, self.n) for crowd in self.crowds)
+                self.found.append(min(every, float(blanket[i])))
+        enough = next(
+            (i for i, x in enumerate(self.found) if i + 1 >= _FEWEST and x <= level), size - 1
+        )
+        return np.array(self.found[: enough + 1])
+
+
+@lru_cache(maxsize=_REMEMBERED_CROWDS)
+def crowd_grid(
+    blankets: tuple[Decomposition, ...],
+    crowds: tuple[Crowd, ...],
+    n: int,
+    step: float,
+    rtol: float,
+) -> CrowdGrid:
+    """That of a mechanism, from memory where these very objects were asked for.
+
+    `rtol` is the relative width of the blankets' enclosures to aim at.
+    """
+    return CrowdGrid(tuple(grid(one, n, step, rtol) for one in blankets), crowds, n, step)
+
 
 # Relative width of D at the points, in units of ε's own.
 _NODE_WIDTH = 0.06

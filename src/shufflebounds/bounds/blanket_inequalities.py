@@ -4,14 +4,236 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from shufflebounds.bounds.base import Bound, Kind
-from shufflebounds.bounds.blanket_loss import ABOVE, BELOW, Loss, Losses, generic, specific
-from shufflebounds.bounds.formulas import closed_form
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import Enclosure
-from shufflebounds.setting import Setting
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, closed_form, smallest
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import Protocol
+
+# What the blanket bounds of Balle, Bell, Gascón and Nissim (CRYPTO 2019) have in common.
+#
+# Let γ = Σc, M ~ Bin(n, γ) the number of users in the blanket, and L the privacy amplification
+# variable: γ (a_j − e^ε b_j)/c_j with probability c_j/γ. Then, with L₁, L₂, … independent copies,
+#
+#     D(ε) = E[(L₁ + … + L_M)₊] / (γ n),        E[L] = 1 − e^ε =: −a.
+#
+# Hoeffding's and Bennett's inequality bound Pr[ΣL ≥ s] for m copies by e^{−r(s + ma)} with a
+# convex rate r. As r lies above its tangent at ma,
+#
+#     E[(ΣL)₊] = ∫₀^∞ Pr[ΣL ≥ s] ds ≤ e^{−r(ma)} ∫₀^∞ e^{−r′(ma) s} ds = e^{−r(ma)} / r′(ma),
+#
+# where r(ma) = mx and r′(ma) = 1/P do not depend on m otherwise. M = 0 contributes nothing, so
+#
+#     D(ε) ≤ P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) = P · ∫_q^1 (1 − γy)^{n−1} dy
+#
+# with q = 1 − e^{−x}. The integral shows that the bound falls as γ grows with P and x fixed. So a
+# lower bound of γ may stand in for γ there, such as e^{−ε₀} for an unknown randomizer; γ as a
+# factor of L needs an upper bound. The bound also falls as a grows and rises with the range, the
+# maximum and the second moment of L. All rounding and all bounds over an interval of ε go by these
+# directions.
+#
+# Everything is computed for R = L/a, which has mean −1. Each of its values is a straight line in s
+# = 1/(e^ε − 1), namely s(a_j − b_j)γ/c_j − b_jγ/c_j. x is the same for R as for L, and P is a
+# times that of R.
+
+FloatArray = NDArray[np.float64]
+
+_U = 2.0**-53
+# On which side of the exact bound a result must lie.
+ABOVE, BELOW = 1, -1
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What the bounds need to know of R = L/a, at one ε or over an interval lo ≤ ε < hi.
+
+    ``drift`` is a; ``top``, ``spread`` and ``square`` are the maximum, the range and the
+    (uncentred) second moment of R; ``gamma`` and ``rest`` are γ and 1 − γ as they enter the law of
+    M. Each is as extreme as it gets, rounding included, in the direction of the side asked for.
+    """
+
+    drift: float
+    top: float
+    spread: float
+    square: float
+    gamma: float
+    rest: float
+
+
+# Of lo, hi and the side: R in each direction between the two inputs. For the side ABOVE lo and hi
+# must be equal.
+Losses = Callable[[float, float, int], Iterable[Loss]]
+
+# Without a drift there is no bound but 1.
+_NO_DRIFT = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, rest=0.0)
+
+
+def specific(blanket: Decomposition) -> Losses:
+    """R of a randomizer with a known blanket; of its ``outer`` end where it has one.
+
+    Spreading masses, as ``outer`` does, only raises the range, the maximum and the second moment.
+    """
+    blanket = blanket.bounds()[1]
+    used = (blanket.a > 0.0) | (blanket.b > 0.0)
+    if (blanket.c[used] == 0.0).any():
+        return lambda lo, hi, side: [_NO_DRIFT]
+    ways = (_OneWay.of(blanket), _OneWay.of(blanket.swap()))
+    return lambda lo, hi, side: (way.loss(lo, hi, side) for way in ways)
+
+
+def generic(eps0: float) -> Losses:
+    """What is true of R for every ε₀-LDP randomizer.
+
+    With t = e^ε and e = e^{ε₀}, γa_j/c_j and γb_j/c_j have mean 1 and lie in [γ, γe]. Therefore L
+    has at most the range γ(e − 1)(t + 1), the maximum γ(e − t) and the second moment
+    γ(e(t² + 1) − 2t). The factors γ ≤ 1 are dropped. For the law of M, γ ≥ e^{−ε₀}.
+    """
+    e, growth = math.exp(eps0), math.expm1(eps0)
+    slack = (32.0 + 4.0 * eps0) * _U
+
+    def losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
+        # Over a, all three fall in ε.
+        widen = 1.0 + side * slack
+        s = 1.0 / math.expm1(hi)
+        loss = Loss(
+            drift=math.expm1(lo),
+            top=math.expm1(eps0 - hi) / -math.expm1(-hi) * widen,
+            spread=growth * (1.0 + 2.0 * s) * widen,
+            square=(e + 2.0 * growth * s * (s + 1.0)) * widen,
+            gamma=min((1.0 - side * slack) / e, 1.0),
+            rest=max(growth / e + side * slack, 0.0),
+        )
+        return [loss]
+
+    return losses
+
+
+def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> float:
+    """P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) for the prefactor P and the rate x; at most 1.
+
+    `prefactor` and `rate` may be off by 64 roundings; the result is on the given side regardless.
+    """
+    if side == BELOW:
+        prefactor = min(prefactor, 1e300)
+    if not (0.0 < prefactor < math.inf and rate < math.inf):
+        # Out of the range of floats.
+        return 1.0 if side == ABOVE else 0.0
+    # Beyond this γe^{−x} would underflow; where D > 0, x is at most 2.
+    largest = 700.0 + math.log(loss.gamma)
+    if rate > largest:
+        if side == BELOW:
+            return 0.0
+        rate = largest
+    hidden = -loss.gamma * math.expm1(-rate)
+    seen = loss.gamma * math.exp(-rate)
+    log_factor = math.log1p(-hidden) if hidden < 0.5 else math.log(loss.rest + seen)
+    exponent = n * log_factor
+    # 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, the share of M ≥ 1.
+    ratio = seen / math.exp(log_factor)
+    occupied = -math.expm1(n * math.log1p(-ratio)) if ratio < 1.0 else 1.0
+    parts = (math.log(prefactor), -math.log(loss.gamma), -math.log(n))
+    # −log E e^{−xM} is concave in x and 0 at 0: its relative error is at most that of x. What
+    # γe^{−x} loses, x relative errors of x, can only enter through `occupied`, and one to one.
+    margin = 128.0 * _U * (1.0 + rate - exponent + math.fsum(map(abs, parts)))
+    logarithm = math.fsum([exponent, math.log(occupied), *parts]) + side * margin
+    value = math.exp(min(logarithm, 0.0))
+    # The margin includes the rounding of exp, but not underflow.
+    return math.nextafter(value, 1.0 if side == ABOVE else 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneWay:
+    """R in one direction, for a blanket whose components all have c > 0.
+
+    Arrays have shape (J,): ``shift`` is (a − b)/c and ``weight`` is b/c. ``excess_a`` and
+    ``excess_b`` are Σa − 1 and Σb − 1. ``rel_err`` bounds the relative error of the masses,
+    ``slack`` that of sums over them.
+    """
+
+    shift: FloatArray
+    weight: FloatArray
+    c: FloatArray
+    excess_a: float
+    excess_b: float
+    gamma: float
+    rest: float
+    rel_err: float
+    slack: float
+
+    @classmethod
+    def of(cls, blanket: Decomposition) -> _OneWay:
+        used = blanket.c > 0.0
+        a, b, c = blanket.a[used], blanket.b[used], blanket.c[used]
+        rel_err = 1.01 * blanket.rel_err
+        return cls(
+            shift=(a - b) / c,
+            weight=b / c,
+            c=c,
+            excess_a=_excess(a, blanket.rel_err),
+            excess_b=_excess(b, blanket.rel_err),
+            gamma=math.fsum(c),
+            rest=blanket.residual,
+            rel_err=rel_err,
+            slack=2.0 * rel_err + (c.size + 32.0) * _U,
+        )
+
+    def loss(self, lo: float, hi: float, side: int) -> Loss:
+        beyond = self._drift_beyond(lo, hi, side)
+        drift = math.expm1(lo) + beyond
+        if drift <= 0.0:
+            return _NO_DRIFT
+        with np.errstate(over="ignore", invalid="ignore"):
+            first, first_err = self._values(lo, beyond)
+            last, last_err = self._values(hi, beyond)
+            # The values are straight lines, so each is least and largest at the ends.
+            least = np.minimum(first + side * first_err, last + side * last_err)
+            most = np.maximum(first - side * first_err, last - side * last_err)
+            top, bottom = float(least.max()), float(most.min())
+            size = np.maximum(np.maximum(least, -most), 0.0)
+            square = float((self.c * size * size).sum())
+        scale = self.gamma * (1.0 + side * self.slack)
+        return Loss(
+            drift=drift,
+            top=top * scale,
+            spread=(top - bottom) * scale,
+            square=square * scale,
+            gamma=min(self.gamma * (1.0 - side * self.slack), 1.0),
+            rest=max(self.rest + side * self.slack * self.gamma, 0.0),
+        )
+
+    def _drift_beyond(self, lo: float, hi: float, side: int) -> float:
+        """What the sums of masses that are not exactly 1 add to a = e^ε − 1; one number for all ε.
+
+        a = e^ε Σb − Σa. As the bound falls in a, it may be too small ABOVE and too large BELOW.
+        """
+        if self.excess_a == self.excess_b == 0.0:
+            return 0.0
+        beyond = [math.exp(eps) * self.excess_b - self.excess_a for eps in (lo, hi)]
+        terms = math.expm1(hi) + math.exp(hi) * abs(self.excess_b) + abs(self.excess_a)
+        error = 8.0 * _U * terms + 2.0 * self.rel_err * (math.exp(hi) + 1.0)
+        return min(beyond) - error if side == ABOVE else max(*beyond, 0.0) + error
+
+    def _values(self, eps: float, beyond: float) -> tuple[FloatArray, FloatArray]:
+        """Values of R/γ at ε, and how far the true ones may be from them."""
+        s = 1.0 / (math.expm1(eps) + beyond)
+        values = s * (self.shift + beyond * self.weight) - self.weight
+        terms = s * np.abs(self.shift) + (1.0 + s * abs(beyond)) * self.weight
+        # Errors of the masses count for s(a + e^ε b)/c, which is at most the terms and 2sb/c.
+        error = (16.0 * _U + 2.0 * self.rel_err) * terms + 4.0 * self.rel_err * s * self.weight
+        return values, error
+
+
+def _excess(masses: FloatArray, rel_err: float) -> float:
+    """Σ − 1, or 0 where masses that sum to 1 exactly are within the uncertainty."""
+    excess = math.fsum([-1.0, *masses.tolist()])
+    return 0.0 if abs(excess) <= rel_err else excess
+
 
 # Of R, n and the side: what an inequality says of D.
 Inequality = Callable[[Loss, int, int], float]
@@ -109,3 +331,115 @@ def smallest_eps(
         if hi == eps0 or delta_above(inequality, losses, hi, n) <= delta:
             return Enclosure(lower, hi)
     return Enclosure(eps0 if lower is None else lower, eps0)
+
+
+# The blanket bound by Hoeffding's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
+#
+# For m independent copies of L with mean −a and range b, Pr[ΣL ≥ s] ≤ e^{−2(s + ma)²/(mb²)}. The
+# rate at s = 0 is 2ma²/b² and its slope 4a/b², so that (see `blanket_loss`)
+#
+#     E[(ΣL)₊] ≤ b²/(4a) · e^{−2ma²/b²}.
+
+
+def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
+    """Bound on δ in one direction, off at most by rounding to the given side (`blanket_loss`)."""
+    if loss.drift <= 0.0:
+        return 1.0
+    # As E[R] = −1, a range other than 0 is no smaller than rounding and its square no underflow.
+    squared_range = max(loss.spread, 0.0) * loss.spread
+    if squared_range == 0.0:
+        return 0.0
+    prefactor = loss.drift * (squared_range / 4.0)
+    return average(loss, prefactor, 2.0 / squared_range, n, side)
+
+
+HOEFFDING = specific_bound("blanket_hoeffding", hoeffding_divergence, label="blanket, Hoeffding")
+HOEFFDING_GENERIC = generic_bound(
+    "blanket_hoeffding_generic", hoeffding_divergence, label="blanket, Hoeffding, generic"
+)
+
+
+# The blanket bound by Bennett's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
+#
+# Let L have mean −a, maximum b₊ > 0 and second moment c. As (e^y − 1 − y)/y² rises in y,
+# E[e^{λL}] ≤ 1 − λa + c(e^{λb₊} − 1 − λb₊)/b₊² for λ ≥ 0. This needs the *uncentred* maximum with
+# the *second moment*: with the variance in place of c it is false. By log(1 + y) ≤ y and Chernoff's
+# bound, for m independent copies
+#
+#     log Pr[ΣL ≥ s] ≤ −max_λ {λ(s + ma) − mc(e^{λb₊} − 1 − λb₊)/b₊²}.
+#
+# At s = 0 the maximum is at λ = log(1 + u)/b₊, u = ab₊/c, which is also the slope of the rate in
+# s. So (see `blanket_loss`)
+#
+#     E[(ΣL)₊] ≤ b₊/log(1 + u) · e^{−(mc/b₊²)((1 + u)log(1 + u) − u)}.
+#
+# For R = L/a with maximum ρ and second moment σ, u = ρ/σ, the prefactor is aσ · u/log(1 + u) and
+# the rate per copy κ(u)/σ with κ(u) = ((1 + u)log(1 + u) − u)/u², which stays tame as b₊ → 0.
+# Where b₊ ≤ 0, D is 0 and so is the bound.
+
+# κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)); up to this u, 27 terms leave less than 2⁻⁶³.
+_SERIES_UP_TO = 0.25
+_SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
+
+
+def bennett_divergence(loss: Loss, n: int, side: int) -> float:
+    """Bound on δ in one direction, off at most by rounding to the given side (`blanket_loss`)."""
+    if loss.drift <= 0.0:
+        return 1.0
+    # An interval whose end is the first ε with b₊ = 0 still has b₊ > 0 inside.
+    if loss.top < 0.0 or (loss.top == 0.0 and side == ABOVE) or loss.square <= 0.0:
+        return 0.0
+    u = loss.top / loss.square
+    stretch = u / math.log1p(u) if u > 0.0 else 1.0
+    prefactor = loss.drift * (loss.square * stretch)
+    return average(loss, prefactor, _kappa(u) / loss.square, n, side)
+
+
+def _kappa(u: float) -> float:
+    """((1 + u)log(1 + u) − u)/u² for u ≥ 0, to a relative accuracy of some 40 roundings."""
+    if u > _SERIES_UP_TO:
+        return ((1.0 + u) * math.log1p(u) - u) / u / u
+    total = 0.0
+    for coefficient in reversed(_SERIES):
+        total = total * u + coefficient
+    return total
+
+
+BENNETT = specific_bound("blanket_bennett", bennett_divergence, label="blanket, Bennett")
+BENNETT_GENERIC = generic_bound(
+    "blanket_bennett_generic", bennett_divergence, label="blanket, Bennett, generic"
+)
+
+
+# The smaller of the blanket's bounds by Hoeffding's and by Bennett's inequality.
+
+
+def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        each = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
+
+        def evaluate(settings: Sequence[Setting]) -> list[Answer]:
+            found = [one(settings) for one in each]
+            return [smallest(answers) for answers in zip(*found, strict=True)]
+
+        return evaluate
+
+    return Bound(
+        name=name,
+        kind=Kind.UPPER,
+        label=label,
+        source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
+        knows_mechanism=bounds[0].knows_mechanism,
+        is_divergence=False,
+        quantities=bounds[0].quantities,
+        composes=False,
+        prepare=prepare,
+    )
+
+
+BLANKET_BEST = _smaller("blanket_best", "blanket, best inequality", (HOEFFDING, BENNETT))
+BLANKET_BEST_GENERIC = _smaller(
+    "blanket_best_generic",
+    "blanket, best inequality, generic",
+    (HOEFFDING_GENERIC, BENNETT_GENERIC),
+)

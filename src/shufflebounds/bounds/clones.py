@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.base import Bound, Kind, closed_form
 from shufflebounds.bounds.divergences import divergence_bound
-from shufflebounds.bounds.renyi_accounting import accounted
-from shufflebounds.decomposition import Decomposition, require
+from shufflebounds.bounds.renyi import accounted
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
 
 
@@ -148,4 +151,116 @@ STRONGER_CLONE = divergence_bound(
 CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
 STRONGER_ACCOUNTED = accounted(
     STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
+)
+
+
+# Users of whom some surely report like the victim: the reduction of Girgis et al.
+
+
+def same_input_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
+    """Girgis et al., CCS 2021, Theorem 3.6, as a decomposition: c = R(x₁¹)/e^{ε₀}.
+
+    Of an ε₀-LDP randomizer R every report is one of R(x₁¹) with probability e^{−ε₀} at least, and
+    all others are given away. Its divergence is that of the theorem's special case, m + 1 users of
+    the same input, averaged over m ~ Bin(n − 1, e^{−ε₀}). It is never below that of the blanket.
+
+    `decomposition` and its ends are as for `clones.coarsened_clone`: a and b are used, R(x₁⁰) and
+    R(x₁¹). `eps0` is ε₀ of the whole report, natural log. Raises ValueError for a bad argument.
+    """
+    sure = math.exp(-validation.eps0(eps0))
+    decomposition = require("decomposition", decomposition)
+    return Decomposition(
+        decomposition.a,
+        decomposition.b,
+        decomposition.b * sure,
+        # The roundings of exp and the product.
+        decomposition.rel_err + 2.0**-50,
+        decomposition.inner and same_input_clone(decomposition.inner, eps0),
+        decomposition.outer and same_input_clone(decomposition.outer, eps0),
+    )
+
+
+def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    eps0 = protocol.eps0
+    if eps0 is None or math.isinf(eps0):
+        raise ValueError("girgis_reduction needs a randomizer with an eps0, got one without")
+    return tuple(
+        replace(pair, decomposition=same_input_clone(pair.decomposition, eps0))
+        for pair in protocol.upper_candidates()
+    )
+
+
+REDUCTION = divergence_bound(
+    "girgis_reduction",
+    Kind.UPPER,
+    label="Girgis et al., Theorem 3.6",
+    source="Girgis et al., CCS 2021, Theorem 3.6",
+    knows_mechanism=True,
+    candidates=_candidates,
+)
+
+
+# Bounds on ε in closed form that know nothing of a randomizer but its ε₀.
+
+# A dozen roundings of 2⁻⁵³, with room to spare.
+_ROUNDING = 2.0**-46
+
+
+def clone_closed_form(eps0: float, n: int, delta: float) -> Enclosure:
+    """ε of Feldman, McMillan and Talwar (FOCS 2021), Theorem 3.1.
+
+    For ε₀ ≤ log(n / (16 log(4/δ))),
+    ε = log(1 + (e^{ε₀} − 1)/(e^{ε₀} + 1) · (8 √(e^{ε₀} log(4/δ) / n) + 8 e^{ε₀} / n)).
+    Outside that range, decided a hair on the safe side, the answer is ε₀. The paper has 2/δ in the
+    range; the authors' own code has 4/δ, and their tracker calls the 2 a typo.
+    """
+    log_inverse = -math.log(delta)
+    largest = math.log(n) - math.log(16.0 * (math.log(4.0) + log_inverse))
+    if eps0 > largest - _ROUNDING * math.log(n):
+        return Enclosure(eps0, eps0)
+    share = math.exp(eps0) / n
+    noise = 8.0 * math.sqrt(share * (math.log(4.0) + log_inverse)) + 8.0 * share
+    return _capped(math.log1p(math.tanh(eps0 / 2.0) * noise), eps0)
+
+
+def erlingsson(eps0: float, n: int, delta: float) -> Enclosure:
+    """ε of Erlingsson et al. (SODA 2019).
+
+    For n ≥ 1000, ε₀ < 1/2 and δ < 1/100, ε = 12 ε₀ √(log(1/δ) / n). Otherwise the answer is ε₀.
+    Wang et al. (PVLDB 2024) draw it as EFMRTT19.
+    """
+    if not (n >= 1000 and eps0 < 0.5 and delta < 0.01):
+        return Enclosure(eps0, eps0)
+    return _capped(12.0 * eps0 * math.sqrt(-math.log(delta) / n), eps0)
+
+
+def _capped(eps: float, eps0: float) -> Enclosure:
+    """Room for the rounding of `eps`, but never above ε₀."""
+    return Enclosure(min(eps * (1.0 - _ROUNDING), eps0), min(eps * (1.0 + _ROUNDING), eps0))
+
+
+def _formula_of_eps0(
+    name: str, label: str, source: str, epsilon: Callable[[float, int, float], Enclosure]
+) -> Bound:
+    def formula(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
+        return lambda at: epsilon(eps0, at.require("n"), at.require("delta"))
+
+    return closed_form(
+        name,
+        Kind.UPPER,
+        label=label,
+        source=source,
+        knows_mechanism=False,
+        quantities={"epsilon": formula},
+    )
+
+
+CLONE_CLOSED_FORM = _formula_of_eps0(
+    "clone_closed_form",
+    "clone, closed form",
+    "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1, for eps0 <= log(n/(16 log(4/delta)))",
+    clone_closed_form,
+)
+ERLINGSSON = _formula_of_eps0(
+    "erlingsson", "Erlingsson et al.", "Erlingsson et al., SODA 2019", erlingsson
 )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial, reduce
+from itertools import product
 from typing import Any
 
-from shufflebounds.accounting import amplification
-from shufflebounds.accounting.shortfalls import DEFAULT_RTOL
+from shufflebounds.accounting import renyi as accounting
+from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.accounting.mechanism import Divergence, Question, worth_asking, worth_trying
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
     QUANTITIES,
     Answer,
@@ -19,13 +25,150 @@ from shufflebounds.bounds.base import (
     attempt,
     largest,
 )
-from shufflebounds.bounds.compositions import of_rounds
-from shufflebounds.bounds.many_pairs import largest_of_many
-from shufflebounds.bounds.renyi_divergences import renyi_answers
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import PrecisionError
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.setting import Setting
+from shufflebounds.divergence.engines import DEFAULT
+from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Part, Protocol
-from shufflebounds.setting import Setting
+
+# Divergences of several rounds: compositions of a bound's decompositions.
+
+# Dataset pairs of a part that are composed, each of which takes a while.
+_TRIES = 4
+
+
+def of_rounds(
+    kind: Kind,
+    pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
+    quantity: str,
+    asked: Asked,
+    numerics: Numerics,
+) -> Answer:
+    """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
+    _require_saddle(numerics)
+    function = Composed.delta if quantity == "delta" else Composed.epsilon
+
+    def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
+        composed = compose(
+            ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
+            for pairs, part in zip(chosen, asked.parts, strict=True)
+        )
+        # To the width that composition promises by itself.
+        found = attempt(lambda: function(composed, asked.at))
+        # The worst may be another in each round.
+        return found.of(chosen[0][0]) if len(chosen[0]) == 1 else found
+
+    several = [pairs_of(part.protocol) for part in asked.parts]
+    if kind is not Kind.LOWER:
+        # Another pair may be the worst in every round, which no maximum over pairs covers.
+        return answer(several)
+    # Those that tell the inputs apart best come first.
+    choices = product(*([[pair] for pair in pairs[:_TRIES]] for pairs in several))
+    return largest(answer(chosen) for chosen in choices)
+
+
+def _require_saddle(numerics: Numerics) -> None:
+    if numerics.engine != DEFAULT:
+        raise ValueError(
+            f"engine must be {DEFAULT} for more rounds than one, got {numerics.engine!r}"
+        )
+
+
+# The largest divergence of many pairs, most of which need no precise answer.
+
+
+def largest_of_many(
+    kind: Kind, pairs: Sequence[Candidate], quantity: str, asked: Asked, numerics: Numerics
+) -> Answer:
+    """The largest of all pairs or, of lower bounds, the largest that was found (`worst_case`)."""
+    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol, numerics.engine)
+    return largest_answer(kind, pairs, question)
+
+
+def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
+    """The same of any question."""
+    worth = worth_trying if kind is Kind.LOWER else worth_asking
+    answers: list[Answer] = []
+    decompositions = [pair.decomposition for pair in pairs]
+    for i in worth(decompositions, question, lambda: largest(answers).enclosure):
+        answers.append(attempt(partial(question.answer, decompositions[i])).of(pairs[i]))
+    return largest(answers)
+
+
+# Rényi divergences of decompositions.
+
+PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
+
+
+def renyi_answers(
+    pairs_of: PairsOf, protocol: Protocol, settings: Sequence[Setting], numerics: Numerics
+) -> list[Answer]:
+    """The largest divergence of all pairs at each setting, times rounds; all orders at once.
+
+    For a lower bound that is attained by one pair of datasets in all rounds.
+    """
+    if numerics.engine != DEFAULT:
+        raise ValueError(f"engine must be {DEFAULT} for Renyi divergences, got {numerics.engine!r}")
+    groups: dict[int, list[Setting]] = {}
+    for setting in settings:
+        groups.setdefault(setting.require("n"), []).append(setting)
+    found: dict[Setting, Answer] = {}
+    for n, some in groups.items():
+        orders = [setting.require("order") for setting in some]
+        rows = [
+            [_scaled(answer, part.times) for answer in _largest(pairs_of, part, orders, numerics)]
+            for part in protocol.parts(n)
+        ]
+        sums = [reduce(_plus, column) for column in zip(*rows, strict=True)]
+        found |= {
+            setting: _scaled(answer, setting.rounds or 1)
+            for setting, answer in zip(some, sums, strict=True)
+        }
+    return [found[setting] for setting in settings]
+
+
+def _largest(
+    pairs_of: PairsOf, part: Part, orders: list[float], numerics: Numerics
+) -> list[Answer]:
+    draws = part.protocol.draws(part.n)
+    rows = [
+        [
+            Answer(one.enclosure, pair.differing, pair.others, one.shortfall)
+            for one in _at(pair.decomposition, draws, orders, numerics)
+        ]
+        for pair in pairs_of(part.protocol)
+    ]
+    return [largest(column) for column in zip(*rows, strict=True)]
+
+
+def _at(
+    decomposition: Decomposition, n: int, orders: list[float], numerics: Numerics
+) -> list[Answer]:
+    # None asks of ends that lie apart in theory no more than they can give.
+    rtol = numerics.rtol if decomposition.is_finite() else None
+    try:
+        return [Answer(one) for one in renyi(decomposition, n, orders, rtol)]
+    except PrecisionError as error:
+        goal = rtol or accounting.DEFAULT_RTOL
+        return [
+            Answer(one, shortfall=str(error) if one.relative_width > goal else "")
+            for one in error.enclosure
+        ]
+
+
+def _scaled(answer: Answer, times: int) -> Answer:
+    return replace(answer, enclosure=answer.enclosure.times(times))
+
+
+def _plus(one: Answer, other: Answer) -> Answer:
+    ends = Enclosure(
+        (one.enclosure.lower + other.enclosure.lower) * (1.0 - 2.0 * U),
+        (one.enclosure.upper + other.enclosure.upper) * (1.0 + 2.0 * U),
+    )
+    shortfall = "; ".join(filter(None, (one.shortfall, other.shortfall)))
+    return Answer(ends, one.differing, one.others, shortfall)
+
 
 # More of them are not all answered.
 _FEW = 4
@@ -107,7 +250,7 @@ def _answers(
     decomposition: Decomposition, quantity: str, asked: Sequence[Asked], numerics: Numerics
 ) -> list[Answer]:
     """An answer for every point; those that fall short say so, and take no others with them."""
-    function = amplification.delta if quantity == "delta" else amplification.epsilon
+    function = single_shuffle.delta if quantity == "delta" else single_shuffle.epsilon
 
     def alone(point: Asked) -> Answer:
         name = "eps" if quantity == "delta" else "delta"

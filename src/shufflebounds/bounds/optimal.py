@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import cache, partial
 from operator import methodcaller
 
-from shufflebounds.bounds.base import Kind
+import numpy as np
+
+from shufflebounds.accounting.composition import Composed, round_of
+from shufflebounds.accounting.every_dataset import worst_dataset
+from shufflebounds.accounting.mechanism import mechanism_delta, mechanism_epsilon
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt
 from shufflebounds.bounds.divergences import divergence_bound
-from shufflebounds.bounds.renyi_accounting import accounted
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.bounds.renyi import accounted
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
 
 
 def lower_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
@@ -37,3 +48,146 @@ LOWER = divergence_bound(
 )
 
 UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
+
+
+# The lower bound of Wang et al. (PVLDB 17(8), 2024), Theorem 5.1: a coarser histogram.
+#
+# Outputs are united to those more likely under x₁⁰, those more likely under x₁¹, and the rest. As
+# printed the theorem assumes that both laws give these groups alike (R₀(E₀) = R₁(E₁)); nothing
+# needs it. Uniting outputs is post-processing, so that what is left is a lower bound for every
+# randomizer.
+
+
+def three_groups(pair: Decomposition) -> Decomposition:
+    """A dataset pair's components united by whether a or b is larger; its ``inner`` end's."""
+    inner = pair.bounds()[0]
+    sign = np.sign(inner.a - inner.b)
+    a, b, c = (
+        np.array([masses[sign == one].sum() for one in (-1.0, 0.0, 1.0)])
+        for masses in (inner.a, inner.b, inner.c)
+    )
+    used = (a > 0.0) | (b > 0.0)
+    # Sums of numbers of one sign, rounded once an addition.
+    rel_err = inner.rel_err + inner.a.size * 2.0**-53
+    return Decomposition(a[used], b[used], c[used], rel_err)
+
+
+def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    return tuple(
+        replace(pair, decomposition=three_groups(pair.decomposition))
+        for pair in lower_candidates(protocol)
+    )
+
+
+MERGED_LOWER = divergence_bound(
+    "merged_lower",
+    Kind.LOWER,
+    label="lower bound, three groups",
+    source="Wang et al., PVLDB 17(8), 2024, Theorem 5.1, of a coarser histogram",
+    knows_mechanism=True,
+    candidates=_candidates,
+)
+
+
+# The least of all bounds that are proven for every dataset, around what a mechanism's own is.
+
+
+def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    """Of other protocols than single messages, the decomposition says all that is known."""
+    if not isinstance(protocol, SingleMessage) or protocol.distance is not None:
+        return UPPER.prepare(protocol, quantity, numerics)
+    randomizer, rtol = protocol.randomizer, numerics.rtol
+    # Its grids are remembered with it, and few settings differ in n.
+    known = cache(lambda n: round_of(randomizer, n, 1))
+
+    def answer(setting: Setting) -> Answer:
+        n, rounds = setting.require("n"), setting.rounds or 1
+        if rounds > 1:
+            composed = Composed((replace(known(n), times=rounds),))
+            if quantity == "delta":
+                return attempt(partial(composed.delta, setting.require("eps")))
+            return attempt(partial(composed.epsilon, setting.require("delta")))
+        if quantity == "delta":
+            found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
+        else:
+            found = mechanism_epsilon(randomizer, n, setting.require("delta"), rtol=rtol)
+        # Of matrices, such as 0 against 3 among 5.
+        inputs, _, others = found.others.rpartition(" among ")
+        return Answer(found.enclosure, inputs=inputs, others=others)
+
+    return lambda settings: [answer(setting) for setting in settings]
+
+
+TIGHT = Bound(
+    name="tight",
+    kind=Kind.UPPER,
+    label="tight upper bound",
+    source="docs/closing-the-gap.md, Theorem 3, or the blanket where that is smaller",
+    knows_mechanism=True,
+    is_divergence=False,
+    quantities=("epsilon", "delta"),
+    composes=True,
+    prepare=_prepare_tight,
+)
+
+
+# What a mechanism's own ε and δ are, by looking at every dataset: for few users.
+
+
+def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
+    if not isinstance(protocol, SingleMessage):
+        raise ValueError("the bound enumerated needs reports of a single message")
+    given = "eps" if quantity == "delta" else "delta"
+
+    def answer(setting: Setting) -> Answer:
+        n, at = setting.require("n"), {given: setting.require(given)}
+        found = worst_dataset(protocol.randomizer, n, **at)
+        return Answer(found.enclosure, others=" ".join(map(str, found.others)))
+
+    return lambda settings: [answer(setting) for setting in settings]
+
+
+ENUMERATED = Bound(
+    name="enumerated",
+    kind=Kind.UPPER,
+    label="worst dataset",
+    source="enumeration of all datasets; for few users, inputs and outputs",
+    knows_mechanism=True,
+    is_divergence=False,
+    quantities=("epsilon", "delta"),
+    composes=False,
+    prepare=_prepare_enumerated,
+)
+
+
+# What the authors of a protocol proved for it (docs/variation-ratio.md, section 9).
+
+# `Protocol.original_epsilon` rounds up by less.
+_ROUNDING = 2.0**-40
+
+
+def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def answer(setting: Setting) -> Answer:
+        eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))
+        return _answer(eps)
+
+    return lambda settings: [answer(setting) for setting in settings]
+
+
+def _answer(eps: float | None) -> Answer:
+    if eps is None:
+        return Answer(Enclosure(0.0, math.inf), shortfall="original says nothing of these messages")
+    return Answer(Enclosure(eps * (1.0 - _ROUNDING), eps))
+
+
+ORIGINAL = Bound(
+    name="original",
+    kind=Kind.UPPER,
+    label="original analysis",
+    source="the protocol's authors: Cheu and Zhilyaev, IEEE S&P 2022; Luo, Wang and Yi, CCS 2022",
+    knows_mechanism=True,
+    is_divergence=False,
+    quantities=("epsilon",),
+    composes=False,
+    prepare=_prepare_original,
+)

@@ -5,24 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from shufflebounds import validation
 from shufflebounds.bounds.base import Bound
-from shufflebounds.bounds.blanket_bennett import BENNETT, BENNETT_GENERIC
-from shufflebounds.bounds.blanket_best import BLANKET_BEST, BLANKET_BEST_GENERIC
-from shufflebounds.bounds.blanket_hoeffding import HOEFFDING, HOEFFDING_GENERIC
-from shufflebounds.bounds.clones import CLONE, CLONE_ACCOUNTED, STRONGER_ACCOUNTED, STRONGER_CLONE
-from shufflebounds.bounds.closed_forms import CLONE_CLOSED_FORM, ERLINGSSON
-from shufflebounds.bounds.enumerated import ENUMERATED
-from shufflebounds.bounds.merged_lower import MERGED_LOWER
-from shufflebounds.bounds.optimal import LOWER, UPPER, UPPER_ACCOUNTED
-from shufflebounds.bounds.originals import ORIGINAL
-from shufflebounds.bounds.renyi_forms import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
-from shufflebounds.bounds.same_input import REDUCTION
-from shufflebounds.bounds.single_rounds import ADVANCED, BASIC, CLONE_ADVANCED, OPTIMAL
-from shufflebounds.bounds.tight import TIGHT
-from shufflebounds.bounds.variation_closed_forms import ANALYTIC, ASYMPTOTIC
-from shufflebounds.bounds.variation_ratio import PUBLISHED, VARIATION_RATIO
-from shufflebounds.bounds.vector_bits import VECTOR_BITS_PUBLISHED
+from shufflebounds.bounds.blanket_inequalities import (
+    BENNETT,
+    BENNETT_GENERIC,
+    BLANKET_BEST,
+    BLANKET_BEST_GENERIC,
+    HOEFFDING,
+    HOEFFDING_GENERIC,
+)
+from shufflebounds.bounds.clones import (
+    CLONE,
+    CLONE_ACCOUNTED,
+    CLONE_CLOSED_FORM,
+    ERLINGSSON,
+    REDUCTION,
+    STRONGER_ACCOUNTED,
+    STRONGER_CLONE,
+)
+from shufflebounds.bounds.optimal import (
+    ENUMERATED,
+    LOWER,
+    MERGED_LOWER,
+    ORIGINAL,
+    TIGHT,
+    UPPER,
+    UPPER_ACCOUNTED,
+)
+from shufflebounds.bounds.renyi import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
+from shufflebounds.bounds.rounds import ADVANCED, BASIC, CLONE_ADVANCED, OPTIMAL
+from shufflebounds.bounds.variation_ratio import (
+    ANALYTIC,
+    ASYMPTOTIC,
+    PUBLISHED,
+    VARIATION_RATIO,
+    VECTOR_BITS_PUBLISHED,
+)
+from shufflebounds.core import validation
 
 _ALL = (
     UPPER,

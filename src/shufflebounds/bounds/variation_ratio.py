@@ -15,15 +15,21 @@ numbers here, and why it bounds every such protocol, is in docs/variation-ratio.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.divergences import divergence_bound
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import Candidate, Protocol, Ratios, SingleMessage
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.joint import Joint
 
 # A violation by less than this is rounding, and is mended on the safe side.
 _SLACK = Fraction(1, 10**12)
@@ -133,4 +139,269 @@ PUBLISHED = divergence_bound(
     "its maximum or the leftovers of the victim and of the others have one law",
     knows_mechanism=True,
     candidates=_published,
+)
+
+
+# Variation-ratio decompositions under metric privacy; see docs/variation-ratio.md, section 8.
+#
+# R(x) ≤ e^{d(x, x′)}R(x′) for all inputs. Two inputs at distance d₀₁ have p = e^{d₀₁}, and q₀ and
+# q₁ are e to the largest distance that any input has from either.
+
+NOISES = ("general", "laplace", "planar")
+# The pair grows with p, β and q, so that these may be rounded up.
+_UP = 1.0 + 2.0**-50
+_UP_SPECIAL = 1.0 + 1e-9
+
+
+def metric_variation_ratio(
+    distance: float, farthest: float | tuple[float, float], noise: str = "general"
+) -> Decomposition:
+    """The pair of two inputs at `distance`, in a space where none is further off than `farthest`.
+
+    It covers all pairs of inputs at most that far apart, of which none has an input further off,
+    and says nothing of others. The model is that of `variation_ratio`.
+
+    Parameters
+    ----------
+    distance
+        d₀₁ in units of privacy (of the noise's scale), 0 < d₀₁ ≤ 300.
+    farthest
+        The largest distance of any input from either of the two, d₀₁ to 300, or a pair of those
+        from the first and from the second.
+    noise
+        ``laplace`` on a line, ``planar`` (Laplace) in the plane, or ``general`` for any.
+
+    Raises ValueError outside these ranges.
+    """
+    distance = validation.eps0(distance, "distance")
+    both = farthest if isinstance(farthest, tuple) else (farthest, farthest)
+    q = tuple(math.exp(validation.eps0(far, "farthest")) * _UP for far in both)
+    if len(q) != 2 or min(both) < distance:
+        raise ValueError(
+            f"farthest must be a distance of at least {distance!r}, or two of them, got "
+            f"{farthest!r}"
+        )
+    p = math.exp(distance) * _UP
+    # `variation_ratio` cuts off at (p − 1)/(p + 1) exactly.
+    largest = min((p - 1.0) / (p + 1.0) * _UP, 1.0)
+    variation = min(_variation(validation.choice("noise", noise, NOISES), distance), largest)
+    return variation_ratio(p, variation, q)
+
+
+def metric_clone(distance: float, distances: Collection[tuple[float, float]]) -> Decomposition:
+    """The clone of Wang et al., "Metric differential privacy in the shuffle model" (2023).
+
+    Every other input x is sure of 1/(e^{d(x, x₀)} + e^{d(x, x₁)}) of the sum of the two inputs'
+    laws; the smallest such number is that of a clone of each.
+
+    Parameters
+    ----------
+    distance
+        d₀₁ of the two inputs, 0 < d₀₁ ≤ 300, in units of privacy.
+    distances
+        (d(x, x₀), d(x, x₁)) of the inputs x among which that number is smallest: on a line, of
+        both ends.
+
+    Raises ValueError outside these ranges.
+    """
+    distance = validation.eps0(distance, "distance")
+    pairs = validation.pairs("distances", distances, "of distances")
+    if not pairs or not all(
+        0.0 <= validation.finite("distance", d) <= 300.0 for d in sum(pairs, ())
+    ):
+        raise ValueError(f"distances must be pairs of numbers from 0 to 300, got {distances!r}")
+    if not any(sum(pair) >= distance for pair in pairs):
+        raise ValueError(
+            f"distances must hold a pair of {distance!r} or more together, got {pairs!r}"
+        )
+    rare, common = (1.0 / (1.0 + math.exp(sign * distance)) for sign in (1.0, -1.0))
+    sure = 1.0 / max(math.exp(one) + math.exp(other) for one, other in pairs)
+    return Decomposition(
+        np.array([common, rare]), np.array([rare, common]), np.array([sure, sure]), 2.0**-50
+    )
+
+
+def _variation(noise: str, distance: float) -> float:
+    """The total variation distance of two inputs, rounded up."""
+    half = distance / 2.0
+    if noise == "laplace":
+        return -math.expm1(-half) * _UP
+    if noise == "planar":  # (2/π) ∫₀^half t K₁(t) dt, by parts
+        from scipy.special import iti0k0, k0  # takes longer to load than an answer
+
+        _, integral = iti0k0(half)
+        return 2.0 / math.pi * (integral - half * k0(half)) * _UP_SPECIAL
+    return 1.0
+
+
+# Vectors of randomized bits as Wang et al. (Appl. Sci. 15(3), 2025) reduce them: no proven bound.
+#
+# Their Theorem 1 takes β for the total variation of s flipped bits, which it is, and gives it to a
+# reduction that is no bound at such a β (docs/variation-ratio.md). A dataset that exceeds it is
+# among the tests.
+
+
+def published_vector_bits(bits: int, eps0: float) -> Decomposition:
+    """Theorem 1 for s = `bits` bits, each kept with odds e^{ε₀/s}: p = q = e^{ε₀}.
+
+    Not an upper bound for s ≥ 2.
+    """
+    stay = 1.0 / (1.0 + math.exp(-eps0 / bits))
+    flip = 1.0 / (1.0 + math.exp(eps0 / bits))
+    beta = math.fsum(
+        math.comb(bits, k) * (stay**k * flip ** (bits - k) - stay ** (bits - k) * flip**k)
+        for k in range(bits // 2 + 1, bits + 1)
+    )
+    return variation_ratio(math.exp(eps0), beta, math.exp(eps0), published=True)
+
+
+def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    sent = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+    bits = sent.parts if isinstance(sent, Joint) else (sent,)
+    if not all(isinstance(bit, KRR) and bit == bits[0] and bit.k == 2 for bit in bits):
+        raise ValueError(
+            "the bound vector_bits_published needs reports of alike randomized bits, krr with "
+            f"k = 2, got {protocol!r}"
+        )
+    assert protocol.eps0 is not None
+    return (Candidate(published_vector_bits(len(bits), protocol.eps0)),)
+
+
+VECTOR_BITS_PUBLISHED = divergence_bound(
+    "vector_bits_published",
+    Kind.UNPROVEN,
+    label="Theorem 1 of Wang et al. 2025",
+    source="Wang, Zeng, Li, Huang and Chen, Appl. Sci. 15(3):1595, 2025, Theorem 1",
+    knows_mechanism=True,
+    candidates=_candidates,
+)
+
+
+# Variation-ratio in closed form: Theorems 4.2 and 4.3 of Wang et al. (PVLDB 17(8), 2024).
+#
+# Both bound ε of the *published* pair, which is an upper bound of a protocol for some parameters
+# only (docs/variation-ratio.md, section 7). With α = β/(p − 1), r = pα/q, w = 1 − α − pα (α = 0
+# and r = β/q for p = ∞), L = log(4/δ), and m = n − 1 other messages:
+#
+# * 4.2: with C clones among the others and S = √(CL/2),
+#
+#       ε(C) = log(1 + β(2S + 1)/(αC + β(C/2 − S) + w(m − C)r/(1 − 2r))),
+#
+#   and C is at least Ω = 2rm − √(min(6r, 1/2) m L) but for a probability δ/2. The theorem is ε(Ω)
+#   where ε falls from Ω on: where A = α + β/2 − wr/(1 − 2r) > 0 and AΩ ≥ wrm/(1 − 2r) + β/2. (The
+#   printed condition on Ω has a sign error.) Elsewhere the proof needs the largest ε(C) on [Ω, m],
+#   which is given here. In √C, ε rises up to the positive root of
+#   A(sC + √C) = s(wrm/(1 − 2r) + β/2), s = √(L/2), and falls from there on; for A ≤ 0 it rises.
+# * 4.3: v = max(0, (4/9)(1 − 3r)/(1 − 2r)),
+#
+#       ε = log(1 + β/((1 − v)(1 + p)β/(p − 1) + v) · (√(32L/(rm)) + 4/(rn))),
+#
+#   where n ≥ 8 log(2/δ)/r.
+
+# Of a protocol's ratios, its number of messages n and δ: ε, or None outside the range.
+Formula = Callable[[Ratios, int, float], Decimal | None]
+
+# Digits of all that follows; what cancels is at most 10²⁰ times as large as what is left.
+_CONTEXT = Context(prec=80)
+_HAIR = Decimal("1e-40")
+
+
+def analytic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
+    """ε of Theorem 4.2, the largest over Ω ≤ C ≤ n − 1; None where there is none."""
+    with localcontext(_CONTEXT):
+        beta, alpha, r, w = _masses(ratios)
+        others, log_inverse = Decimal(n - 1), Decimal(4).ln() - Decimal(delta).ln()
+        spread = min(6 * r, Decimal("0.5")) * others * log_inverse
+        clones = 2 * r * others - spread.sqrt()
+        if clones <= _HAIR or not (2 * r < 1 or w == 0):
+            return None
+        rest = w * r / (1 - 2 * r) if w else Decimal(0)
+        slope, scale = alpha + beta / 2 - rest, (log_inverse / 2).sqrt()
+
+        # As functions of x = √C.
+        def below(x: Decimal) -> Decimal:
+            return slope * x * x - beta * scale * x + rest * others
+
+        least, most = clones.sqrt(), others.sqrt()
+        lowest = peak = most
+        if slope > _HAIR:
+            lowest = min(max(beta * scale / (2 * slope), least), most)
+            root = slope * slope + 4 * scale * scale * slope * (rest * others + beta / 2)
+            peak = min(max((root.sqrt() - slope) / (2 * scale * slope), least), most)
+        if min(below(x) for x in (least, lowest, most)) <= _HAIR:
+            return None
+        return (1 + beta * (2 * scale * peak + 1) / below(peak)).ln()
+
+
+def asymptotic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
+    """ε of Theorem 4.3; None for fewer messages than it asks for."""
+    with localcontext(_CONTEXT):
+        beta, _, r, w = _masses(ratios)
+        log_inverse = -Decimal(delta).ln()
+        needed = 8 * (Decimal(2).ln() + log_inverse)
+        if beta == 0 or n < 2 or n * r < needed * (1 + _HAIR) or not (2 * r < 1 or w == 0):
+            return None
+        v = Decimal(0) if 3 * r >= 1 else Decimal(4) / 9 * (1 - 3 * r) / (1 - 2 * r)
+        noise = (32 * (Decimal(4).ln() + log_inverse) / (r * (n - 1))).sqrt() + 4 / (r * n)
+        # (1 + p)β/(p − 1) is 1 − w.
+        return (1 + beta / ((1 - v) * (1 - w) + v) * noise).ln()
+
+
+def _masses(ratios: Ratios) -> tuple[Decimal, Decimal, Decimal, Decimal]:
+    """β, α, r and w, w being 0 where β is at its maximum."""
+    beta, q = Decimal(ratios.beta), Decimal(ratios.q)
+    if math.isinf(ratios.p):
+        return beta, Decimal(0), beta / q, 1 - beta
+    p = Decimal(ratios.p)
+    beta = min(beta, (p - 1) / (p + 1))
+    alpha = beta / (p - 1)
+    w = 1 - alpha * (1 + p)
+    return beta, alpha, alpha * p / q, w if w > _HAIR else Decimal(0)
+
+
+def _bound(name: str, label: str, theorem: str, formula: Formula) -> Bound:
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        ratios = protocol.ratios()
+
+        def answer(setting: Setting) -> Answer:
+            draws = protocol.draws(setting.require("n"))
+            eps = formula(ratios, draws, setting.require("delta"))
+            return _answer(name, eps, protocol.eps0 or math.log(ratios.p))
+
+        return lambda settings: [answer(setting) for setting in settings]
+
+    return Bound(
+        name=name,
+        kind=Kind.UNPROVEN,
+        label=label,
+        source=f"Wang et al., PVLDB 17(8), 2024, {theorem}: of the published pair",
+        knows_mechanism=True,
+        is_divergence=False,
+        quantities=("epsilon",),
+        composes=False,
+        prepare=prepare,
+    )
+
+
+def _answer(name: str, eps: Decimal | None, largest: float) -> Answer:
+    """What the formula says, at most the local ε; that or, if there is none, nothing."""
+    if eps is not None and eps < largest:
+        nearest = float(eps)
+        ends = math.nextafter(nearest, 0.0), math.nextafter(nearest, math.inf)
+        return Answer(Enclosure(ends[0], min(ends[1], largest)))
+    if math.isinf(largest):
+        return Answer(
+            Enclosure(0.0, math.inf), shortfall=f"{name} says nothing for so few messages"
+        )
+    return Answer(Enclosure(largest, largest))
+
+
+ANALYTIC = _bound(
+    "variation_ratio_analytic",
+    "variation-ratio, analytic",
+    "Theorem 4.2 with its condition corrected",
+    analytic,
+)
+ASYMPTOTIC = _bound(
+    "variation_ratio_asymptotic", "variation-ratio, asymptotic", "Theorem 4.3", asymptotic
 )

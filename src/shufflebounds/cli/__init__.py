@@ -16,8 +16,7 @@ from shufflebounds.cli.check import check
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
-from shufflebounds.cli.questions import delta, epsilon
-from shufflebounds.cli.renyi import renyi
+from shufflebounds.cli.questions import delta, epsilon, renyi
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.targets import eps0, rounds, users
 

@@ -12,21 +12,16 @@ import click
 
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import round_notes
-from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
-from shufflebounds.cli.options import of_a_report
-from shufflebounds.cli.plots import require_plotting
-from shufflebounds.cli.report import Report
-from shufflebounds.cli.styles import DEFAULT, STYLES
-from shufflebounds.cli.trivial import within_eps0
-from shufflebounds.cli.values import NUMBER, REAL, WHOLE, Name, Target
-from shufflebounds.experiments import curve as curves
-from shufflebounds.experiments import storage
-from shufflebounds.experiments.axis import Axis, Grid
-from shufflebounds.experiments.curve import Curve, Point
-from shufflebounds.experiments.specification import Name as CurveName
-from shufflebounds.experiments.specification import Specification
-from shufflebounds.setting import Setting
+from shufflebounds.cli.bounding import within_eps0
+from shufflebounds.cli.deployment import Report, round_notes
+from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
+from shufflebounds.cli.options import NUMBER, REAL, WHOLE, Name, Target, of_a_report
+from shufflebounds.core.setting import Setting
+from shufflebounds.reproduce import curve as curves
+from shufflebounds.reproduce import storage
+from shufflebounds.reproduce.curve import Curve, Point
+from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES
+from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 
@@ -196,9 +191,9 @@ def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     import pandas as pd
 
-    from shufflebounds.plotting import curves as drawing
-    from shufflebounds.plotting.layout import Layout, Line, Panel
-    from shufflebounds.plotting.mathtext import setting_text
+    from shufflebounds.reproduce.plotting import curves as drawing
+    from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+    from shufflebounds.reproduce.plotting.texts import setting_text
 
     first = computed[0].specification
     lines = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import traceback
@@ -13,7 +14,7 @@ from typing import IO, Any
 
 import click
 
-from shufflebounds.enclosure import PrecisionError
+from shufflebounds.core.enclosure import PrecisionError
 
 # What people call options that have another name.
 _MEANT = {"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"}
@@ -149,3 +150,18 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 
 def _sentence(error: Exception) -> str:
     return ", ".join([str(error), *getattr(error, "__notes__", [])])
+
+
+# What commands that draw need, and where it comes from.
+
+_PLOT_NEEDS = ("matplotlib", "pandas", "seaborn")
+
+
+def require_plotting() -> None:
+    """Raise `UsageError` where a library is missing, before any work."""
+    missing = [name for name in _PLOT_NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"--plot needs {', '.join(missing)}, which are not installed: "
+            "pip install 'shufflebounds[plot]'"
+        )

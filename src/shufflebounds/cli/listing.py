@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.deployment import fields, flag, is_required, kind
 from shufflebounds.cli.options import json_option
-from shufflebounds.cli.parameters import fields, flag, is_required, kind
 from shufflebounds.randomizers import registry
 
 

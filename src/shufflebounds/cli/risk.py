@@ -11,34 +11,26 @@ from typing import Any
 
 import click
 
-from shufflebounds import validation
-from shufflebounds.accounting.mechanism_rounds import round_of
+from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import (
-    FEW,
-    WITH_TIGHT,
-    answered,
-    pairs,
-)
-from shufflebounds.cli.crowd import Users
-from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import or_usage_error
+from shufflebounds.cli.answers import one_by_one, progress
+from shufflebounds.cli.bounding import FEW, WITH_TIGHT, answered, pairs
+from shufflebounds.cli.deployment import Deployment, Report, Users
+from shufflebounds.cli.errors import or_usage_error, require_plotting
 from shufflebounds.cli.options import (
+    REAL,
+    Target,
     eps0_option,
     json_option,
     of_a_report,
     of_users,
     rounds_option,
 )
-from shufflebounds.cli.plots import require_plotting
-from shufflebounds.cli.progress import one_by_one, progress
-from shufflebounds.cli.report import Report
-from shufflebounds.cli.rounding import outward
-from shufflebounds.cli.styles import STYLES
-from shufflebounds.cli.values import REAL, Target
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.reproduce.plotting.layout import STYLES
 
 _CAPTION = (
     "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
@@ -223,10 +215,10 @@ def _print_table(risks: Mapping[str, _Risk], rates: Sequence[float]) -> None:
 
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
-    from shufflebounds.plotting import trade_off
+    from shufflebounds.reproduce.plotting import curves as trade_off
 
     lines = [
-        trade_off.Line(
+        trade_off.TradeOffLine(
             BOUNDS[WITH_TIGHT[key]].label,
             one.false_negatives,
             "upper" if key == "lower_bound" else "lower",
@@ -234,4 +226,4 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
         )
         for key, one in risks.items()
     ]
-    trade_off.draw(lines, title, [path])
+    trade_off.draw_trade_off(lines, title, [path])

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.divergence.enclosing import enclose
-from shufflebounds.divergence.law import Law, U, log_mgf
-from shufflebounds.divergence.saddle import unscaled
-from shufflebounds.divergence.saddlepoint import tilting_point
+from shufflebounds.divergence.fourier import unscaled
+from shufflebounds.divergence.law import Law, U, log_mgf, tilting_point
 
 
 def ceiling(decomposition: Decomposition, eps: float, n: int) -> float:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition, FloatArray
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, U, exp_down, law
-from shufflebounds.enclosure import Enclosure
 
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
 _SMALLEST = 1e-304

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.saddle import saddle
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.divergence.fourier import saddle
 
 Engine = Callable[[Decomposition, float, int], Enclosure]
 

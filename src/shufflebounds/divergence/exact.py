@@ -31,9 +31,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
 
 # Well under a second for three atoms or more (the residual is one). With two, n is as large as this
 # and the integers have 50 n bits: a second at n = 5 000, half a minute at the limit.

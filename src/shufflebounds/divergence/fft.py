@@ -35,9 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition, FloatArray
-from shufflebounds.enclosure import Enclosure
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
 
 MAX_CELLS = 2**24
 

@@ -6,15 +6,33 @@ independent copies; K(s) = log E e^{sG}. u = 2⁻⁵³ is the unit round-off.
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.decomposition import Decomposition, FloatArray
-from shufflebounds.divergence.turns import away_from_one
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import FloatArray, compounded
+
+# e^{iy} − 1 from the tangent of y/2: one function for sine and cosine, good relatively.
+#
+# With τ = tan(y/2), sin y = 2τ/(1 + τ²) and cos y − 1 = −2τ²/(1 + τ²). A relative error of τ
+# counts at most once in the first and twice in the second, however close to a pole:
+# docs/engine.md, section 7.
+
+
+def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What cos y − 1 is, good to 20 u of it, and sin y, good to 12 u of it."""
+    tangent = np.tan(0.5 * y)
+    square = tangent * tangent
+    scale = 2.0 / (1.0 + square)
+    tangent *= scale
+    square *= scale
+    return np.negative(square, out=square), tangent
+
 
 U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
@@ -230,3 +248,196 @@ def characteristic(
 def exp_down(x: float) -> float:
     """e^x rounded down; 0 where it leaves the range in which floats keep their precision."""
     return 0.0 if x < -700.0 else math.exp(min(x, 700.0)) * (1.0 - 8.0 * U)
+
+
+# By how much to tilt a law, so that the sum of its draws is near 0: to aim with, not to claim.
+
+# Steps in all, and one of log θ that needs no other after it.
+_STEPS, _LAST = 200, 5e-3
+# The longest step of log θ; steps of the model of one, and the last of them, relatively.
+_LONGEST, _MODEL_STEPS, _CLOSE = 15.0, 20, 1e-3
+# Values and θ whose squares are finite.
+_LOWEST_TILT, _HIGHEST = -1e140, 1e150
+
+
+@functools.lru_cache(maxsize=1)
+def tilting_point(law: Law, n: int) -> float:
+    """The minimiser θ > 0 of nK(θ) − 2 log θ to about 10⁻³; every θ gives valid bounds.
+
+    Needs a positive value, and is finite whatever the law. The last answer is kept, as whoever
+    chooses an engine and the engine ask for the same. With M = e^K, the root is that of
+
+        log E[G₊ e^{θG}] − log(E[G₋ e^{θG}] + 2M/(nθ)).
+
+    For large and rare gains K′ grows like e^θ, whereas this is nearly a multiple of θ and of log θ
+    each: a step of Newton's method, inside a bracket, takes it for such a sum.
+    """
+    # Squares of values must neither underflow nor overflow; θ goes with their inverse.
+    shift = math.frexp(float(law.values.max()))[1]
+    with np.errstate(all="ignore"):
+        values = np.maximum(np.ldexp(law.values, -shift), _LOWEST_TILT)
+        theta = float(np.ldexp(_tilting_point(replace(law, values=values), n), -shift))
+    return min(theta, _HIGHEST)
+
+
+def _tilting_point(law: Law, n: int) -> float:
+    """The same where the largest value is in [½, 1)."""
+    positive = law.values > 0.0
+    gains, losses = law.values[positive], law.values[~positive]
+    p, q = law.masses[positive], law.masses[~positive]
+    largest = float(gains.max())
+    with np.errstate(all="ignore"):
+        gains_squared, losses_squared = gains * gains, losses * losses
+        theta = min(_normal_tilt(law, n), _steepest_tilt(gains, p, -float(q @ losses), n))
+        low, high = 0.0, math.inf
+        for _ in range(_STEPS):
+            top = theta * largest
+            up, down = p * np.exp(theta * gains - top), q * np.exp(theta * losses - top)
+            gained, held = float(up @ gains), -float(down @ losses)
+            pull = 2.0 / (n * theta)
+            change = pull * (gained - held) - float(down @ losses_squared)
+            pulled = pull * (float(up.sum() + down.sum()) + law.rest * math.exp(-top))
+            held += pulled
+            if not (0.0 < gained < math.inf and 0.0 < held < math.inf):
+                break
+            excess = math.log(gained) - math.log(held)
+            low, high = (theta, high) if excess < 0.0 else (low, theta)
+            steep = theta * (float(up @ gains_squared) / gained - change / held)
+            step = _step(excess, max(steep, 0.0), pulled / held)
+            proposal = theta * math.exp(step)
+            if abs(step) < _LAST:
+                return proposal
+            if not low < proposal < high:
+                proposal = (
+                    2.0 * low if math.isinf(high) else math.sqrt(max(low, high * 1e-6) * high)
+                )
+            theta = proposal
+    return theta
+
+
+def _step(excess: float, steep: float, bent: float) -> float:
+    """The u at which excess + steep (e^u − 1) + bent u is 0, for steep, bent ≥ 0.
+
+    The sum is convex: Newton's method comes from above.
+    """
+    if not steep + bent > 0.0:
+        return math.copysign(_LONGEST, -excess)
+    u = 0.0
+    if excess < 0.0:
+        u = -excess / bent if bent > 0.0 else math.inf
+        u = min(u, math.log1p(-excess / steep)) if steep > 0.0 else u
+    for _ in range(_MODEL_STEPS):
+        growth = steep * math.exp(u)
+        step = (excess + growth - steep + bent * u) / (growth + bent)
+        u -= step
+        if abs(step) <= _CLOSE * abs(u):
+            break
+    return min(max(u, -_LONGEST), _LONGEST)
+
+
+def _normal_tilt(law: Law, n: int) -> float:
+    """What it would be if G were normal."""
+    mean = float(law.masses @ law.values)
+    # Products, unlike powers of Python's floats, may overflow to inf.
+    spread = float(law.masses @ law.values**2) - mean * mean
+    if spread > 0.0:
+        theta = (math.sqrt(mean * mean + 8.0 * spread / n) - mean) / (2.0 * spread)
+        if math.isfinite(theta) and theta > 0.0:
+            return theta
+    return 1.0 / float(law.values.max())
+
+
+def _steepest_tilt(gains: FloatArray, masses: FloatArray, loss: float, n: int) -> float:
+    """Where the largest gain alone makes up for all of E[G₋], were M = 1."""
+    largest = float(gains.max())
+    alone = float(masses[np.argmax(gains)]) * largest
+    if not alone > 0.0:
+        return math.inf
+    return max(1.0, math.log((loss + 2.0 * largest / n) / alone)) / largest
+
+
+# Laws with fewer values that bound a law with many, for the certified engine.
+#
+# E[S₊] is increasing and convex in every draw of G, so it grows with each value and with each
+# mean-preserving spread. Values may then be split between two neighbouring vertices for an upper
+# bound and united at their mean for a lower one. Both errors are of second order in the distance
+# of the vertices, which lie densest where the tilted law has most of its mass.
+
+# Values with more than this share of the mass are kept.
+_HEAVY = 0.1
+
+
+def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
+    """Laws with about `cells` values whose E[S₊] is never above and never below that of `law`.
+
+    `weights` (J,) are the masses of the tilted law in which the losses should be small.
+    """
+    order = np.argsort(law.values)
+    weights = weights[order]
+    masses, err = law.masses[order], law.value_err[order]
+    # Values moved by their uncertainty, the safe way each time.
+    above = np.maximum.accumulate(np.nextafter(law.values[order] + err, np.inf))
+    below = np.nextafter(law.values[order] - err, -np.inf)
+    picks = spaced(above, weights, cells)
+    return _united(law, below, masses, picks), _spread(law, above, masses, picks)
+
+
+def spaced(values: FloatArray, weights: FloatArray, cells: int) -> NDArray[np.int64]:
+    """Indices into the sorted `values`, both ends included, for cells of equal cost.
+
+    A cell of width h costs its mass times h²; that is least for a density of vertices that goes
+    like the cube root of the density of mass.
+    """
+    gaps = np.diff(values, append=values[-1])
+    cost = np.cbrt(weights) * np.cbrt(gaps) ** 2
+    total = np.cumsum(cost)
+    picks = np.searchsorted(total, np.linspace(0.0, total[-1], cells + 1)[1:-1])
+    # A heavy value costs its mass in any cell but its own.
+    heavy = np.flatnonzero(weights[:-1] > _HEAVY * weights.sum())
+    return np.unique(np.concatenate([[0], picks, heavy, heavy + 1, [values.size - 1]]))
+
+
+def _spread(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
+    vertices = np.unique(values[picks])
+    if vertices.size == 1:
+        return _rebuilt(law, vertices, np.array([masses.sum()]), np.zeros(1), values.size)
+    left = np.clip(np.searchsorted(vertices, values, side="right") - 1, 0, vertices.size - 2)
+    width = vertices[left + 1] - vertices[left]
+    # Each share is a quotient of differences of floats, good to three roundings.
+    shares = (vertices[left + 1] - values) / width, (values - vertices[left]) / width
+    # A share that underflows is rounded up to the smallest mass where more mass means more.
+    parts = [masses * share for share in shares]
+    for side, part in enumerate(parts):
+        gone = (shares[side] > 0.0) & (part < 1e-300) & (vertices[left + side] > 0.0)
+        part[gone] = 1e-300
+    total: FloatArray = np.asarray(
+        sum(
+            np.bincount(left + side, weights=part, minlength=vertices.size)
+            for side, part in enumerate(parts)
+        )
+    )
+    kept = total > 0.0
+    return _rebuilt(law, vertices[kept], total[kept], np.zeros(int(kept.sum())), values.size)
+
+
+def _united(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
+    cell = np.searchsorted(picks, np.arange(values.size), side="right") - 1
+    total: FloatArray = np.asarray(np.bincount(cell, weights=masses), dtype=np.float64)
+    mean = np.bincount(cell, weights=masses * values) / total
+    size = np.bincount(cell, weights=masses * np.abs(values)) / total
+    # Masses that are known only nearly move the mean of a cell, the more the wider it is.
+    width = np.bincount(cell, weights=masses * np.abs(values - mean[cell])) / total
+    err = (2.0 * values.size + 4.0) * U * size + 2.1 * law.mass_err * width
+    return _rebuilt(law, mean, total, err, values.size)
+
+
+def _rebuilt(
+    law: Law, values: FloatArray, masses: FloatArray, value_err: FloatArray, terms: int
+) -> Law:
+    """A law with other values; a sum of `terms` products and shares makes each of its masses."""
+    # One that holds for all masses: laws with one for each are not compressed.
+    mass_err = compounded(
+        law.mass_err,  # type: ignore[arg-type]
+        (terms + 8.0) * U,
+    )
+    return replace(law, values=values, masses=masses, value_err=value_err, mass_err=mass_err)

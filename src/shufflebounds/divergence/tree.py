@@ -5,19 +5,151 @@ Proofs: docs/engine.md, section 11.
 
 from __future__ import annotations
 
+import functools
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.atoms import Atoms, Moments
-from shufflebounds.divergence.draws import grown, log_of_drawn, negligible, total
-from shufflebounds.divergence.leaves import leaves, tame
-from shufflebounds.divergence.nodes import Nodes, joined, log_slack, mean, positive_parts, root
-from shufflebounds.divergence.uniting import spread, united
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.atoms import (
+    Atoms,
+    Moments,
+    Nodes,
+    grown,
+    joined,
+    log_of_drawn,
+    log_slack,
+    mean,
+    moments,
+    negligible,
+    positive_parts,
+    recentred,
+    root,
+    tilts,
+    total,
+)
+from shufflebounds.divergence.convex_order import spread_nodes, united_nodes
+from shufflebounds.divergence.enclosing import enclose
+from shufflebounds.divergence.fourier import log_mean_positive_part
+from shufflebounds.divergence.law import Law, U, compress, cumulants, exp_down, tilt, tilting_point
+
+# Nodes of the sweep that the smooth engine evaluates. Proofs: docs/engine.md, section 11.
+
+# Values are tame that are at most so many deviations of the common ones, those with so many draws
+# on average.
+_TAME, _COMMON = 15.0, 1.0
+# The least work that one is worth.
+_LEAST_WORK = 2.0**22
+# With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
+_RARE = 4.0
+# So many that came out too wide are enough to leave the others to the tree.
+_MOST_FAILED = 2
+# Relative widths to aim at, and what of the width allowed, given an estimate of the value.
+_FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
+
+
+def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
+    """From which atoms on the smooth engine may well do; shape (A,).
+
+    The common values of law j are those beyond the largest that are drawn so often together.
+    """
+    h, expected = atoms.values, n * atoms.masses
+    drawn = np.concatenate([[0.0], np.cumsum(expected)])
+    first = np.searchsorted(drawn, drawn[:-1] + _COMMON) - 1
+    spread = expected * (1.0 - atoms.masses) * h * h
+    common = np.append(np.cumsum(spread[::-1])[::-1], 0.0)[np.minimum(first, h.size)]
+    return np.abs(h) <= _TAME * np.sqrt(common / atoms.left[:-1])
+
+
+def leaves(
+    atoms: Atoms,
+    nodes: Nodes,
+    slack: FloatArray,
+    side: FloatArray,
+    goal: float,
+    precise: float,
+    work: float,
+) -> tuple[NDArray[np.bool_], tuple[float, float]]:
+    """Which nodes the smooth engine could evaluate, and bounds of their sum.
+
+    Aims at a width of `goal` in all, by at most so much `work`, as the engine counts it. A relative
+    width of `precise` is always enough.
+    """
+    done = np.zeros(nodes.size, dtype=bool)
+    low = high = 0.0
+    # Half of the width and of the work evenly, half by how much a node may be worth.
+    worth = np.exp(np.maximum(slack - max(float(slack.max()), -1e300), -600.0))
+    share = 0.5 * (1.0 / nodes.size + worth / worth.sum())
+    allowed, most_work = goal * share, np.maximum(work * share, _LEAST_WORK)
+    middle, err = mean(nodes, atoms)
+    failed = 0
+    for i in range(nodes.size):
+        if failed == _MOST_FAILED:
+            break
+        node = nodes.where(np.array([i]))
+        g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
+        log_estimate, kurtosis = _leaf_outlook(g, n)
+        if kurtosis > _RARE:
+            continue
+        size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
+        rtol = _CAUTION * max(float(allowed[i]) / exp_up(size), precise)
+        rtol = min(max(rtol, _FINEST), _COARSEST)
+        ends = log_mean_positive_part(g, n, rtol, float(most_work[i]))
+        log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
+        slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
+        found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
+        done[i] = found[1] - found[0] <= max(2.0 * float(allowed[i]), precise * found[0])
+        failed += not done[i]
+        if done[i]:
+            low, high = low + found[0], high + found[1]
+            if side[i] < 0.0:  # what lies below 0 comes on top of the mean
+                least = float(middle[i] - err[i])
+                least *= exp_up(log_weight + slip) if least < 0.0 else exp_down(log_weight - slip)
+                low += least
+                high += exp_up(log_weight + slip) * float(middle[i] + err[i])
+    return done, (low, high)
+
+
+def leaf(atoms: Atoms, node: Nodes, side: float) -> Law:
+    """The law whose n′-fold sum is ±(B + v) for one node; `side` is the sign."""
+    j = int(node.law[0])
+    shift = float(node.value[0] / node.draws[0])
+    shift_err = float(node.value_err[0] / node.draws[0]) * (1.0 + 4.0 * U)
+    values = side * (np.append(atoms.values[j:], 0.0) + shift)
+    mass_err = np.append(atoms.mass_err[j:], atoms.left_err[-1]) + atoms.left_err[j]
+    value_err = np.append(atoms.value_err[j:], 0.0) + shift_err
+    value_err = value_err * (1.0 + 4.0 * U) + 2.0 * U * (np.abs(values) + abs(shift))
+    # Twice where a mass may be far larger: the errors of K take products of both for small.
+    value_err = np.where(mass_err > 0.01, 2.0 * value_err + 4.0 * U * np.abs(values), value_err)
+    masses = np.append(atoms.masses[j:], atoms.left[-1]) / atoms.left[j]
+    return Law(values, masses, 0, value_err, 1.02 * mass_err + 4.0 * U, 0.0, 0.0)
+
+
+def _leaf_outlook(g: Law, n: int) -> tuple[float, float]:
+    """A saddlepoint estimate of log E[S₊], to aim with, and the excess kurtosis of the tilted S."""
+    if not g.values.max() > 0.0:
+        return math.inf, 0.0
+    theta = tilting_point(g, n)
+    k, mean, variance = cumulants(g, theta)
+    spread = n * variance + 2.0 / theta / theta
+    found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
+    with np.errstate(all="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        away = np.where(weights > 0.0, g.values - mean, 0.0)
+        kurtosis = float(weights @ away**4) / (n * np.square(variance))
+    return found if math.isfinite(found) else math.inf, float(np.nan_to_num(kurtosis, nan=0.0))
+
+
+def exp_up(x: float) -> float:
+    """e^x, at least 10⁻³⁰⁰ and finite: to be added to upper bounds, or multiplied by 1 − 10⁻¹²."""
+    return math.exp(min(max(x, -690.0), 709.0))
+
 
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
@@ -34,7 +166,7 @@ _SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
 # More nodes than this are united, in about so many cells for every number of draws left.
-_MANY_NODES, _CELLS = 2000, 100
+_MANY_NODES, _UNITED_CELLS = 2000, 100
 # Which ends of a branch are bounds.
 _BOTH, _LOWER, _UPPER = "both", "lower", "upper"
 
@@ -117,7 +249,9 @@ class _Branch:
                 rest = self._hand_over(rest, j)
                 continue
             if nodes.size > _MANY_NODES:
-                lower, upper = (each(nodes, rest.slack, _CELLS) for each in (united, spread))
+                lower, upper = (
+                    each(nodes, rest.slack, _UNITED_CELLS) for each in (united_nodes, spread_nodes)
+                )
                 if lower.size == nodes.size:  # few are alike
                     lower = upper = nodes
                 elif end == _BOTH:
@@ -214,3 +348,159 @@ def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
     closed = np.zeros(slack.size, dtype=bool)
     closed[order] = spent <= max(allowance, 0.0)
     return closed | np.isneginf(slack)
+
+
+# The divergence where large values are rare: condition on their draws, largest first.
+#
+# The tilt of the smooth engine (`saddle`) follows a rare jump, while the bulk of S may live
+# decades below it. Here the draws of the largest atoms are enumerated, as far as they can matter,
+# until what is left is tame and the smooth engine can take over. A branch is closed as soon as a
+# Chernoff bound says that its positive or its negative part is negligible. Proofs: docs/engine.md,
+# section 11.
+
+# Relative width of a first pass, which finds the size of the result, and the passes in all.
+_ROUGH, _PASSES = 0.03, 8
+# Another pass is made where the size turned out to be so many times larger, or that share of what
+# was taken for it.
+_MUCH_LARGER, _NO_LESS = 3.0, 0.7
+# What is taken for the size where only Chernoff's bound is known, relative to that.
+_CHERNOFF = 1e-2
+# Numbers of atoms that this is tried with.
+_ENDS = 33
+_MOST_WORK = 200_000
+# More values than this are united first, in so many cells and then more, at most that many.
+_MOST_ATOMS, _CELLS, _FINEST_CELLS = 1024, 256, 1024
+# No R_j may be known less well than this, relatively: their errors are taken to first order.
+_COARSE = 2e-3
+# No size of E[S₊], relative to the largest value, beyond these is attempted.
+_SMALLEST, _LARGEST = 1e-250, 1e300
+
+
+def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+    """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
+
+    Like `saddle`, and for the laws that are hard for it: few, rare, large values above many small
+    ones, or few draws that count at all.
+    """
+    return enclose(decomposition, eps, n, rtol, log_bounds)
+
+
+def log_bounds(g: Law, n: int, rtol: float, most_work: int = _MOST_WORK) -> tuple[float, float]:
+    """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
+
+    `most_work` limits the nodes of one pass.
+    """
+    if g.values.size <= _MOST_ATOMS or not (
+        g.values.max() > 0.0 and np.isfinite(g.value_err).all()
+    ):
+        return _log_bounds(g, n, rtol, most_work)
+    tilted = tilt(g, tilting_point(g, n))
+    if not math.isfinite(tilted.log_mgf_err):
+        return -math.inf, math.inf
+    low, high, cells = -math.inf, math.inf, _CELLS
+    while high - low > rtol and cells <= _FINEST_CELLS:
+        if 2 * cells > g.values.size:
+            return _log_bounds(g, n, rtol, most_work)
+        below, above = compress(g, tilted.weights, cells)
+        low = max(low, _log_bounds(below, n, 0.5 * rtol, most_work)[0])
+        high = min(high, _log_bounds(above, n, 0.5 * rtol, most_work)[1])
+        cells *= 4
+    return low, high
+
+
+def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, float]:
+    """`log_bounds` with every value as it is."""
+    outlook = _outlook(g, n)
+    if outlook is None:
+        return -math.inf, math.inf
+    atoms, table, ceiling, common, rare = outlook
+    low, high = 0.0, ceiling * (1.0 + 1e-12)
+    # Without any bound of the whole there is none of its parts.
+    rough = rare < common or not ceiling < _LARGEST
+    size, goal = ceiling if rough else rare, math.inf
+    for _ in range(_PASSES):
+        before, goal = goal, (max(_ROUGH, 0.5 * rtol) if rough else rtol) * size
+        # What was not reached before is not reached for about as much.
+        if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
+            break
+        found = tree_bounds(atoms, table, n, goal, goal / size, most_work)
+        low, high = max(low, found.low), min(high, found.high)
+        if high - low <= rtol * high:
+            break
+        if high <= 2.0 * low or low > _MUCH_LARGER * size:
+            # What leaves reached where little was asked of them says nothing.
+            goal = math.inf if rough else goal
+            size, rough = low, False
+        elif rough and found.complete:
+            # Chernoff's bound of the common draws is too large, but not by any factor.
+            known = max(low, rare)
+            size = max(known, _CHERNOFF * found.slack)
+            rough = size > known
+        else:
+            break
+    # Sums this small may be of subnormal floats, which know nothing of their last digits.
+    low = low if low > _SMALLEST else 0.0
+    scale = g.exponent * math.log(2.0)
+    log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
+    slop = 1e-12 + 8.0 * U * abs(scale)
+    return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)
+
+
+class _Outlook(NamedTuple):
+    """Atoms and moments; upper bounds of E[S₊], also with the common draws only; a size of it."""
+
+    atoms: Atoms
+    table: Moments
+    ceiling: float
+    common: float
+    rare: float
+
+
+@functools.lru_cache(maxsize=1)
+def _outlook(g: Law, n: int) -> _Outlook | None:
+    """What a sweep begins with; None where nothing is attempted.
+
+    The last answer is kept, as one that was short of nodes is often followed by one with more.
+    """
+    if not (g.values.size and g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+        return None
+    atoms = recentred(g)
+    if not (atoms.size and atoms.values.max() > 0.0 and np.abs(atoms.values).max() * n < 1e150):
+        return None
+    if not (atoms.left_err[:-1].max() <= _COARSE and np.isfinite(atoms.log_left_err[-1])):
+        return None
+    table = moments(atoms, tilts(atoms, n))
+    ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
+    return _Outlook(atoms, table, ceiling, common, _rare_draws(atoms, n))
+
+
+def _first_tame(atoms: Atoms, n: int) -> int:
+    """The first law that the smooth engine may evaluate; the last one if there is none."""
+    found = np.flatnonzero(tame(atoms, n))
+    return int(found[0]) if found.size else atoms.size
+
+
+def _chernoff(atoms: Atoms, table: Moments, n: int, j: int) -> float:
+    """An upper bound of E[S₊] if all draws were of law j."""
+    node = replace(root(atoms, n), law=np.full(1, j))
+    return exp_up(float(log_slack(node, table, np.ones(1))[0]))
+
+
+def _rare_draws(atoms: Atoms, n: int) -> float:
+    """About what rare draws add to E[S₊] with all others at their mean: single draws of the
+    largest atoms, and as many draws of one atom as it takes.
+
+    The best of several numbers of atoms: a size to aim with, mostly no larger than the result.
+    """
+    ends = np.unique(np.linspace(0.0, atoms.size, _ENDS).astype(np.int64))
+    middle = n * (atoms.base + atoms.mean)
+    gains = np.maximum(middle[ends, None] + atoms.values, 0.0)
+    gains[np.arange(atoms.size) >= ends[:, None]] = 0.0
+    found = np.maximum(middle[ends], 0.0) + n * (gains @ atoms.masses)
+    single = float((np.exp(n * atoms.log_left[ends]) * found).max())
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        draws = np.floor(np.maximum(-middle[1:], 0.0) / atoms.values) + 1.0
+        worth = middle[1:] + draws * atoms.values
+        log_chance = draws * (np.log(n * atoms.masses / draws) + 1.0) + n * atoms.log_left[1:]
+        several = np.nan_to_num(np.where(atoms.values > 0.0, np.exp(log_chance) * worth, 0.0))
+    return max(single, float(several.max()))

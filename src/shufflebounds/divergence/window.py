@@ -7,12 +7,14 @@ repetition with period P.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shufflebounds.decomposition import FloatArray
-from shufflebounds.divergence.law import Law, Tilted, U, log_mgf
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.law import Law, Tilted, U, away_from_one, characteristic, log_mgf
 
 # Multiples of u = √(−2 log tail)/σ to try: the neighbourhood, then everything.
 CHERNOFF_FACTORS = 10.0 ** np.linspace(-1.0, 1.0, 17)
@@ -193,3 +195,255 @@ def rounded_down(x: float) -> float:
     """The largest float of 20 significant bits that is not above x > 0."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(math.floor(mantissa * 2**20), exponent - 20)
+
+
+# The characteristic function of a tilted law at runs of equally spaced frequencies.
+#
+# Notation as in `law`: φ(t) = E_Q e^{itG}. With t = t′ + t″ on a grid,
+#
+#     e^{itg} − 1 = (e^{it′g} − 1) + (e^{it″g} − 1) + (e^{it′g} − 1)(e^{it″g} − 1),
+#
+# so that φ − 1 at R·C frequencies takes R + C times J tangents and a product of matrices. Each
+# factor keeps its relative precision near 0. The errors are derived in docs/engine.md, section 7.
+
+# Frequencies times components: up to so many one by one, and so many at once as caches hold.
+_FEW, _BLOCK = 2**12, 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Frequencies (start + k·stride)·step for k = 0, …, length − 1 of each run, all exact floats.
+
+    ``starts`` and ``lengths`` have shape (R,) and hold whole numbers; ``stride`` is one, too.
+    """
+
+    starts: FloatArray
+    lengths: NDArray[np.int64]
+    stride: int
+    step: float
+
+    @property
+    def size(self) -> int:
+        """How many frequencies there are."""
+        return int(self.lengths.sum())
+
+    def cut(self, width: int) -> Runs:
+        """The same frequencies, in runs of at most `width`."""
+        pieces = -(-self.lengths // width)
+        piece = consecutive(np.zeros(pieces.size), pieces)
+        lengths = np.minimum(np.repeat(self.lengths, pieces) - piece * width, width)
+        starts = np.repeat(self.starts, pieces) + piece * float(width * self.stride)
+        return Runs(starts, lengths.astype(np.int64), self.stride, self.step)
+
+    def frequencies(self) -> FloatArray:
+        """All of them, shape (size,)."""
+        first = np.repeat(self.starts, self.lengths)
+        return (first + consecutive(np.zeros(self.starts.size), self.lengths) * self.stride) * (
+            self.step
+        )
+
+
+def consecutive(starts: FloatArray, lengths: NDArray[np.int64]) -> FloatArray:
+    """Whole numbers that follow each start, as many as its length, the starts among them."""
+    before = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """φ − 1 at frequencies t ≥ 0, and a bound of its error, all of shape (T,)."""
+
+    t: FloatArray
+    away: NDArray[np.complex128]
+    err: FloatArray
+
+
+def samples(law: Law, tilted: Tilted, runs: Runs) -> Iterator[Samples]:
+    """φ − 1 at all frequencies of some runs, in the order of `Runs.frequencies`, by blocks."""
+    if runs.size * law.values.size <= _FEW:
+        t = runs.frequencies()
+        yield Samples(t, *characteristic(law, tilted, t))
+        return
+    used = tilted.used
+    g, w, err = law.values[used], tilted.weights[used], tilted.weight_err[used]
+    widest = max(1, _BLOCK // max(1, g.size))
+    width = min(math.isqrt(runs.size - 1) + 1, int(runs.lengths.max()), widest)
+    rows = runs.cut(width)
+    short = _away(np.arange(float(width)) * (runs.stride * runs.step), g)
+    short_sum = short @ w
+    relative = w * (err + 140.0 * U + 6.0 * law.sum_err)
+    absolute = float((w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used]))
+    left_out = 2.0 * tilted.left_out + 2.0**-1000
+    count = max(1, _BLOCK // max(g.size, width))
+    inside = np.arange(width)
+    for part in (slice(i, i + count) for i in range(0, rows.starts.size, count)):
+        starts = rows.starts[part]
+        long = w * _away(starts * runs.step, g)
+        away = long @ short.T
+        away += long.sum(axis=1)[:, None]
+        away += short_sum
+        t = (starts[:, None] + inside * float(runs.stride)) * runs.step
+        reach = t[:, -1]
+        slip = np.minimum(np.multiply.outer(reach, np.abs(g)), 2.0) @ relative
+        slip += reach * absolute + left_out
+        kept = inside < rows.lengths[part, None]
+        yield Samples(t[kept], away[kept], np.repeat(slip, rows.lengths[part]))
+
+
+def _away(t: FloatArray, g: FloatArray) -> NDArray[np.complex128]:
+    """e^{itg} − 1, shape (T, J), real and imaginary part each good relatively."""
+    y = np.multiply.outer(t, g)
+    away = np.empty(y.shape, dtype=np.complex128)
+    away.real, away.imag = away_from_one(y)
+    return away
+
+
+# Which modes of a window can matter, and what those left out can add up to.
+#
+# Proofs: docs/engine.md, section 4.
+
+
+@dataclass(frozen=True, eq=False)
+class NeededModes:
+    """The modes to evaluate, and bounds of what the others add up to.
+
+    ``skipped_value`` bounds Σ 2|φ_X|/|z|² over the modes left out, ``skipped_density`` Σ 2|φ_X|.
+    """
+
+    modes: Runs
+    skipped_value: float
+    skipped_density: float
+
+
+def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
+    """Find the modes of a window that can matter.
+
+    Left out is where |φ_X| is negligible: first while |φ|² ≤ 1 − t²σ² + t⁴(2μ₄ + 6σ⁴)/24 is at
+    most 1 − t²σ²/2, then wherever |φ|² at both ends of a stretch of width H says so: between them
+    it is higher by at most σ²H²/4.
+    """
+    low, high, fourth = _tilted_moments(g, tilted)
+    plan = Plan.of(low, high, fourth, tilted.theta, n, window)
+    starts, lengths = np.array([0.0, plan.start]), np.array([plan.near, 0])
+    if plan.stride == 1:
+        lengths[1] = window.modes + 1 - plan.start
+        return NeededModes(_nonempty(starts, lengths, window.step), plan.value, plan.density)
+    edges, count = plan.stretches(window)
+    looked_at = Runs(edges[:1], np.array([edges.size]), plan.stride, window.step)
+    found = list(samples(g, tilted, looked_at))
+    t = np.concatenate([part.t for part in found])
+    square = np.concatenate([(np.abs(1.0 + part.away) + part.err) ** 2 for part in found])
+    width = plan.stride * window.step
+    log_bound = stretches(square + 8.0 * U, t, width, high, n, window.eta)
+    skip = log_bound < math.log(window.negligible)
+    with np.errstate(under="ignore"):
+        each = 2.0 * count[skip] * np.exp(log_bound[skip])
+    density = plan.density + float(each.sum()) * (1.0 + 1e-9)
+    share = each / (tilted.theta**2 + t[:-1][skip] ** 2)
+    value = plan.value + float(np.sum(share)) * (1.0 + 1e-9)
+    starts = np.concatenate([starts, edges[:-1][~skip]])
+    lengths = np.concatenate([lengths, count[~skip]])
+    return NeededModes(_nonempty(starts, lengths, window.step), value, density)
+
+
+def _nonempty(starts: FloatArray, lengths: NDArray[np.int64], step: float) -> Runs:
+    """Runs of modes next to each other, without those of length 0."""
+    return Runs(starts[lengths > 0], lengths[lengths > 0], 1, step)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which modes to evaluate for certain, and which to look at in stretches.
+
+    Modes 0 … near − 1 are evaluated; those from there to ``start`` are charged with ``value`` and
+    ``density`` (see `NeededModes`); from there to the last they come in stretches of ``stride``,
+    each of them evaluated if that is 1.
+    """
+
+    near: int
+    start: int
+    stride: int
+    value: float
+    density: float
+
+    @staticmethod
+    def of(low: float, high: float, fourth: float, theta: float, n: int, window: Window) -> Plan:
+        """From bounds of the tilted variance, lower and upper, and of the fourth moment."""
+        eta, step = window.eta, window.step
+        last = window.modes * step
+        depth = -math.log(window.negligible)
+        rate = 0.25 * n * low + 0.5 * eta**2
+        near = math.sqrt(depth / rate) if low > 0.0 else math.inf
+        if not near < 0.5 * last or not low > 0.0:
+            return Plan(0, 0, 1, 0.0, 0.0)
+        # Of values this small the moments may underflow, which must not make them smaller.
+        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high * high + 1e-300))
+        flat = last if flat >= last else flat
+        value = density = 0.0
+        start = evaluated = math.floor(near / step) + 1
+        if flat > near:
+            first = start * step
+            size = math.exp(-rate * first**2)
+            density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
+            value = density / (theta**2 + first**2)
+            start = max(start, math.floor(flat / step) + 1)
+        # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room.
+        rise = min(max(depth / n, 0.0036), 0.0625)
+        stride = min(window.modes + 1, math.floor(2.0 * math.sqrt(rise / high) / step))
+        if start >= window.modes or stride < 4:
+            stride = 1
+        return Plan(evaluated, start, stride, value, density)
+
+    def stretches(self, window: Window) -> tuple[FloatArray, NDArray[np.int64]]:
+        """The first mode of each stretch and of one more, and how many modes each has."""
+        number = -((self.start - window.modes - 1) // self.stride)
+        edges = self.start + self.stride * np.arange(number + 1.0)
+        count = np.minimum(edges[1:], window.modes + 1.0) - edges[:-1]
+        return edges, count.astype(np.int64)
+
+
+def stretches(
+    square: FloatArray,
+    t: FloatArray,
+    width: float | FloatArray,
+    high: float | FloatArray,
+    n: int | FloatArray,
+    eta: float | FloatArray,
+) -> FloatArray:
+    """Bounds of log |φ_X| between neighbouring frequencies t, given bounds of |φ|² at them.
+
+    `t` and `square` have shape (…, E), the bounds (…, E − 1); neighbours are at most `width` apart,
+    and `high` is an upper bound of the tilted variance.
+    """
+    ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
+    return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
+
+
+def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
+    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
+
+    Central moments about the computed mean; about the true one the variance is at most lower by the
+    square of their distance, which the slack covers.
+    """
+    used = tilted.used
+    w, err = tilted.weights[used], tilted.weight_err[used]
+    h = g.values[used] - tilted.mean
+    off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
+    at_zero = max(0.0, 1.0 - float(w.sum()))
+    zero_err = float(w @ err) + tilted.left_out + 8.0 * U
+    mean = tilted.mean
+    distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
+    # What was left out may be anywhere.
+    far = float(np.abs(g.values).max()) + abs(mean)
+    distance += tilted.left_out * far
+    variance = float(w @ h**2) + at_zero * mean**2
+    slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
+    slip += zero_err * mean**2 + distance * distance + 1e-9 * variance + tilted.left_out * far * far
+    reach = np.abs(h) + off + distance
+    with np.errstate(over="ignore"):
+        fourth = float(((1.0 + err) * w) @ reach**4)
+    # Products, since powers of Python's floats raise where these go to inf.
+    off_zero = abs(mean) + distance
+    fourth += (at_zero + zero_err) * off_zero * off_zero * off_zero * off_zero
+    fourth += tilted.left_out * far * far * far * far
+    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)

@@ -4,12 +4,83 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import NamedTuple
 
-from shufflebounds import validation
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.protocols.ratios import Ratios, of_reports
+import numpy as np
+
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.randomizers.base import Randomizer, named_inputs
+from shufflebounds.randomizers.composition import Composition
+from shufflebounds.randomizers.joint import Joint
+
+# The three numbers that variation-ratio knows of a protocol (Wang et al., PVLDB 17(8), 2024).
+
+# Of numbers that were rounded a few times: larger ones describe the protocol, too.
+_UP = 1.0 + 2.0**-50
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """p, β and q of a protocol, as `bounds.variation_ratio` defines them, each rounded up.
+
+    ``same_leftovers`` says that what the victim's two laws have in common and what hides it follow
+    one law. Then the published pair is the protocol's divergence, and so it is proven; with β at
+    its maximum there is nothing in common.
+    """
+
+    p: float
+    beta: float
+    q: float
+    same_leftovers: bool = False
+
+    @classmethod
+    def rounded_up(
+        cls,
+        p: float | Fraction,
+        beta: float | Fraction,
+        q: float | Fraction,
+        *,
+        same_leftovers: bool = False,
+    ) -> Ratios:
+        """Of numbers that are known exactly, or up to a few roundings."""
+        p, q = float(p) * _UP, float(q) * _UP
+        return cls(p, min(float(beta) * _UP, largest_variation(p)), q, same_leftovers)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the published pair is an upper bound: there w = 0, or leftovers are alike."""
+        if self.same_leftovers or math.isinf(self.p):
+            return self.same_leftovers or self.beta == 1.0
+        p = Fraction(self.p)
+        return Fraction(self.beta) * (p + 1) >= p - 1
+
+
+def of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:
+    """Those of reports: p = q = e^{ε₀}, and the largest β of the pairs, or of all if none is given.
+
+    ``eps0`` is ε₀ of all that a user sends (natural log). Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+    ratio = math.exp(validation.eps0(eps0)) * _UP
+    variations = [total_variation(pair) for pair in pairs]
+    return Ratios(ratio, min(max(variations, default=1.0), largest_variation(ratio)), ratio)
+
+
+def total_variation(pair: Decomposition) -> float:
+    """Σ(a − b)₊ of the laws of the victim's report, rounded up."""
+    outer = pair.bounds()[1]
+    err = outer.rel_err + 2.0**-52
+    apart = np.maximum(outer.a * (1.0 + err) - outer.b * (1.0 - err), 0.0)
+    return min(math.fsum(apart) * _UP, 1.0)
+
+
+def largest_variation(p: float) -> float:
+    """(p − 1)/(p + 1), rounded up: no two laws with ratios of at most p lie further apart."""
+    return 1.0 if math.isinf(p) else min((p - 1.0) / (p + 1.0) * _UP, 1.0)
+
 
 # A few roundings of closed forms.
 CLOSED_FORM_ERR = 2.0**-50
@@ -154,3 +225,76 @@ class MultiMessage(Protocol):
                 f"with {self.blankets} a user"
             )
         return draws
+
+
+# Every user sends one report of the same randomizer.
+
+
+@dataclass(frozen=True)
+class SingleMessage(Protocol):
+    """One report a user, which may be composed of several that are sent together.
+
+    ``eps0`` is that of the whole report (natural log); if left out, or if the parts' add up to a
+    rounding more, it is the randomizer's.
+
+    ``distance`` restricts the upper bound to inputs that differ in so many coordinates of a joint
+    composition; None covers them all. Raises ValueError for a distance without a joint, or out of
+    its range.
+    """
+
+    randomizer: Randomizer
+    eps0: float | None = None
+    distance: int | None = None
+
+    def __post_init__(self) -> None:
+        known = [eps0 for eps0 in (self.eps0, self.randomizer.eps0) if eps0 is not None]
+        object.__setattr__(self, "eps0", max(known, default=None))
+        if self.distance is None:
+            return
+        if not isinstance(self.randomizer, Joint):
+            raise ValueError(
+                "distance is only valid for the upper bound of a joint composition, "
+                f"got {self.distance!r}"
+            )
+        self.randomizer.check_distance(self.distance)
+
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """Every pair of inputs that may be the worst: one, where any two are alike.
+
+        With a ``distance`` those that differ in so many coordinates.
+        """
+        randomizer = self.randomizer
+        if not isinstance(randomizer, Joint):
+            blankets = randomizer.blankets()
+            return tuple(Candidate(one, "1", inputs=name) for name, one in blankets.items())
+        blankets = randomizer.blankets(self.distance)
+        if randomizer.is_alike:
+            return tuple(Candidate(one, differing) for differing, one in blankets.items())
+        differing = {one.inputs: one.differing for one in randomizer.patterns(self.distance)}
+        return tuple(Candidate(one, differing[name], "", name) for name, one in blankets.items())
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """One for everything that all others may hold; the inputs differ in every coordinate."""
+        count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
+        everywhere = " ".join(str(i + 1) for i in range(count))
+        named = ((named_inputs(name), one) for name, one in self.randomizer.dataset_pairs().items())
+        return tuple(Candidate(one, everywhere, others, inputs) for (inputs, others), one in named)
+
+    def check_size(self) -> None:
+        """Raise ValueError for a composition too large for memory, without composing it."""
+        if isinstance(self.randomizer, Composition):
+            self.randomizer.check_size()
+
+
+@dataclass(frozen=True)
+class GenericReports(Protocol):
+    """Reports of which nothing is known but their ε₀, as for clones and generic bounds."""
+
+    eps0: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """None: the clones bring their own."""
+        return ()

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from shufflebounds import validation
-from shufflebounds.protocols import balls_into_bins, cheu_zhilyaev
-from shufflebounds.protocols.balls_into_bins import BallsIntoBins
+from shufflebounds.core import validation
+from shufflebounds.protocols import messages
 from shufflebounds.protocols.base import Protocol
-from shufflebounds.protocols.binary_sum import BinarySum
-from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev
-from shufflebounds.protocols.coordinate_sums import coordinate_sums
-from shufflebounds.protocols.decision_trees import DecisionTrees
-from shufflebounds.protocols.dump import Dump
-from shufflebounds.protocols.hierarchical_histogram import HierarchicalHistogram, SeparateHistograms
+from shufflebounds.protocols.histograms import (
+    DecisionTrees,
+    HierarchicalHistogram,
+    SeparateHistograms,
+    coordinate_sums,
+)
+from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
     {
         "balls_into_bins": Entry(BallsIntoBins, "balls into bins"),
         "balls_into_bins_designed": Entry(
-            balls_into_bins.designed,
+            messages.designed_balls_into_bins,
             "balls into bins",
             needs=("target", "delta"),
-            users=balls_into_bins.designed_users,
+            users=messages.designed_balls_into_bins_users,
         ),
         "binary_sum": Entry(BinarySum, "binary sum"),
         "cheu_zhilyaev": Entry(CheuZhilyaev, "Cheu and Zhilyaev"),
         "cheu_zhilyaev_designed": Entry(
-            cheu_zhilyaev.designed, "Cheu and Zhilyaev", needs=("target", "n", "delta")
+            messages.designed_cheu_zhilyaev, "Cheu and Zhilyaev", needs=("target", "n", "delta")
         ),
         "coordinate_sums": Entry(coordinate_sums, "sums of noisy bits", needs=("eps0",)),
         "decision_trees": Entry(DecisionTrees, "decision trees", needs=("messages",)),

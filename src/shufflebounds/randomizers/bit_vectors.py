@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import Decomposition
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
 
 # Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
@@ -76,3 +78,95 @@ class BitVectorRandomizer(DomainRandomizer):
         other = np.where(ones, 1.0, odds) / (1.0 + odds)
         is_own = np.eye(size, dtype=bool)[:, :, np.newaxis]
         return np.where(is_own, own, other).prod(axis=1)
+
+
+# Binary local hashing (Wang, Blocki, Li and Jha, USENIX Security 2017).
+
+
+@dataclass(frozen=True)
+class BLH(BitVectorRandomizer):
+    """BLH: a uniformly random hash of the domain to {0, 1}, and the input's hash through 2-RR.
+
+    What a report (h, z) says is which values hash to z. These bits are 1 with odds 1, but for the
+    input's, which tells the truth with probability e^{ε₀}/(e^{ε₀} + 1).
+    """
+
+    @property
+    def odds(self) -> float:
+        """Every other value hashes to z or not with equal probability."""
+        return 1.0
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(h, z), shape (domain_size, 2^{domain_size + 1}).
+
+        Column 2^{domain_size}·(1 − z) + Σ_x h(x)·2^x belongs to (h, z). Raises ValueError where
+        the domain is infinite or too large to enumerate.
+        """
+        # The bits are h itself where z = 1, its complement where z = 0, each half the time.
+        halves = super().matrix() / 2.0
+        return np.hstack([halves, halves[:, ::-1]])
+
+
+# Optimized unary encoding (Wang, Blocki, Li and Jha, USENIX Security 2017).
+
+
+@dataclass(frozen=True)
+class OUE(BitVectorRandomizer):
+    """OUE: the one-hot encoding, whose one is kept with probability 1/2.
+
+    Its zeros are kept with probability e^{ε₀}/(e^{ε₀} + 1).
+    """
+
+    @property
+    def odds(self) -> float:
+        """A zero stays a zero with odds e^{ε₀}."""
+        return math.exp(self.eps0)
+
+
+# Basic one-time RAPPOR (Erlingsson, Pihur and Korolova, CCS 2014).
+
+
+@dataclass(frozen=True)
+class RAPPOR(BitVectorRandomizer):
+    """RAPPOR: the one-hot encoding, every bit kept with probability h/(h + 1), h = e^{ε₀/2}."""
+
+    @property
+    def odds(self) -> float:
+        """A zero stays a zero with odds h."""
+        return math.exp(self.eps0 / 2.0)
+
+
+# Local hashing into l values (Wang, Blocki, Li and Jha, USENIX Security 2017).
+
+# Chances of two values to hash to z, 1/l², stay far above the smallest float.
+_MOST_VALUES = 10**135
+
+
+@dataclass(frozen=True)
+class LocalHash(BitVectorRandomizer):
+    """LH: a uniformly random hash of the domain to l values, and the input's hash through l-RR.
+
+    What a report (h, z) says is which values hash to z. These bits, which are the columns of
+    `matrix`, are 1 with probability 1/l each, and e^{ε₀}/(e^{ε₀} + l − 1) for that of the input.
+    l is ``hash_values``, at least 2 (BLH). None stands for the customary (optimal) choice
+    ⌊e^{ε₀} + 1⌋, and the attribute then holds it.
+    """
+
+    hash_values: int | None = field(
+        default=None,
+        metadata={
+            "help": "number of hash values, at least 2; if left out, e^eps0 + 1 rounded down"
+        },
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hash_values is None:
+            object.__setattr__(self, "hash_values", math.floor(math.exp(self.eps0)) + 1)
+        validation.whole("hash_values", self.hash_values, minimum=2, maximum=_MOST_VALUES)
+
+    @property
+    def odds(self) -> float:
+        """Every other value hashes to z with probability 1/l."""
+        assert self.hash_values is not None  # since __post_init__
+        return float(self.hash_values - 1)

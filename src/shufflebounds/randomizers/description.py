@@ -16,18 +16,110 @@ other than ε₀ beside it, or one of the compositions
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import Any, ClassVar, Protocol
 
-from shufflebounds import validation
-from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.composed import Joint, Parallel, Subsampled
-from shufflebounds.randomizers.description_parts import checked_parts, shares_of, weight
-from shufflebounds.randomizers.parameter_names import require_keys
-from shufflebounds.randomizers.privacy import require_private
+from shufflebounds.core import validation
+from shufflebounds.randomizers.base import Randomizer, require_private
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
+
+# Which parameters are given by name, and what a wrong name was probably meant to be.
+
+# Both are the number of values that a user may hold; k is what k-RR is named after.
+_SAME = {"k": "domain_size", "domain_size": "k"}
+
+
+def likely(name: str, known: Collection[str]) -> str | None:
+    """One of the `known` names, None if none of them comes close."""
+    if _SAME.get(name) in known:
+        return _SAME[name]
+    near = get_close_matches(name, known, n=1)
+    return near[0] if near else None
+
+
+def require_keys(
+    place: str,
+    kind: str,
+    given: Mapping,
+    known: Sequence[str],
+    optional: Collection[str] = (),
+) -> None:
+    """ValueError unless `given` has the `known` keys, perhaps without `optional` ones."""
+    listed = ", ".join(known) or "none"
+    for key in given:
+        if key not in known:
+            meant = likely(str(key), known)
+            guess = f" (did you mean {meant}?)" if meant else ""
+            raise ValueError(
+                f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
+            )
+    needed = [key for key in known if key not in optional]
+    for key in needed:
+        if key not in given:
+            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")
+
+
+# The parts of a composition as a description lists them: their keys, weights and shares of ε₀.
+#
+# All functions raise ValueError, naming the key, for what a description may not hold.
+
+# With the key that may be absent last.
+_PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
+
+
+def checked_parts(kind: str, parts: object) -> Sequence[Mapping]:
+    """The parts, if they are a list of mappings with the keys of such a part."""
+    if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
+        raise ValueError(f"parts must be a list of parts that is not empty, got {parts!r}")
+    for i, part in enumerate(parts):
+        if not isinstance(part, Mapping):
+            raise ValueError(f"parts[{i}] must be a mapping, got {part!r}")
+        require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
+    return parts
+
+
+def weight(i: int, part: Mapping) -> float:
+    """The weight of the i-th part of a parallel composition."""
+    return validation.probability(f"parts[{i}].weight", part["weight"])
+
+
+def shares_of(kind: str, parts: Sequence[Mapping]) -> list[float]:
+    """The parts' shares of ε₀, those that are left out written in."""
+    return _joint_shares(parts) if kind == "joint" else _parallel_shares(parts)
+
+
+def _joint_shares(parts: Sequence[Mapping]) -> list[float]:
+    missing = [i for i, part in enumerate(parts) if "share" not in part]
+    if missing and len(missing) < len(parts):
+        raise ValueError(
+            f"parts[{missing[0]}].share is missing; the parts of a joint must have shares that "
+            "sum to 1, or none of them a share (which makes them equal)"
+        )
+    shares = [_share(i, part, 1.0 / len(parts)) for i, part in enumerate(parts)]
+    if abs(math.fsum(shares) - 1.0) > 1e-12:
+        raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares):.13g}")
+    return shares
+
+
+def _parallel_shares(parts: Sequence[Mapping]) -> list[float]:
+    shares = [_share(i, part, 1.0) for i, part in enumerate(parts)]
+    if max(shares) != 1.0:
+        raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")
+    return shares
+
+
+def _share(i: int, part: Mapping, default: float) -> float:
+    share = validation.probability(f"parts[{i}].share", part.get("share", default))
+    if share == 0.0:
+        raise ValueError(f"parts[{i}].share must be more than 0, got {part['share']!r}")
+    return share
+
 
 MAX_DEPTH = 20
 # Keys of the compositions.

@@ -15,16 +15,18 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.crowd import Crowd
-from shufflebounds.decomposition import Decomposition
-from shufflebounds.masses import SMALLEST_MASS
-from shufflebounds.randomizers.base import Randomizer, five_point, pairs_of_channel
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import SMALLEST_MASS
+from shufflebounds.randomizers.base import Randomizer, crowd_of_rows, five_point, pairs_of_channel
 
 # What matches x₁⁰, x₁¹ and another input.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
@@ -145,3 +147,278 @@ def _solution(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fract
             if j != i and rows[j][i] != 0:
                 rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
     return [row[-1] for row in rows]
+
+
+# k-subset mechanism (Wang, Huang, Nie, Xu, Yang, Li, Nie, Chen 2016; Ye and Barg 2018).
+
+_MOST_OUTPUTS = 20_000
+
+
+@dataclass(frozen=True)
+class Subset(MatchingRandomizer):
+    """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
+
+    k, or ``subset_size``, runs from 1 (k-ary randomized response) to d − 1. None stands for the
+    customary choice ⌈d/e^{ε₀}⌉, or d − 1 if that is less, and the attribute then holds it. Raises
+    ValueError unless 0 < ε₀ ≤ 300 and 1 ≤ k < d are integers.
+    """
+
+    eps0: float
+    composable = True  # the values may change places
+
+    domain_size: int = field(metadata={"help": "number of values, at least 2"})
+    subset_size: int | None = field(
+        default=None,
+        metadata={"help": "values in a report; if left out, domain_size/e^eps0 rounded up"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        if self.subset_size is None:
+            customary = min(math.ceil(d * math.exp(-self.eps0)), d - 1)
+            object.__setattr__(self, "subset_size", customary)
+        validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - 1)
+
+    @property
+    def _inputs(self) -> int:
+        return min(self.domain_size, 3)
+
+    def _misses(self, inputs: int) -> Fraction:
+        """Of the C(d, k) sets."""
+        d, k = self.domain_size, self.subset_size
+        assert k is not None  # since __post_init__
+        return math.prod(
+            (Fraction(max(d - k - i, 0), d - i) for i in range(inputs)), start=Fraction(1)
+        )
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Any two values, and any third."""
+        return crowd_of_rows(*self._rows())
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (d, C(d, k)): sets in lexicographic order.
+
+        Raises ValueError where there are more than 20 000.
+        """
+        d, k = self.domain_size, self.subset_size
+        assert k is not None  # since __post_init__
+        if d > _MOST_OUTPUTS or math.comb(d, k) > _MOST_OUTPUTS:
+            raise ValueError(
+                "domain_size and subset_size must leave at most "
+                f"{_MOST_OUTPUTS} sets to enumerate, got {d} and {k}"
+            )
+        outputs = math.comb(d, k)
+        held = np.zeros((d, outputs), dtype=bool)
+        for y, members in enumerate(itertools.combinations(range(d), k)):
+            held[list(members), y] = True
+        return np.where(held, math.exp(self.eps0), 1.0) / (outputs * self._total())
+
+
+# Hadamard response with blocks (Acharya, Sun and Zhang, AISTATS 2019).
+
+_MOST_COLUMNS = 4096
+
+
+@dataclass(frozen=True)
+class HadamardBlocks(MatchingRandomizer):
+    """HR with B ≥ 2 blocks: a column of the input's block, or any, as its Hadamard matrix says.
+
+    There are B blocks of b columns, b the least power of 2 that gives each of the d values a row of
+    its own in some block: value x has row ⌊x/B⌋ + 1 of the Sylvester matrix of order b in block
+    x mod B. The columns where it holds +1, half of its block, are e^{ε₀} times as likely as all
+    others. Values of different blocks, the worst pair, have none in common, and b does not matter.
+    For one block see `HadamardResponse`.
+
+    Raises ValueError unless 0 < ε₀ ≤ 300, and B and d are integers with 2 ≤ B ≤ d; d = None stands
+    for more values than blocks, however many.
+    """
+
+    eps0: float
+    blocks: int = field(metadata={"help": "number of blocks, at least 2"})
+    domain_size: int | None = field(
+        default=None,
+        metadata={"help": "number of values, no fewer than blocks; if left out, many"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        validation.whole("blocks", self.blocks, minimum=2, maximum=2**53)
+        if self.domain_size is not None:
+            validation.whole("domain_size", self.domain_size, minimum=self.blocks)
+
+    @property
+    def _inputs(self) -> int:
+        return min(self.blocks, 3)
+
+    def _misses(self, inputs: int) -> Fraction:
+        """Outside the half blocks of values in different blocks."""
+        return 1 - Fraction(inputs, 2 * self.blocks)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (d, B b): rows are inputs, columns outputs, block by block.
+
+        Raises ValueError where d is None or there are more than 4096 columns.
+        """
+        size = self.domain_size or 2**53
+        rows = math.ceil(size / self.blocks)
+        order = 2 ** rows.bit_length()
+        if order * self.blocks > _MOST_COLUMNS:
+            raise ValueError(
+                f"domain_size must leave at most {_MOST_COLUMNS} columns to enumerate, got "
+                f"{self.domain_size!r}"
+            )
+        block, row = np.arange(size) % self.blocks, np.arange(size) // self.blocks
+        columns = np.arange(order * self.blocks)
+        plus = np.bitwise_count((row[:, np.newaxis] + 1) & (columns % order)) % 2 == 0
+        matched = plus & (block[:, np.newaxis] == columns // order)
+        return np.where(matched, math.exp(self.eps0), 1.0) / (columns.size * self._total())
+
+
+# PrivSet for set-valued data (Wang, Huang, Nie, Wang, Xu and Yang, INFOCOM 2018).
+
+_MOST_ENTRIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class PrivSet(MatchingRandomizer):
+    """PrivSet: k of d items, a set that holds one of the user's s items e^{ε₀} times as likely.
+
+    The inputs are the sets of s items (users pad theirs to s). Two disjoint ones are the worst pair
+    or, for 2s > d, two that make up the whole.
+
+    d is ``domain_size``, s ``items`` and k ``subset_size``. Raises ValueError unless 0 < ε₀ ≤ 300
+    and they are positive integers with s + k ≤ d: beyond, a report would match every input.
+    """
+
+    eps0: float
+    domain_size: int = field(metadata={"help": "number of items, at least 2"})
+    items: int = field(metadata={"help": "items of a user, at least 1"})
+    subset_size: int = field(metadata={"help": "items in a report, at least 1"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        # Products below have as many factors.
+        validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
+        validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)
+
+    @property
+    def _inputs(self) -> int:
+        return 3 if 3 * self.items <= self.domain_size else 2
+
+    def _misses(self, inputs: int) -> Fraction:
+        """C(d − u, k)/C(d, k) for inputs of u items altogether."""
+        taken = min(inputs * self.items, self.domain_size)
+        return Fraction(
+            math.prod(max(self.domain_size - self.subset_size - i, 0) for i in range(taken)),
+            math.prod(self.domain_size - i for i in range(taken)),
+        )
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
+
+        Raises ValueError where there are more than a million.
+        """
+        sizes, d = (self.items, self.subset_size), self.domain_size
+        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > _MOST_ENTRIES:
+            raise ValueError(
+                f"domain_size must leave at most {_MOST_ENTRIES} probabilities to enumerate, "
+                f"got {d}"
+            )
+        held, sent = (
+            [set(members) for members in itertools.combinations(range(d), size)] for size in sizes
+        )
+        matched = np.array([[not x.isdisjoint(y) for y in sent] for x in held])
+        return np.where(matched, math.exp(self.eps0), 1.0) / (len(sent) * self._total())
+
+
+# PrivUnit's cap (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018).
+
+
+@dataclass(frozen=True)
+class PrivUnit(MatchingRandomizer):
+    """PrivUnit: a point of the sphere, e^{ε₀} times as dense in a cap around the user's direction.
+
+    ``cap`` is the share of the sphere's area that a cap has. The caps of opposite directions are
+    disjoint up to a half. The dimension does not matter, and the factor that makes the report
+    unbiased is public. Raises ValueError unless 0 < ε₀ ≤ 300 and 10⁻¹⁰⁰ ≤ cap ≤ 1/2.
+
+    The upper bound holds for every randomizer whose likelihoods lie between 1 and e^{ε₀} times
+    those of a fixed law over 1 + cap (e^{ε₀} − 1).
+    """
+
+    eps0: float
+    cap: float = field(metadata={"help": "share of the sphere in a cap, at most 1/2"})
+    _inputs = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        if not 1e-100 <= validation.probability("cap", self.cap) <= 0.5:
+            raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
+
+    def _misses(self, inputs: int) -> Fraction:
+        """Outside the caps of two opposite directions, or of one."""
+        return 1 - inputs * Fraction(self.cap)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities of two opposite caps and of the rest for either direction, shape (2, 3)."""
+        areas = np.array([self.cap, self.cap, 1.0 - 2.0 * self.cap])
+        e = math.exp(self.eps0)
+        return areas * np.array([[e, 1.0, 1.0], [1.0, e, 1.0]]) / self._total()
+
+
+# The piecewise mechanism for numbers (Wang et al., ICDE 2019).
+
+
+@dataclass(frozen=True)
+class Piecewise(MatchingRandomizer):
+    """Piecewise: for x in [−1, 1] a number in [−C, C], denser by e^{ε₀} in a window around x.
+
+    With h = e^{ε₀/2}, C = (h + 1)/(h − 1), the window of x runs from (C + 1)x/2 − (C − 1)/2 over a
+    length of C − 1, a share of 1/(h + 1). Those of −1 and 1, which are the worst pair, are
+    disjoint. Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+
+    eps0: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    @property
+    def _share(self) -> Fraction:
+        """Of a window, 1/(h + 1), good to so many digits that 1 − 2/(h + 1) is good as well."""
+        with localcontext(prec=40 + max(0, math.ceil(-math.log10(self.eps0)))):
+            return 1 / (1 + Fraction((Decimal(self.eps0) / 2).exp()))
+
+    def _misses(self, inputs: int) -> Fraction:
+        """Outside the windows of −1 and 1, or of one."""
+        return 1 - inputs * self._share
+
+    def _patterns(self, inputs: int) -> dict[tuple[bool, ...], Fraction]:
+        """The third input is 0: its window overlaps the others where it is longer than 2.
+
+        The windows of −1 and 1 leave a gap of length 2, which is (1 − 2 share) of 2C.
+        """
+        share = self._share
+        gap = 1 - 2 * share
+        outer = max(share - gap, Fraction(0)) / 2
+        inner = share - 2 * outer
+        return {
+            (True, False, True): outer,
+            (True, False, False): share - outer,
+            (False, True, True): outer,
+            (False, True, False): share - outer,
+            (False, False, True): inner,
+            (False, False, False): gap - inner,
+        }
+
+    def density(self, x: float, y: float) -> float:
+        """Of the report y on the input x, both numbers; 0 outside [−C, C]."""
+        h = math.exp(self.eps0 / 2.0)
+        end = (h + 1.0) / (h - 1.0)
+        start = (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
+        if not -end <= y <= end:
+            return 0.0
+        low = (h - 1.0) / (2.0 * h * (h + 1.0))
+        return low * h * h if start <= y <= start + end - 1.0 else low

@@ -14,24 +14,13 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from shufflebounds import validation
+from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.blh import BLH
-from shufflebounds.randomizers.collision import Collision
-from shufflebounds.randomizers.duchi import Duchi
-from shufflebounds.randomizers.hadamard import HadamardResponse
-from shufflebounds.randomizers.hadamard_blocks import HadamardBlocks
-from shufflebounds.randomizers.krr import KRR
-from shufflebounds.randomizers.laplace import Laplace
-from shufflebounds.randomizers.local_hash import LocalHash
-from shufflebounds.randomizers.matrix_file import MatrixFile
-from shufflebounds.randomizers.metric_laplace import MetricLaplace
-from shufflebounds.randomizers.oue import OUE
-from shufflebounds.randomizers.piecewise import Piecewise
-from shufflebounds.randomizers.privset import PrivSet
-from shufflebounds.randomizers.privunit import PrivUnit
-from shufflebounds.randomizers.rappor import RAPPOR
-from shufflebounds.randomizers.subset import Subset
+from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash
+from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
+from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.matching import HadamardBlocks, Piecewise, PrivSet, PrivUnit, Subset
+from shufflebounds.randomizers.matrix import MatrixFile
 
 ENTRY_POINTS = "shufflebounds.randomizers"
 

@@ -5,10 +5,16 @@ import math
 import pandas as pd
 import pytest
 
-from shufflebounds.papers.claims import Evidence, check
-from shufflebounds.papers.girgis2021 import RESEARCH, measures
-from shufflebounds.papers.girgis2021.claims import CLAIMS
-from shufflebounds.papers.judging import IN_PART, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED
+from shufflebounds.reproduce.papers.girgis2021 import RESEARCH, claims
+from shufflebounds.reproduce.papers.girgis2021.claims import CLAIMS
+from shufflebounds.reproduce.papers.judging import (
+    IN_PART,
+    NOT_MEASURED,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Evidence,
+    check,
+)
 
 
 def curves(*rows):
@@ -51,7 +57,7 @@ def test_first_below_second():
         ("girgis_simple", "renyi", 1.0, 100, 9.0, 1.0, 1.0),
         ("girgis_upper", "renyi", 1.0, 100, 5.0, 0.5, 0.5),  # alone
     )
-    [point] = measures.first_below_second(shown).itertuples()
+    [point] = claims.first_below_second(shown).itertuples()
     assert (point.low, point.high) == (0.75, 0.75)
     assert point.detail == "λ = 2"
 
@@ -62,7 +68,7 @@ def test_gap_counts_where_it_is_claimed():
         for order in (1.5, 2.0, 100.0)
         for name, value, wide in (("girgis_upper", 2.2, 1.0), ("girgis_lower", 1.0, 1.1))
     ]
-    [point] = measures.upper_above_lower(curves(*rows)).itertuples()
+    [point] = claims.upper_above_lower(curves(*rows)).itertuples()
     assert point.detail == "λ = 2"
     assert point.low == pytest.approx(2.2 / 1.1 / (2 * math.exp(0.1)) - 1, rel=1e-9)
     assert point.high == pytest.approx(2.2 / (2 * math.exp(0.1)) - 1, rel=1e-9)
@@ -73,7 +79,7 @@ def test_exact_below_first():
         ("clone", "renyi", 1.0, 100, 2.0, 0.1, 0.12),
         ("girgis_upper", "renyi", 1.0, 100, 2.0, 0.4, 0.4),
     )
-    [point] = measures.exact_below_first(shown).itertuples()
+    [point] = claims.exact_below_first(shown).itertuples()
     assert (point.low, point.high) == pytest.approx((0.7, 0.75))
 
 
@@ -84,9 +90,9 @@ def test_composition():
         ("clone_renyi", "epsilon", 1.0, 100, 10, 0.33, 0.33),
         ("clone", "epsilon", 1.0, 100, 10, 0.3, 0.3),
     )
-    [point] = measures.below_advanced(shown).itertuples()
+    [point] = claims.below_advanced(shown).itertuples()
     assert (point.low, point.detail) == (0.875, "T = 10")
-    [point] = measures.accounting_above_profile(shown).itertuples()
+    [point] = claims.accounting_above_profile(shown).itertuples()
     assert point.low == pytest.approx(0.1)
     judged = check(CLAIMS, dict.fromkeys(("below_advanced", "eightfold", "accounting"), shown))
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
@@ -99,10 +105,10 @@ def test_composition():
 def test_nothing_to_compare():
     shown = curves(("clone", "renyi", 1.0, 100, 2.0, 0.1, 0.1))
     for measure in (
-        measures.first_below_second,
-        measures.upper_above_lower,
-        measures.exact_below_first,
-        measures.below_advanced,
-        measures.accounting_above_profile,
+        claims.first_below_second,
+        claims.upper_above_lower,
+        claims.exact_below_first,
+        claims.below_advanced,
+        claims.accounting_above_profile,
     ):
         assert measure(shown).empty

@@ -11,10 +11,10 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.papers import table_files, table_stamp
-from shufflebounds.papers.base import Context
-from shufflebounds.papers.su2026 import RESEARCH
-from shufflebounds.papers.su2026 import decomposition_tables as tables
+from shufflebounds.reproduce.papers import base as table_files
+from shufflebounds.reproduce.papers import base as table_stamp
+from shufflebounds.reproduce.papers.base import Context
+from shufflebounds.reproduce.papers.su2026 import RESEARCH, tables
 
 EPS0 = [0.1, 1.0, 4.0]
 KINDS = {"BLH": sb.BLH, "RAPPOR": sb.RAPPOR, "OUE": sb.OUE, "HR": sb.HadamardResponse}
@@ -275,7 +275,7 @@ def test_files(tmp_path, kind, number, parameters, header):
 
 
 def test_a_table_without_a_digest_is_none(tmp_path):
-    from shufflebounds.experiments import storage
+    from shufflebounds.reproduce import storage
 
     storage.write(["a"], [(1,)], tmp_path / "x.csv")
     with pytest.raises(ValueError, match=r"x\.csv is not a table with a digest$"):

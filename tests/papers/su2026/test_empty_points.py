@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from shufflebounds.papers.claims import Evidence
-from shufflebounds.papers.su2026 import measures
+from shufflebounds.reproduce.papers.judging import Evidence
+from shufflebounds.reproduce.papers.su2026 import claims
 
 EMPTY = (np.nan, np.nan)
 
@@ -22,7 +22,7 @@ def test_the_largest_of_several_is_unknown_where_one_is():
         row("upper", EMPTY, k_joint=2, distance=2),
         row("upper", (0.5, 0.6)),
     ]
-    points = measures.fall_with_k(Evidence(pd.DataFrame(rows), {}))
+    points = claims.fall_with_k(Evidence(pd.DataFrame(rows), {}))
     assert not np.isfinite(points[["low", "high"]].to_numpy()).any()
 
 
@@ -30,6 +30,6 @@ def test_the_least_baseline_is_unknown_where_one_is():
     """Else the bound would be compared with a larger one."""
     rows = [row("upper", (0.1, 0.2)), row("clone", EMPTY)]
     rows += [row(name, (0.5, 0.6)) for name in ("blanket_hoeffding", "blanket_bennett")]
-    points = measures.below_baselines(Evidence(pd.DataFrame(rows), {}))
+    points = claims.below_baselines(Evidence(pd.DataFrame(rows), {}))
     # Nothing is below all baselines by more than 100 %.
     assert points[["low", "high"]].to_numpy().tolist() == [[-np.inf, 1.0]]

@@ -8,12 +8,12 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.enclosure import PrecisionError
-from shufflebounds.papers import table_files
-from shufflebounds.papers.su2026 import hierarchy
-from shufflebounds.papers.su2026.hierarchy import BOUNDS
+from shufflebounds.core.enclosure import PrecisionError
+from shufflebounds.core.setting import OverN
 from shufflebounds.randomizers.description import parse
-from shufflebounds.setting import OverN
+from shufflebounds.reproduce.papers import base
+from shufflebounds.reproduce.papers.su2026 import hierarchy
+from shufflebounds.reproduce.papers.su2026.hierarchy import BOUNDS
 
 MECHANISMS = {
     "10-RR": parse({"type": "krr", "k": 10}),
@@ -96,10 +96,10 @@ def test_verdicts(ends, verdict):
 
 def test_files(tmp_path, measured):
     for name in ("1.csv", "2.csv"):
-        table_files.write(measured, "0123", tmp_path / name)
+        base.write(measured, "0123", tmp_path / name)
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
-    read = table_files.read(tmp_path / "1.csv")[list(measured.columns)]
+    read = base.read(tmp_path / "1.csv")[list(measured.columns)]
     pd.testing.assert_frame_equal(read, measured, check_exact=True, check_dtype=False)
     lines = hierarchy.page(read).markdown().splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][2:]

@@ -4,12 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shufflebounds.experiments import sent
-from shufflebounds.papers import claims as papers
-from shufflebounds.papers.claims import Evidence
-from shufflebounds.papers.judging import IN_PART, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED
-from shufflebounds.papers.registry import research
-from shufflebounds.papers.wang2024 import claims, general_pair
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce.papers import judging as papers
+from shufflebounds.reproduce.papers.judging import (
+    IN_PART,
+    NOT_MEASURED,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Evidence,
+)
+from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.wang2024 import claims, general_pair
 
 DESCRIBED = [
     {"type": "krr", "k": 10},

@@ -7,10 +7,11 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.papers import table_files
-from shufflebounds.papers.registry import research
-from shufflebounds.papers.wang2024 import general_pair, parameter_tables, variations
-from shufflebounds.setting import OverN
+from shufflebounds.core.setting import OverN
+from shufflebounds.reproduce.papers import base
+from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.wang2024 import general_pair, parameter_tables
+from shufflebounds.reproduce.papers.wang2024 import parameter_tables as variations
 
 NUMERICS = Numerics(rtol=1e-4)
 
@@ -89,8 +90,8 @@ def test_pages_survive_a_file(tmp_path):
     kinds = research("wang2024").tables
     assert set(kinds) == set(tables)
     for name, table in tables.items():
-        table_files.write(table, "0123", tmp_path / f"{name}.csv")
-        read = table_files.read(tmp_path / f"{name}.csv")
+        base.write(table, "0123", tmp_path / f"{name}.csv")
+        read = base.read(tmp_path / f"{name}.csv")
         assert list(read.columns[: len(table.columns)]) == list(table.columns)
         page = kinds[name].load().page(read)
         assert len(page.rows) == len(table)

@@ -9,19 +9,25 @@ import pytest
 import shuffles
 
 import shufflebounds as sb
-from shufflebounds.bounds.vector_bits import published_vector_bits
-from shufflebounds.papers.claims import Evidence
-from shufflebounds.papers.judging import NOT_REPRODUCED, REPRODUCED, at_least, everywhere
-from shufflebounds.papers.registry import research
-from shufflebounds.papers.wang2025 import counterexample, measures
-from shufflebounds.protocols.decision_trees import DecisionTrees
+from shufflebounds.bounds.variation_ratio import published_vector_bits
+from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.reproduce.papers.judging import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Evidence,
+    at_least,
+    everywhere,
+)
+from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.wang2025 import claims as counterexample
+from shufflebounds.reproduce.papers.wang2025 import claims as measures
 
 EPS = math.log(3.5)
 
 
 def test_a_dataset_exceeds_theorem_1():
-    assert counterexample.truth() == Fraction(2, 81)
-    assert counterexample.claimed() == Fraction(1, 162)
+    assert counterexample.counterexample_divergence() == Fraction(2, 81)
+    assert counterexample.counterexample_claim() == Fraction(1, 162)
 
 
 def test_so_say_the_engine_and_another_enumeration():

@@ -1,0 +1,313 @@
+"""A round of a mechanism: what is proven for all its datasets, and pairs of datasets it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting.mechanism import datasets, directions
+from shufflebounds.accounting.problem import Problem, never_below
+from shufflebounds.accounting.round_laws import Round, compositions, typical_loss
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.losses import Composition
+from shufflebounds.randomizers.base import Randomizer
+
+# Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
+# do: every point of a round asks for all of them. And pairs of datasets that are composed.
+_MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
+
+
+def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
+    """`times` rounds of `n` users who share a randomizer.
+
+    Upper ends hold whatever the others' inputs are, which may be chosen from what was seen
+    (docs/composition.md, section 1). Raises ValueError for arguments out of range.
+    """
+    n = validation.users(n)
+    attained = sorted(datasets(randomizer).values(), key=lambda one: -typical_loss(one, n))
+    crowds = directions(randomizer.crowds())
+    size = sum(len(one.others) * (1 + len(one.extremes)) * one.c.size for one in crowds)
+    return Round(
+        tuple(randomizer.blankets().values()),
+        n,
+        times,
+        tuple(attained[:_TRIES]),
+        tuple(crowds) if len(crowds) <= _MOST_PAIRS and size <= _LARGEST else (),
+    )
+
+
+# δ at ε and ε at δ of composed discrete pairs.
+
+
+def delta_at(composition: Composition, eps: float) -> Enclosure:
+    """δ(ε) of discrete pairs, for ε ≥ 0."""
+    told = Enclosure(*composition.infinite)
+    if eps >= composition.largest:
+        return told
+    found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
+    return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
+
+
+def smallest_eps(composition: Composition, delta: float) -> float:
+    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
+    if composition.infinite[1] > delta:
+        return math.inf
+    end = max(composition.largest, 0.0)
+    found = _near(composition, delta)
+    if found is None:
+        return end
+    eps = _root(found, delta)
+    margin = 1e-8 * eps + 1e-300
+    while eps < end and found.delta(eps).upper > delta:
+        eps, margin = min(eps + margin, end), 4.0 * margin
+    return eps
+
+
+def largest_eps(composition: Composition, delta: float) -> float:
+    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
+
+    0 where none was found.
+    """
+    if composition.infinite[0] > delta:
+        return math.inf
+    found = _near(composition, delta)
+    if found is None:
+        return 0.0
+    eps = _root(found, delta)
+    margin = 1e-8 * eps + 1e-300
+    while eps > 0.0 and found.delta(eps).lower < delta:
+        eps, margin = max(eps - margin, 0.0), 4.0 * margin
+    return eps
+
+
+def _near(composition: Composition, delta: float) -> TiltedSum | None:
+    theta, eps = tilt_at_delta(composition, delta)
+    if eps <= 0.0:  # δ may be more than δ(0)
+        theta, eps = tilt_at_eps(composition, 0.0), 0.0
+    return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
+
+
+def _root(found: TiltedSum, delta: float) -> float:
+    """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
+    told, eps = found.composition.infinite[1], found.eps
+    goal = max(delta - told, 1e-9 * delta)
+    for _ in range(30):
+        excess = found.delta(eps).upper - told
+        move = math.log(excess / goal) / found.theta if excess > 0.0 else -1.0 / found.theta
+        eps = max(min(eps + move, found.composition.largest), 0.0)
+        if abs(move) <= 1e-9 * eps:
+            break
+    return eps
+
+
+# Many rounds: certified (ε, δ) of sequential composition.
+#
+# Upper ends hold for rounds that are chosen adaptively, each dominated by the larger of both
+# directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower
+# ends are those of independent rounds on one fixed pair of datasets. docs/composition.md proves
+# both.
+
+DEFAULT_RTOL = 1e-3
+# δ is that much less certain than ε.
+DEFAULT_DELTA_RTOL = 0.05
+
+# ε is wide by about this over the square of the lattice points per standard deviation.
+_WIDTH = 0.6
+_REFINEMENTS, _GAIN = 3, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """Rounds of shuffling, one after the other, as `compose` makes them."""
+
+    rounds: tuple[Round, ...]
+
+    def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
+        """Enclosure of the smallest ε at which all rounds together are (ε, δ)-DP.
+
+        Of two datasets that differ by the replacement of one user's input; n counts users who
+        follow the protocol and do not collude. The decomposition must bound the victim's inputs in
+        every round: docs/composition.md, section 1.
+
+        Parameters
+        ----------
+        delta
+            10⁻³⁰⁰ ≤ δ < 1.
+        rtol
+            The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻³, and leaves out
+            of account what separates the ends in theory: a decomposition whose two directions
+            differ, several of them in a round, and ``inner`` from ``outer``.
+
+        Returns
+        -------
+        Enclosure
+            At ``upper``, δ(ε) was found to be at most `delta` for rounds chosen adaptively. At
+            ``lower``, it was found to be at least `delta` for independent rounds on one pair of
+            datasets (or it is 0). Both are inf where no ε will do.
+
+        Raises
+        ------
+        ValueError
+            For arguments outside these ranges.
+        PrecisionError
+            Where the width stays above `rtol`.
+
+        """
+        delta = validation.delta(delta)
+        goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+        if self.never_below() > delta:
+            return Enclosure(math.inf, math.inf)
+        end = self._largest_loss()
+        depth = max(1.0, -2.0 * math.log(delta))
+
+        def enclose(density: float) -> Enclosure:
+            level = delta * min(0.05, 0.02 * goal * depth)
+            above, below = compositions(self.rounds, density, level)
+            upper = min(smallest_eps(above, delta), end)
+            lower = max((largest_eps(law, delta) for law in below), default=0.0)
+            if lower < 0.5 * upper:  # more rounds tell no less than one
+                lower = max(lower, *(_once(one, delta) for one in self.rounds))
+            return Enclosure(min(lower, upper), upper)
+
+        return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
+
+    def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
+        """Enclosure of the smallest δ at which all rounds together are (ε, δ)-DP.
+
+        `eps` is ε ≥ 0 (natural log). `rtol` is the largest relative width of δ to accept, where
+        None stands for 0.05; all else is as for `epsilon`.
+        """
+        eps = validation.eps(eps)
+        goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
+        if eps >= self._largest_loss():
+            return Enclosure(0.0, 0.0)
+        guess = self._guess(eps)
+
+        def enclose(density: float) -> Enclosure:
+            level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
+            for _ in range(8):
+                above, below = compositions(self.rounds, density, 0.05 * goal * level)
+                found = Enclosure(
+                    min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
+                    min(delta_at(above, eps).upper, 1.0),
+                )
+                if level <= max(found.lower, validation.MIN_DELTA):
+                    break
+                level = max(found.lower, 1e-3 * level, validation.MIN_DELTA)
+            return Enclosure(min(found.lower, found.upper), found.upper)
+
+        depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
+        return self._refined(enclose, goal, rtol, f"delta at eps = {eps!r}", depth)
+
+    def _refined(
+        self,
+        enclose: Callable[[float], Enclosure],
+        goal: float,
+        rtol: float | None,
+        what: str,
+        depth: float,
+    ) -> Enclosure:
+        """The first enclosure narrow enough, of ever more lattice points."""
+        density = math.sqrt(_WIDTH * depth / goal)
+        best = enclose(density)
+        for _ in range(_REFINEMENTS if self._promises() else 0):
+            if best.relative_width <= goal or best.upper <= validation.MIN_DELTA:
+                return best
+            density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
+            found = enclose(density)
+            upper = min(best.upper, found.upper)
+            if found.lower == best.lower == 0.0 and upper > _GAIN * best.upper:
+                break  # it is not the lattice that keeps the ends apart
+            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
+        if best.relative_width > goal and (rtol is not None or self._promises()):
+            raise PrecisionError(
+                f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
+                f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
+                f"rtol = {goal:g} was asked for",
+                best,
+            )
+        return best
+
+    def _promises(self) -> bool:
+        """Whether the two ends mean the same, so that a wide enclosure is a failure."""
+        return all(one.is_symmetric for one in self.rounds) and all(
+            one.attained is None
+            and len(one.decompositions) == 1
+            and one.decompositions[0].is_finite()
+            for one in self.rounds
+        )
+
+    def _largest_loss(self) -> float:
+        """An ε at which δ is certainly 0: that of the rounds add up."""
+        losses = [
+            one.times * max(Problem.of(each, one.n).largest_loss() for each in one.decompositions)
+            for one in self.rounds
+        ]
+        return math.fsum(losses) * (1.0 + 8.0 * U)
+
+    def never_below(self) -> float:
+        """A lower bound of δ at every ε."""
+        return max(self._told(order) for order in (0, -1))
+
+    def _told(self, order: int) -> float:
+        """From outputs that the other input never gives, of the first or the last direction."""
+        spared = 0.0
+        for one in self.rounds:
+            known = (never_below(each.directions[order][0], one.n) for each in one.lowest)
+            told = max(known, default=0.0)
+            spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
+        return -math.expm1(spared) * (1.0 - 1e-12)
+
+    def _guess(self, eps: float) -> float:
+        """A rough δ(ε), from a normal loss."""
+        variance = sum(one.times * one.size**2 for one in self.rounds)
+        if variance == 0.0:
+            return validation.MIN_DELTA
+        excess = max(0.0, eps - 0.5 * variance)
+        return math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
+
+
+def compose(
+    rounds: Iterable[tuple[Decomposition | Randomizer | Iterable[Decomposition], int, int]],
+) -> Composed:
+    """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵; at most 10⁶ times in all.
+
+    Where any of several pairs of inputs may be the worst, such as `MatrixRandomizer.blankets`, a
+    round has all of their decompositions: the worst may be another in every round. Lower ends are
+    then those of one of them, the same in all rounds of a kind.
+
+    Of a randomizer in place of a decomposition, the enclosure is of the mechanism's own ε and δ:
+    upper ends are proven for all datasets (docs/closing-the-gap.md) and lower ones are those of
+    pairs of datasets.
+
+    Ask the result for its `Composed.epsilon` or `Composed.delta`, each an `Enclosure`. Raises
+    ValueError for an empty list, and for entries outside these ranges.
+    """
+    listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
+    if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):
+        raise ValueError(
+            f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
+        )
+    found = tuple(
+        round_of(given, n, times)
+        if isinstance(given, Randomizer)
+        else Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
+        for given, n, times in listed
+    )
+    # More losses on a lattice would not add up exactly (docs/composition.md, section 2).
+    total = sum(one.times for one in found)
+    validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
+    return Composed(found)
+
+
+def _once(one: Round, delta: float) -> float:
+    """A lower bound of ε of a single round."""
+    found = (reached(partial(single_shuffle.epsilon, each, one.n, delta)) for each in one.lowest)
+    return max((ends.lower for ends in found), default=0.0)

@@ -1,0 +1,177 @@
+"""The worst of all datasets, by looking at every one: for few users, inputs and outputs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray, ratio_labels
+from shufflebounds.divergence.law import U
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
+
+# Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
+_MOST_WORK = 10**8
+_RTOL = 1e-6
+# Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
+# units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.
+_SCALE, _FAINT = 1000, 1e-305
+
+
+@dataclass(frozen=True)
+class WorstDataset:
+    """A pair of datasets that no other exceeds, but for the width of ``enclosure``.
+
+    ``victim`` are the two inputs of the victim, as rows of the randomizer's matrix; ``others`` says
+    how many other users hold each input. ``enclosure`` is of the mechanism's own δ, or ε.
+    """
+
+    victim: tuple[int, int]
+    others: tuple[int, ...]
+    enclosure: Enclosure
+
+
+def worst_dataset(
+    randomizer: Randomizer, n: int, *, eps: float | None = None, delta: float | None = None
+) -> WorstDataset:
+    """The worst dataset of `n` users at ε, or at δ, among all, and what the mechanism has there.
+
+    Every dataset is enumerated, and every histogram of reports: exact but for roundings, which are
+    charged, of a mechanism with a ``matrix()``.
+
+    Parameters
+    ----------
+    randomizer
+        One that can enumerate its inputs and outputs.
+    n
+        Number of users, at least 1.
+    eps, delta
+        One of them: ε ≥ 0 (natural log), or 10⁻³⁰⁰ ≤ δ < 1.
+
+    Raises ValueError for other arguments, and where there is too much to enumerate.
+
+    """
+    n = validation.users(n)
+    if (eps is None) == (delta is None):
+        raise ValueError(f"exactly one of eps and delta must be given, got {eps!r} and {delta!r}")
+    rows, rel_err = _united(_matrix(randomizer))
+    work = math.comb(n - 1 + len(rows), len(rows)) * len(rows)
+    if work > _MOST_WORK or work * (n + 1) ** (rows.shape[1] - 1) > _MOST_WORK:
+        raise ValueError(
+            f"n must be small enough to enumerate all datasets, got {n} with {len(rows)} inputs "
+            f"and {rows.shape[1]} outputs"
+        )
+    err = (n + 1.0) * (rel_err + (rows.shape[1] + 4.0) * U) * 1.01
+    if eps is not None:
+        return _at(rows, n, validation.eps(eps), err)
+    target = validation.delta(delta)
+    worst: list[WorstDataset] = []
+
+    def evaluate(loss: float, _: float) -> Enclosure:
+        worst.append(_at(rows, n, loss, err))
+        return worst[-1].enclosure
+
+    with np.errstate(divide="ignore"):
+        ratios = np.log(rows.max(axis=0)) - np.log(rows.min(axis=0))
+    end = float(ratios.max()) * (1.0 + 1e-12) + 2.0 * err
+    limit = _at(rows, n, math.inf, err)
+    if math.isinf(end) and limit.enclosure.lower > target:
+        return WorstDataset(limit.victim, limit.others, Enclosure(math.inf, math.inf))
+    found = smallest_eps(evaluate, target, math.nan, math.nan, end, _RTOL)
+    last = worst[-1] if worst else _at(rows, n, 0.0, err)
+    return WorstDataset(last.victim, last.others, found)
+
+
+def _matrix(randomizer: Randomizer) -> FloatArray:
+    if not isinstance(randomizer, Randomizer) or not hasattr(randomizer, "matrix"):
+        raise ValueError(f"randomizer must have a matrix() to enumerate, got {randomizer!r}")
+    rows: FloatArray = np.asarray(randomizer.matrix(), dtype=np.float64)
+    return rows
+
+
+def _united(rows: FloatArray) -> tuple[FloatArray, float]:
+    """The matrix with outputs of one likelihood ratio as one, and the error of its entries."""
+    rows = rows[:, rows.any(axis=0)]
+    largest, labels = rows.max(axis=0), np.zeros(rows.shape[1], dtype=np.int64)
+    for one, other in itertools.pairwise(rows):
+        pairs = labels * rows.shape[1] + ratio_labels(one, other, largest)
+        labels = np.unique(pairs, return_inverse=True)[1]
+    count = int(labels.max()) + 1
+    sums = np.array([np.bincount(labels, weights=row, minlength=count) for row in rows])
+    missing = float(np.max(np.abs([math.fsum([-1.0, *row]) for row in rows.tolist()])))
+    # Neighbouring ratios that rounding has split differ by some hundred roundings.
+    return sums, CLOSED_FORM_ERR + missing + 600.0 * rows.size * U
+
+
+def _at(rows: FloatArray, n: int, eps: float, err: float) -> WorstDataset:
+    """The worst dataset at ε, which may be inf: then histograms count that only one input makes."""
+    best = WorstDataset((0, 1), (n - 1, *(0,) * (len(rows) - 1)), Enclosure(0.0, 0.0))
+    upper = 0.0
+    likely = math.exp(min(eps, LARGEST_EPS))
+    # Where e^ε is no float the lower end is that at inf, as D falls.
+    below = likely * (1.0 - 4.0 * U) * (1.0 - err)
+    above = likely * (1.0 + 4.0 * U) * (1.0 + err) if eps <= LARGEST_EPS else math.inf
+    laws = zip(_histograms(rows, n - 1), _histograms(rows > 0.0, n - 1), strict=True)
+    for (others, histogram), (_, possible) in laws:
+        reports = [_sent(histogram, row) for row in rows]
+        supports = [_sent(possible, row > 0.0) for row in rows]
+        for pair in itertools.permutations(range(len(rows)), 2):
+            p, q = (reports[x] for x in pair)
+            with np.errstate(over="ignore", under="ignore"):
+                most_q = np.where(supports[pair[1]], above * (q + _FAINT), 0.0)
+                least_q = most_q if math.isinf(eps) else below * np.maximum(q - _FAINT, 0.0)
+                high, low = p * (1.0 + err) - least_q, p * (1.0 - err) - _FAINT - most_q
+            most = float(np.maximum(high, 0.0).sum()) * (1.0 + (p.size + 8.0) * U)
+            if most <= upper:
+                continue
+            upper = most
+            least = float(np.maximum(low, 0.0).sum()) * (1.0 - (p.size + 8.0) * U)
+            least = math.nextafter(math.ldexp(least, -_SCALE), 0.0)
+            best = WorstDataset(pair, others, Enclosure(least, 1.0))
+    upper = math.nextafter(math.ldexp(upper + _MOST_WORK * _FAINT, -_SCALE), math.inf)
+    known = Enclosure(best.enclosure.lower, min(1.0, upper))
+    return WorstDataset(best.victim, best.others, known)
+
+
+def _histograms(rows: NDArray, users: int) -> Iterator[tuple[tuple[int, ...], NDArray]]:
+    """Every dataset of so many users, and the law of the counts of all outputs but the last.
+
+    In units of 2^−`_SCALE`. The law has as many axes, each with room for one report more. Of truth
+    values, which outputs are possible, it is which histograms are.
+    """
+    start = np.zeros((users + 2,) * (rows.shape[1] - 1), dtype=rows.dtype)
+    start[(0,) * start.ndim] = 2.0**_SCALE
+
+    def extended(
+        first: int, held: tuple[int, ...], law: NDArray
+    ) -> Iterator[tuple[tuple[int, ...], NDArray]]:
+        left = users - sum(held)
+        if first == len(rows) - 1:
+            for _ in range(left):
+                law = _sent(law, rows[first])
+            yield (*held, left), law
+            return
+        for count in range(left + 1):
+            yield from extended(first + 1, (*held, count), law)
+            if count < left:
+                law = _sent(law, rows[first])
+
+    return extended(0, (), start)
+
+
+def _sent(law: NDArray, row: NDArray) -> NDArray:
+    """The law of the counts after another report; the last place of every axis must be empty."""
+    with np.errstate(under="ignore"):
+        found = np.asarray(row[-1] * law)
+        for axis in range(law.ndim):
+            after, before = ([slice(None)] * law.ndim for _ in range(2))
+            after[axis], before[axis] = slice(1, None), slice(None, -1)
+            found[tuple(after)] += row[axis] * law[tuple(before)]
+    return found

@@ -1,0 +1,278 @@
+"""The ε that Rényi accounting gives of the divergences of decompositions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from shufflebounds.accounting import renyi as accounting
+from shufflebounds.accounting.renyi import (
+    LARGEST_ORDER,
+    SMALLEST_ORDER,
+    epsilon_of_orders,
+    least_epsilon,
+    renyi,
+)
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Formula, Kind, Numerics, closed_form
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.setting import Setting
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.moments import log_sum
+from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.randomizers.discrete import KRR
+
+PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
+
+# Widths of what is converted: of divergences, and of the search among orders.
+_DIVERGENCE_RTOL, _SPARE = 1e-3, 1e-3
+# A wider ε is told as a failure.
+_ACCEPTED = 1e-2
+
+
+def accounted(exact: Bound, name: str, label: str) -> Bound:
+    """The ε that Rényi accounting gives of the divergences of `exact`, over all real orders."""
+    pairs_of = exact.candidates
+    assert pairs_of is not None  # that of a divergence
+
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        known = cache(pairs_of)
+        curves = _Curves(known)
+
+        def answer(setting: Setting) -> Answer:
+            n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
+            parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
+            found = least_epsilon(lambda orders: curves.of(parts, orders), delta, _SPARE)
+            wide = found.relative_width > _ACCEPTED
+            return Answer(found, shortfall=f"known only to lie in {found}" if wide else "")
+
+        return lambda settings: [answer(setting) for setting in settings]
+
+    return Bound(
+        name=name,
+        kind=Kind.UPPER,
+        label=label,
+        source=f"{exact.source}; converted by Canonne, Kamath and Steinke, NeurIPS 2020, "
+        "Proposition 12",
+        knows_mechanism=exact.knows_mechanism,
+        is_divergence=True,
+        quantities=("epsilon",),
+        composes=True,
+        prepare=prepare,
+        candidates=pairs_of,
+    )
+
+
+class _Curves:
+    """Divergences by what was asked for before: curves along rounds ask for much of it again."""
+
+    def __init__(self, pairs_of: PairsOf) -> None:
+        self.pairs_of = pairs_of
+        self.known: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
+
+    def of(self, parts: Sequence[Part], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds of the sum over all rounds of the largest divergence of all pairs."""
+        low, high = np.zeros(orders.shape), np.zeros(orders.shape)
+        for part in parts:
+            ends = self._once(part, orders)
+            low, high = low + part.times * ends[0], high + part.times * ends[1]
+        slip = 4.0 * U * (1 + len(parts))
+        return low * (1.0 - slip), high * (1.0 + slip)
+
+    def _once(self, part: Part, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+        protocol, draws = part.protocol, part.protocol.draws(part.n)
+        wanted = orders.tolist()
+        new = [order for order in wanted if (protocol, draws, order) not in self.known]
+        if new:
+            found = [
+                accounting.bounds(pair.decomposition, draws, np.array(new), _DIVERGENCE_RTOL)
+                for pair in self.pairs_of(protocol)
+            ]
+            low, high = (np.max([ends[i] for ends in found], axis=0).tolist() for i in (0, 1))
+            for order, *ends in zip(new, low, high, strict=True):
+                self.known[protocol, draws, order] = (ends[0], ends[1])
+        low, high = np.array([self.known[protocol, draws, order] for order in wanted]).T
+        return low, high
+
+
+# Rényi divergences in closed form that know nothing of a randomizer but its ε₀.
+#
+# Girgis et al., "On the Rényi Differential Privacy of the Shuffle Model", CCS 2021. Of that paper
+# a fragment was at hand: Theorems 3.3 to 3.7, and 3.1 as it follows from the last two. The
+# fragment has neither (9), the bound converted from differential privacy, nor Corollary 3.2. Both
+# are missing here. Write e for e^{ε₀}, λ for the order and n̄ = ⌊(n − 1)/(2e)⌋ + 1.
+
+# Real orders that conversions try, about 1 % apart; the largest order whose sums are worth their
+# time; and how far floats are trusted.
+_ORDERS = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, 1157)
+_MOST_TERMS = 10**6
+_ROUNDING = 2.0**-40
+
+
+def log_special_moment(order: int, eps0: float, m: int) -> float:
+    """An upper bound of log E[(D′/D)^λ] of m users of whom all but one have the same input.
+
+    Theorem 3.7, for a whole order λ from 2 to 10⁶: E ≤ 1 + C(λ, 2)(e − 1)²/(me) + Σ_{i=3}^λ
+    C(λ, i) iΓ(i/2)((e² − 1)²/(2me²))^{i/2}.
+    """
+    log_ratio = 2.0 * _log_sinh(0.5 * eps0) + math.log(4.0 / m)  # (e − 1)²/(me)
+    log_power = 2.0 * _log_sinh(eps0) + math.log(2.0 / m)
+    i = np.arange(1.0, order + 1.0)
+    choose = np.cumsum(np.log((order + 1.0 - i) / i))
+    # iΓ(i/2) = 2Γ(i/2 + 1), and Γ(x + 1) = xΓ(x): from Γ(3/2) and Γ(2) on.
+    gamma = np.empty(order)
+    gamma[0::2] = 0.5 * math.log(math.pi / 4.0) + np.cumsum(np.log(np.append(1.0, 0.5 * i[2::2])))
+    gamma[1::2] = np.cumsum(np.log(np.append(1.0, 0.5 * i[3::2])))
+    terms = choose + math.log(2.0) + gamma + 0.5 * i * log_power
+    terms[1] = choose[1] + log_ratio
+    largest = float(np.abs(choose).max() + np.abs(gamma).max() + 0.5 * order * abs(log_power))
+    excess = float(log_sum(terms[1:])) + (8.0 * order + 64.0) * U * (1.0 + largest)
+    return float(np.logaddexp(0.0, excess)) * (1.0 + 8.0 * U)
+
+
+def theorem_3_1(eps0: float, n: int, order: float) -> float:
+    """Upper bound of D_λ, 1 < λ ≤ 10⁶: Theorem 3.7 at m = n̄ plus e^{ε₀λ − (n−1)/(8e)}.
+
+    Between whole orders (λ − 1)D_λ, which is convex, is interpolated, from 0 at λ = 1. Never above
+    ε₀, which holds without a theorem.
+    """
+    below = math.floor(order)
+    share = order - below
+    ends = [
+        0.0 if whole == 1 else _log_sum_3_1(eps0, n, whole)
+        for whole in (below, below + 1)
+        if whole == below or share > 0.0
+    ]
+    value = ends[0] if share == 0.0 else (1.0 - share) * ends[0] + share * ends[1]
+    return _capped(value, eps0, order)
+
+
+def _log_sum_3_1(eps0: float, n: int, order: int) -> float:
+    rare = _rare(eps0, n, order)
+    if rare >= (order - 1.0) * eps0 or order > _MOST_TERMS:
+        return max(rare, (order - 1.0) * eps0)
+    return float(np.logaddexp(log_special_moment(order, eps0, _few(eps0, n)), rare))
+
+
+def theorem_3_3(eps0: float, n: int, order: float) -> float:
+    """Upper bound of D_λ, λ > 1: log(e^{λ²(e−1)²/n̄} + e^{ε₀λ − (n−1)/(8e)})/(λ − 1), at most ε₀."""
+    log_bulk = 2.0 * math.log(order) + 2.0 * math.log(math.expm1(eps0)) - math.log(_few(eps0, n))
+    if log_bulk > 600.0:
+        return eps0
+    value = float(np.logaddexp(math.exp(log_bulk) * (1.0 + _ROUNDING), _rare(eps0, n, order)))
+    return _capped(value, eps0, order)
+
+
+def theorem_3_4(eps0: float, n: int, order: float) -> Enclosure:
+    """D_λ of 2-RR where all others hold the victim's first input, of real orders λ > 1.
+
+    Theorem 3.4 is that of D′ to D at whole orders; the larger of both directions counts here.
+    """
+    return renyi(KRR(2, eps0).dataset_pair(), n, order)
+
+
+def corollary_3_5(eps0: float, n: int, order: float) -> float:
+    """Lower bound of D_λ: log(1 + C(λ, 2)(e − 1)²/(ne))/(λ − 1) at the whole order ⌊λ⌋ ≥ 2, else 0.
+
+    D_λ rises with λ. docs/renyi.md says why the corollary holds, for which the paper's argument
+    does not suffice.
+    """
+    whole = math.floor(order)
+    if whole < 2:
+        return 0.0
+    log_term = math.log(0.5 * whole * (whole - 1.0)) + 2.0 * _log_sinh(0.5 * eps0)
+    value = float(np.logaddexp(0.0, log_term + math.log(4.0 / n))) / (whole - 1.0)
+    return min(value * (1.0 - _ROUNDING), eps0)
+
+
+def _few(eps0: float, n: int) -> int:
+    """n̄, never too large."""
+    return math.floor((n - 1) * (0.5 * math.exp(-eps0)) * (1.0 - _ROUNDING)) + 1
+
+
+def _rare(eps0: float, n: int, order: float) -> float:
+    """ε₀λ − (n − 1)/(8e), rounded up."""
+    gain, cost = eps0 * order, (n - 1) * math.exp(-eps0) / 8.0
+    return gain - cost + _ROUNDING * 1e-3 * (gain + cost)
+
+
+def _capped(log_moment: float, eps0: float, order: float) -> float:
+    value = max(0.0, log_moment) / (order - 1.0)
+    return min(value * (1.0 + _ROUNDING), eps0)
+
+
+def _log_sinh(x: float) -> float:
+    """Log sinh x, x > 0."""
+    return x + math.log(-math.expm1(-2.0 * x) / 2.0)
+
+
+def _upper(name: str, label: str, source: str, divergence: Callable[..., float]) -> Bound:
+    def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
+        def at(setting: Setting) -> Enclosure:
+            found = divergence(eps0, setting.require("n"), setting.require("order"))
+            return _exactly(found).times(setting.rounds or 1)
+
+        return at
+
+    def epsilon_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
+        curves: dict[int, FloatArray] = {}
+
+        def at(setting: Setting) -> Enclosure:
+            n = setting.require("n")
+            if n not in curves:
+                curves[n] = np.array([divergence(eps0, n, order) for order in _ORDERS.tolist()])
+            times = setting.rounds or 1
+            found = epsilon_of_orders(_ORDERS, curves[n], setting.require("delta"), rounds=times)
+            return _exactly(min(found, _exactly(eps0).times(times).upper))
+
+        return at
+
+    return _bound(name, label, source, Kind.UPPER, {"renyi": renyi_at, "epsilon": epsilon_at})
+
+
+def _lower(name: str, label: str, source: str, divergence: Callable[..., Enclosure]) -> Bound:
+    def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
+        def at(setting: Setting) -> Enclosure:
+            found = divergence(eps0, setting.require("n"), setting.require("order"))
+            return found.times(setting.rounds or 1)
+
+        return at
+
+    return _bound(name, label, source, Kind.LOWER, {"renyi": renyi_at})
+
+
+def _bound(
+    name: str, label: str, source: str, kind: Kind, quantities: Mapping[str, Formula]
+) -> Bound:
+    return closed_form(
+        name,
+        kind,
+        label=label,
+        source=f"Girgis et al., CCS 2021, {source}",
+        knows_mechanism=False,
+        quantities=quantities,
+        composes=True,
+    )
+
+
+def _exactly(value: float) -> Enclosure:
+    return Enclosure(value, value)
+
+
+RENYI_3_1 = _upper(
+    "girgis_upper", "Girgis et al., Theorem 3.1", "Theorem 3.1, from 3.6 and 3.7", theorem_3_1
+)
+RENYI_3_3 = _upper("girgis_simple", "Girgis et al., Theorem 3.3", "Theorem 3.3", theorem_3_3)
+RENYI_3_4 = _lower(
+    "girgis_lower", "Girgis et al., Theorem 3.4", "Theorem 3.4, in both directions", theorem_3_4
+)
+RENYI_3_5 = _lower(
+    "girgis_lower_simple",
+    "Girgis et al., Corollary 3.5",
+    "Corollary 3.5",
+    lambda eps0, n, order: _exactly(corollary_3_5(eps0, n, order)),
+)

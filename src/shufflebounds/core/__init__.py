@@ -1,0 +1,1 @@
+"""What every bound is made of: decompositions, enclosures, and checks of arguments."""

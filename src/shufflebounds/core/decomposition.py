@@ -1,0 +1,356 @@
+"""The one object every bound is made of: a decomposition of a randomizer's outputs.
+
+A decomposition (Su, Cheng, Wang, arXiv 2504.07414, Definition 7) lists components j with
+
+* ``a[j]``: mass of the victim's report on j when the input is x₁⁰,
+* ``b[j]``: the same for x₁¹,
+* ``c[j]``: mass that every other user is sure to put on j.
+
+The hockey-stick divergence of the histogram pair it induces is what `divergence` computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shufflebounds.core import validation
+from shufflebounds.core.products import (
+    SMALLEST_MASS,
+    BoolArray,
+    FloatArray,
+    compounded,
+    entry_error,
+    merge_rows,
+    mirror_gap,
+    read_masses,
+    read_ties,
+    united_products,
+)
+
+# Pairs of components that a step of a joint composition may have: up to 300 MB and some seconds.
+LARGEST_JOINT = 25_000_000
+
+_U = 2.0**-53
+# Beyond, e^ε b overflows.
+_LARGEST_EPS = 700.0
+_SUM_TOLERANCE = 1e-9
+# A decomposition this close to its mirror image is taken for symmetric, at the price of counting
+# the difference as uncertainty of its entries.
+_NEARLY_SYMMETRIC = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Three aligned arrays of component masses, and how far they are from what they stand for.
+
+    Parameters
+    ----------
+    a, b, c
+        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1. Numbers
+        that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as much.
+    rel_err
+        The real number that an entry x stands for lies within ``rel_err`` x of it. 0 (the default)
+        says that the numbers themselves are meant. Enclosures are widened by it. What a and b stand
+        for sums to 1, c to at most 1: sums of the entries that are off, by at most 10⁻⁹, raise
+        ``rel_err`` to twice as much.
+    inner, outer
+        For a continuous randomizer that no finite list of components describes: decompositions
+        whose divergence is never above (``inner``) or never below (``outer``) that of the
+        randomizer. Where one is absent, the arrays themselves serve as that end.
+    tied
+        Truth values, shape (J,): the components at which a and b stand for the same real number,
+        so that a report there tells nothing, however it is rounded. By default those with a = b
+        where no ``rel_err`` is given and both sums are equal, and none otherwise. Compositions and
+        merging keep ties; set this to None where you raise ``rel_err`` to cover other numbers,
+        which need not be tied.
+
+    Raises
+    ------
+    ValueError
+        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), ends that are
+        no decompositions, and components that are tied though a ≠ b, naming the field.
+
+    """
+
+    a: FloatArray
+    b: FloatArray
+    c: FloatArray
+    rel_err: float = 0.0
+    inner: Decomposition | None = field(default=None, repr=False)
+    outer: Decomposition | None = field(default=None, repr=False)
+    tied: BoolArray | None = field(default=None, repr=False)
+    # Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default.
+    ties: BoolArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rounded = False
+        for name in "abc":
+            masses, inexact = read_masses(name, getattr(self, name))
+            object.__setattr__(self, name, masses)
+            rounded = rounded or inexact
+        if not self.a.shape == self.b.shape == self.c.shape:
+            raise ValueError(
+                "a, b and c must have one entry per component, got "
+                f"{self.a.size}, {self.b.size} and {self.c.size} entries"
+            )
+        a, b, c = (math.fsum([-1.0, *getattr(self, name).tolist()]) for name in "abc")
+        for name, excess in (("a", a), ("b", b)):
+            if abs(excess) > _SUM_TOLERANCE:
+                raise ValueError(f"{name} must sum to 1, got {1.0 + excess!r}")
+        if c > _SUM_TOLERANCE:
+            raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
+        given = self.rel_err
+        object.__setattr__(self, "rel_err", entry_error(given, rounded, max(abs(a), abs(b), c)))
+        for name in ("inner", "outer"):
+            if getattr(self, name) is not None:
+                require(name, getattr(self, name))
+        # Masses whose sums differ do not stay equal where they are divided by them.
+        apart = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
+        exact, equal = given == 0.0 and not rounded and apart == 0.0, self.a == self.b
+        if self.tied is not None:
+            object.__setattr__(self, "tied", read_ties(self.tied, equal))
+        ties = self.tied if self.tied is not None else read_ties(equal & exact, equal)
+        object.__setattr__(self, "ties", ties)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies are constructed anew, since those of arrays could be written to."""
+        ends = self.inner, self.outer
+        # What sums cost is part of `rel_err`, beside which there would be no ties by default.
+        tied = self.ties if self.rel_err > 0.0 else self.tied
+        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, tied)
+
+    def __len__(self) -> int:
+        return self.a.size
+
+    @cached_property
+    def residual(self) -> float:
+        """Mass of another user's report that no component is sure of, 1 − Σc."""
+        return max(0.0, math.fsum([1.0, *(-self.c).tolist()]))
+
+    def bounds(self) -> tuple[Decomposition, Decomposition]:
+        """The decompositions whose divergences bound the truth from below and from above."""
+        return self.inner or self, self.outer or self
+
+    def is_symmetric(self) -> bool:
+        """Whether `swap` changes nothing but the order of components, up to rounding."""
+        return self.asymmetry <= _NEARLY_SYMMETRIC
+
+    def is_finite(self) -> bool:
+        """Whether the arrays are the whole truth, with no ``inner`` or ``outer`` beside them."""
+        return self.inner is None and self.outer is None
+
+    def gparv(self, eps: float) -> tuple[FloatArray, FloatArray]:
+        """Values and masses of the generalized privacy amplification random variable at `eps`.
+
+        Definition 9 of the paper: (a − e^ε b)/c with probability c on components with c > 0, and 0
+        with the residual probability. Both arrays have shape (J,) or, where there is a residual,
+        (J + 1,). Values beyond the range of floats are infinite. Raises ValueError for ε > 700.
+        """
+        eps = validation.eps(eps)
+        if eps > _LARGEST_EPS:
+            raise ValueError(
+                f"eps must be at most {_LARGEST_EPS:g} for values in floats, got {eps!r}"
+            )
+        positive = self.c > 0.0
+        a, b, c = self.a[positive], self.b[positive], self.c[positive]
+        # a − e^ε b would cancel at small ε₀.
+        with np.errstate(over="ignore"):
+            values = ((a - b) - math.expm1(eps) * b) / c
+        if self.residual == 0.0:
+            return values, c
+        return np.append(values, 0.0), np.append(c, self.residual)
+
+    def swap(self) -> Decomposition:
+        """The same components with the roles of x₁⁰ and x₁¹ exchanged."""
+        return Decomposition(
+            self.b,
+            self.a,
+            self.c,
+            self.rel_err,
+            self.inner and self.inner.swap(),
+            self.outer and self.outer.swap(),
+            self.ties,
+        )
+
+    def same_input(self) -> Decomposition:
+        """What a report tells where the victim's input is x₁⁰ either way: (a, a, c), merged."""
+        return replace(
+            self,
+            b=self.a,
+            inner=self.inner and self.inner.same_input(),
+            outer=self.outer and self.outer.same_input(),
+            tied=np.ones_like(self.ties),
+        ).merge()
+
+    @cached_property
+    def asymmetry(self) -> float:
+        """Largest relative difference between a merged component and its mirror image under `swap`.
+
+        0 for an exactly symmetric decomposition, some roundings for one that is symmetric in
+        exact arithmetic, inf where a component has no counterpart at all.
+        """
+        merged = self.merge()
+        ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
+        # Where a and b are tied, the mirror image is the component itself.
+        telling = ~merged.ties
+        gap = mirror_gap(merged.a[telling], merged.b[telling], merged.c[telling])
+        return max([gap, *ends])
+
+    @cached_property
+    def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
+        """What to evaluate for D of (a, b, c) and of (b, a, c): merged pairs (inner, outer).
+
+        One pair where the decomposition is symmetric, two otherwise. `inner` and `outer` of a pair
+        are the same object where the arrays are the whole truth.
+        """
+        merged = self.merge()
+        if not self.is_symmetric():
+            return merged.bounds(), merged.swap().bounds()
+        # Twice, as a gap is told relatively to the larger of two entries.
+        inner, outer = (
+            replace(
+                end,
+                rel_err=compounded(end.rel_err, 2.0 * self.asymmetry),
+                inner=None,
+                outer=None,
+                tied=end.ties,
+            )
+            for end in merged.bounds()
+        )
+        return ((inner, inner if merged.is_finite() else outer),)
+
+    def merge(self) -> Decomposition:
+        """Unite components with equal a : b : c, which leaves the divergence as it is (Theorem 7).
+
+        Ratios that differ only by rounding count as equal; by how much they differed goes into
+        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual, and one
+        that is tied stays apart from those that are not.
+        """
+        return self._merged
+
+    @cached_property
+    def _merged(self) -> Decomposition:
+        (a, b, c, tied), error = merge_rows(self._rows)
+        return Decomposition(
+            a,
+            b,
+            c,
+            compounded(self.rel_err, error),
+            self.inner and self.inner.merge(),
+            self.outer and self.outer.merge(),
+            tied == 1.0,
+        )
+
+    @property
+    def _rows(self) -> FloatArray:
+        """What products and sums are taken of: a, b, c, and 1 where these are tied, else 0."""
+        return np.stack([self.a, self.b, self.c, self.ties])
+
+    def joint(self, other: Decomposition) -> Decomposition:
+        """Joint composition: the user sends both reports together (Theorem 9).
+
+        Products over all pairs of components, merged. Raises ValueError where a product of masses
+        would be too small for a float or the pairs too many for memory.
+        """
+        require("other", other)
+        if len(self) * len(other) > LARGEST_JOINT:
+            raise ValueError(
+                f"a joint of {len(self)} by {len(other)} components is too large; "
+                f"at most {LARGEST_JOINT} pairs are allowed"
+            )
+        for name in "abc":
+            check_product(name, getattr(self, name), getattr(other, name))
+        (a, b, c, tied), united = united_products(self._rows, other._rows)
+        rel_err = compounded(self.rel_err, other.rel_err, _U, *united)
+        product = Decomposition(a, b, c, rel_err, tied=tied == 1.0).merge()
+        return replace(
+            product,
+            inner=_bound_product(self, other, "inner"),
+            outer=_bound_product(self, other, "outer"),
+        )
+
+
+def require(name: str, value: object) -> Decomposition:
+    """`value` if it is a decomposition; ValueError otherwise, with what to take of a randomizer."""
+    if isinstance(value, Decomposition):
+        return value
+    sentence = f"{name} must be a Decomposition, such as R.blanket(), got {value!r}"
+    if hasattr(value, "blankets") and not isinstance(value, type):
+        sentence += (
+            ", a randomizer: take its blanket() for what may be claimed, its dataset_pair() for "
+            "what two datasets attain"
+        )
+    raise ValueError(sentence)
+
+
+def check_product(name: str, x: FloatArray, y: FloatArray) -> None:
+    """Raise ValueError where a product of masses would be too small for a float."""
+    least = x[x > 0.0].min(initial=np.inf), y[y > 0.0].min(initial=np.inf)
+    if least[0] * least[1] < SMALLEST_MASS:
+        raise ValueError(
+            f"{name} of the composition would hold a mass below {SMALLEST_MASS:g}, "
+            "too small for floating point"
+        )
+
+
+def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
+    first, second = getattr(one, end), getattr(two, end)
+    if first is None and second is None:
+        return None
+    return (first or one).joint(second or two)
+
+
+# Mixtures of decompositions: every user runs one of several randomizers, or none.
+
+
+def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
+    """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
+
+    `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
+    Raises ValueError where they do not.
+    """
+    parts = validation.pairs("parts", parts, "(weight, decomposition)")
+    total = validation.weights([weight for weight, _ in parts])
+    parts = [(float(weight), require("part", part)) for weight, part in parts]
+    # Divided by their sum, lest Σc come out above 1 by more than a rounding.
+    parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
+
+    def mixed(end: str | None) -> Decomposition:
+        chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
+        a, b, c = (
+            np.concatenate(
+                [_scaled(name, float(weight), getattr(part, name)) for weight, part in chosen]
+            )
+            for name in "abc"
+        )
+        # Three roundings make a product and a weight, that of the total is the fourth, and a weight
+        # itself may have been rounded.
+        rel_err = compounded(
+            max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
+        )
+        tied = np.concatenate([part.ties for _, part in chosen])
+        return Decomposition(a, b, c, rel_err, tied=tied).merge()
+
+    inner, outer = (
+        mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
+        for end in ("inner", "outer")
+    )
+    return replace(mixed(None), inner=inner, outer=outer)
+
+
+def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
+    """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
+    validation.probability("rate", rate)
+    absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
+    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])
+
+
+def _scaled(name: str, weight: float, masses: FloatArray) -> FloatArray:
+    check_product(name, np.array([weight]), masses)
+    return weight * masses

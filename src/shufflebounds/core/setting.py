@@ -1,0 +1,87 @@
+"""Where a question is asked: numbers of users, privacy parameters, and δ as a share of 1/n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from shufflebounds.core import validation
+
+
+@dataclass(frozen=True)
+class OverN:
+    """δ = ``share``/n. Raises ValueError unless ``share`` is a finite number above 0."""
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if validation.finite("over_n", self.share) <= 0.0:
+            raise ValueError(f"over_n must be a number > 0, got {self.share!r}")
+
+    def at(self, n: int) -> float:
+        """δ for n users; ValueError where it is not a probability below 1."""
+        try:
+            return validation.delta(self.share / n)
+        except ValueError as error:
+            raise ValueError(f"{error}, which is {self.share!r}/n at n = {n}") from None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a question fixes; None where it leaves something open.
+
+    ``eps0`` is ε₀ of all that a user sends and ``eps`` is ε, natural logs; ``n`` is the number of
+    users, ``delta`` δ. ``rounds`` counts shuffles of the same users, one if left open; ``order`` is
+    that of a Rényi divergence. Of protocols with several messages, ``messages`` is how many a user
+    sends, and ``target`` the ε that their authors chose the other parameters for. Raises ValueError
+    for values out of range.
+    """
+
+    n: int | None = None
+    eps0: float | None = None
+    delta: float | OverN | None = None
+    eps: float | None = None
+    rounds: int | None = None
+    order: float | None = None
+    target: float | None = None
+    messages: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            object.__setattr__(self, "n", validation.users(self.n))
+        if self.eps0 is not None:
+            object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        if self.eps is not None:
+            object.__setattr__(self, "eps", validation.eps(self.eps))
+        if self.delta is not None and not isinstance(self.delta, OverN):
+            object.__setattr__(self, "delta", validation.delta(self.delta))
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", validation.rounds(self.rounds))
+        if self.order is not None:
+            object.__setattr__(self, "order", validation.order(self.order))
+        if self.target is not None:
+            object.__setattr__(self, "target", validation.eps0(self.target, "target"))
+        if self.messages is not None:
+            object.__setattr__(self, "messages", validation.messages(self.messages))
+
+    def given(self) -> dict[str, Any]:
+        """What is not left open, by name."""
+        values = {name: getattr(self, name) for name in NAMES}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def at(self, **values: Any) -> Setting:
+        """The same with other values; a δ that depends on n is worked out as soon as n is known."""
+        changed = replace(self, **values)
+        if isinstance(changed.delta, OverN) and changed.n is not None:
+            return replace(changed, delta=changed.delta.at(changed.n))
+        return changed
+
+    def require(self, name: str) -> Any:
+        """A value that must not be left open; ValueError where it is."""
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"{name} is missing")
+        return value
+
+
+NAMES = tuple(field.name for field in fields(Setting))

@@ -1,0 +1,323 @@
+"""The free choices of the bound of the worst dataset: to aim with, not to claim.
+
+Which part of the blanket heads report from, and where and how closely the line of integration is
+sampled, decide how tight `supremum` is, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import SMALLEST_MASS, FloatArray
+from shufflebounds.divergence.enclosing import assembled, excess
+from shufflebounds.divergence.engine import divergence
+from shufflebounds.divergence.estimates import estimates
+from shufflebounds.divergence.fourier import unscaled, with_factor
+from shufflebounds.divergence.law import Law, U, characteristic, compress, law, tilt
+from shufflebounds.divergence.window import rounded_down
+
+# Users who report from the blanket, on average, and the most of the blanket they may use up.
+_HEADS = 1.0 * np.array([2, 3, 4, 6, 8, 10, 12, 15, 18, 22, 27, 34])
+_MOST_OF_BLANKET, _MOST_HEADS = 0.9, 0.5
+# Of the standard deviation that smoothing adds, times θ: it costs half of the square.
+_SMOOTHING = 0.08
+# Relative size of the modes beyond the last one.
+_BEYOND = 1e-7
+_MOST_MODES = 2**20
+_TILTS, _CLOSER = 48, (9, 9, 9)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """The free choices of the bound, and a rough idea of what they give.
+
+    ``tau`` (J,) is the share of the blanket that heads report from; ``theta`` is 0 where no value
+    is above 0. ``modes`` of the sum are evaluated. ``log_main`` and ``log_rest`` are estimates.
+    """
+
+    tau: FloatArray
+    theta: float
+    eta: float
+    step: float
+    modes: int
+    log_main: float
+    log_rest: float
+
+    def goal(self) -> float:
+        """The logarithm of what the bound is expected to be."""
+        return float(np.logaddexp(self.log_main, self.log_rest))
+
+    @staticmethod
+    def of(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
+        """For so many heads on average; None where the blanket does not yield that many."""
+        tau = _drained(crowd, eps, heads / (n - 1))
+        if tau is None:
+            return None
+        masses, values = [], []
+        for one in (crowd, *crowd.extremes):
+            rest_of_all = np.array(list(one.others.values())) - tau * one.c
+            excesses = one.a - math.exp(eps) * one.b
+            masses.append(rest_of_all)
+            values.append(np.where(rest_of_all > 0.0, excesses / rest_of_all, 0.0))
+        share = float(tau @ crowd.c)
+        blanket = crowd.c * (1.0 - tau) / (1.0 - share)
+        if too_small(blanket):
+            return None
+        rest = Decomposition(crowd.a, crowd.b, blanket)
+        left = estimates(rest, np.array([eps]), np.array([1.0 * n])).log
+        log_rest = (n - 1) * math.log1p(-share)
+        if not crowd.extremes:
+            log_rest += min(0.0, float(np.nan_to_num(left[0])))
+        largest = max(float(one.max()) for one in values)
+        if not largest > 0.0:
+            return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
+        theta, log_main, sigma = _tilt(np.vstack(values), np.vstack(masses), n)
+        eta = _SMOOTHING / theta
+        step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
+        cut = math.sqrt(-2.0 * math.log(_BEYOND))
+        modes = max(1, math.ceil(cut / (eta * step)))
+        if not (modes <= _MOST_MODES and math.isfinite(log_main)):
+            return None
+        return Aim(tau, theta, eta, step, modes, log_main, log_rest)
+
+
+def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
+    """Of some numbers of heads the one that promises the least; None where none does."""
+    aims = [_aim(crowd, eps, n, heads) for heads in _HEADS.tolist()]
+    return min((aim for aim in aims if aim is not None), key=Aim.goal, default=None)
+
+
+def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
+    """None where values are too far apart for floats: it is a choice, and any will do."""
+    try:
+        return Aim.of(crowd, eps, n, heads)
+    except ValueError:  # of a logarithm
+        return None
+
+
+def too_small(masses: FloatArray) -> bool:
+    """Whether products of some of them might not fit in floats."""
+    return bool(((masses > 0.0) & (masses < SMALLEST_MASS)).any())
+
+
+def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
+    """How much of each blanket component to use for `share` of mass in all, as fractions (J,).
+
+    Using up a component raises (a − e^ε b)²/(R(x) − d), which is least where it does not exceed a
+    level in |a − e^ε b|/(c − d). Components of one ratio have the same fraction.
+    """
+    excesses = np.abs(crowd.a - math.exp(eps) * crowd.b)
+    count = int(crowd.classes.max()) + 1
+    excess_, c = (
+        np.bincount(crowd.classes, weights=x, minlength=count) for x in (excesses, crowd.c)
+    )
+    used = c > 0.0
+    if not 0.0 < share < min(_MOST_OF_BLANKET * float(c.sum()), _MOST_HEADS):
+        return None
+    height = np.where(used, excess_ / np.where(used, c, 1.0), math.inf)
+
+    def at(log_level: float) -> FloatArray:
+        return np.clip(1.0 - height * math.exp(-log_level), 0.0, _MOST_OF_BLANKET)
+
+    low, high = -700.0, 700.0
+    for _ in range(64):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if float(at(middle) @ c) >= share else (middle, high)
+    fractions = at(high)
+    if not 0.0 < float(fractions @ c) < 1.0:
+        return None
+    # What only extremes have: inputs that are more alike, and further from the worst.
+    found: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], _MOST_OF_BLANKET)
+    return found
+
+
+def _tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, float, float]:
+    """θ at which the largest estimate over inputs is least, that estimate, and the spread of S.
+
+    Both arrays have shape (inputs, J). The sums are about those of a normal density.
+    """
+    spread = math.sqrt(
+        n * float(np.max(np.sum(masses * np.clip(values, -1e100, 1e100) ** 2, axis=1)))
+    )
+    low, high = math.log(0.1 / spread), math.log(60.0 / float(values.max()))
+    grid = np.linspace(min(low, high - 1.0), high, _TILTS)
+    for count in (*_CLOSER, 1):
+        logs, sigmas = _log_estimates(values, masses, n, np.exp(grid))
+        logs = np.where(np.isnan(logs), np.inf, logs)
+        place = int(np.argmin(logs))
+        centre, cell = float(grid[place]), float(grid[1] - grid[0]) if grid.size > 1 else 0.0
+        grid = np.linspace(centre - cell, centre + cell, count) if count > 1 else np.array([centre])
+    return math.exp(centre), float(logs[place]), float(sigmas[place])
+
+
+def _log_estimates(
+    values: FloatArray, masses: FloatArray, n: int, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The largest estimate over inputs at each θ, shape (T,), and the largest spread there."""
+    x = theta[:, None, None] * values
+    growth = (masses * np.expm1(x)).sum(axis=-1)
+    weights = masses * np.exp(x) / (1.0 + growth)[..., None]
+    mean = (weights * values).sum(axis=-1)
+    variance = (weights * values**2).sum(axis=-1) - mean**2
+    sigma = np.sqrt(n * np.maximum(variance, 0.0))
+    y = theta[:, None] * sigma / math.sqrt(2.0)
+    # e^{y²} erfc(y) is about 2/√π over this.
+    normal = y + np.sqrt(y * y + 4.0 / math.pi)
+    logs = n * np.log1p(growth) - np.log(normal * theta[:, None] * math.sqrt(math.pi) * n)
+    return logs.max(axis=1), sigma.max(axis=1)
+
+
+# The divergence of the worst dataset, bounded from above: no decomposition's bound.
+#
+# Every other user is thought to toss a coin: with probability λ its report comes from d/λ, d = τc
+# a part of the blanket, else from the rest of its own law. Among those whose coins show heads the
+# victim hides; the labelled reports of the others are independent values G_x, not identical ones,
+# of which Hölder's inequality on the line of integration says that the worst dataset gives all
+# other users one input. For any θ, η > 0 and h > 0, with t_j = jh, z_j = θ + it_j and c_x = R(x) −
+# d,
+#
+#     D(ε) ≤ max_x {Σ_{R(x)=0} (a − e^ε b)₊ + (h/2πn) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q_x(z_j)ⁿ}
+#            + (1 − λ)^{n−1} D_res(ε),        q_x(z) = λ + |Σ_y c_x e^{z (a − e^ε b)/c_x}|,
+#
+# where D_res is the divergence of what is left of the blanket, (a, b, (c − d)/(1 − λ)). All this
+# is proved in docs/closing-the-gap.md. τ, θ, η and h decide how tight it is, nothing else.
+
+# Components from which on fewer do, and modes times components held in memory at once.
+_MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
+_LARGEST_EPS = 690.0
+# What may be added to the maximum without another look.
+_NEGLIGIBLE = 1e-4
+# Relative uncertainty of masses beyond which nothing is claimed.
+_MOST_DOUBT = 1e-4
+
+
+def supremum(crowd: Crowd, eps: float, n: int) -> float:
+    """Upper bound of D(ε) of n users over all datasets, with the victim's inputs in this order.
+
+    1 where nothing better can be claimed. Raises ValueError for eps < 0 or n < 1.
+    """
+    # D falls in ε, and e^ε b must stay finite.
+    eps, n = min(validation.eps(eps), _LARGEST_EPS), validation.whole("n", n, minimum=1)
+    if n == 1:
+        return _at_most_one(divergence(crowd.blanket(), eps, 1).upper)
+    # Values too far apart for floats raise; nothing is claimed of them.
+    with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
+        best = best_aim(crowd, eps, n)
+        if best is not None:
+            main = max(_all_others(one, eps, n, best) for one in (crowd, *crowd.extremes))
+            return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
+    return 1.0
+
+
+def _at_most_one(bound: float) -> float:
+    # NaN is no bound at all.
+    return bound * (1.0 + 4.0 * U) if bound < 1.0 else 1.0
+
+
+def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
+    """The maximum over x; inf where round-off leaves nothing."""
+    heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
+    found = [_one_input(crowd, other, eps, n, aim, heads) for other in crowd.others.values()]
+    return math.inf if any(map(math.isnan, found)) else max(found)
+
+
+def _one_input(
+    crowd: Crowd, other: FloatArray, eps: float, n: int, aim: Aim, heads: float
+) -> float:
+    """What all others holding one input give in the maximum."""
+    rest = other - aim.tau * crowd.c
+    if (rest < 0.0).any() or too_small(rest):
+        return math.inf
+    # Subtracting at most 9/10 of what another input is sure of magnifies errors.
+    used = rest > 0.0
+    magnified = np.max((other + aim.tau * crowd.c)[used] / rest[used], initial=1.0)
+    rel_err = (1.01 * crowd.rel_err + 3.0 * U) * float(magnified)
+    if not rel_err < _MOST_DOUBT:
+        return math.inf
+    decomposition = Decomposition(crowd.a, crowd.b, rest, rel_err).merge()
+    apart = excess(decomposition, math.expm1(eps), decomposition.c == 0.0)[1]
+    g = law(decomposition, eps)
+    if g.values.size == 0:  # others never send what the victim does
+        return float(apart)
+    if aim.theta == 0.0:  # no value of any input seems to be above 0
+        return float(apart) if (g.values + g.value_err <= 0.0).all() else math.inf
+    log_sum = _log_integral(g, n, aim, heads)
+    return assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+
+
+def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0) -> float:
+    """What is left if nobody reports from the blanket, by the blanket that remains.
+
+    Without that where the chance of it is `negligible`, and where inputs are mixtures of extremes.
+    """
+    family = (crowd, *crowd.extremes)
+    heads = min(float(tau @ one.c) for one in family)
+    rest = crowd.c * (1.0 - tau) / (1.0 - heads)
+    rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
+    if not rel_err < _MOST_DOUBT:
+        return math.inf
+    least = heads * (1.0 - rel_err)
+    chance = math.exp((n - 1) * math.log1p(-least) * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U) + 5e-324
+    # What the victim's report says to somebody who knows that it is the victim's.
+    everything = np.ones(crowd.a.size, dtype=np.bool_)
+    alone = max(float(excess(one.blanket(), math.expm1(eps), everything)[1]) for one in family)
+    bound = chance * min(alone, 1.0) * (1.0 + 8.0 * U)
+    if crowd.extremes or bound <= negligible or too_small(rest):
+        return bound
+    left = divergence(Decomposition(crowd.a, crowd.b, rest, rel_err).merge(), eps, n, 0.05)
+    return min(bound, chance * left.upper * (1.0 + 8.0 * U))
+
+
+def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
+    """Upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ; inf where nothing is left.
+
+    Values are in units of 2^exponent: so are θ, h and 1/η, to which that is exact.
+    """
+    theta, step = (math.ldexp(x, g.exponent) for x in (aim.theta, aim.step))
+    eta = math.ldexp(aim.eta, -g.exponent)
+    tilted = tilt(g, theta)
+    if g.values.size > _MOST_COMPONENTS:
+        g = compress(g, tilted.weights, _CELLS)[1]
+        tilted = tilt(g, theta)
+    k, k_err = tilted.log_mgf, tilted.log_mgf_err
+    if not (n * k_err < 1.0 and tilted.left_out < 1.0):
+        return math.inf
+    # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
+    share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
+    tails = max(0.0, math.nextafter(1.0 - share, -math.inf))
+    total, t = 0.0, np.arange(aim.modes + 1.0) * step
+    block = max(1, _BLOCK // max(1, g.values.size))
+    for part in (t[start : start + block] for start in range(0, t.size, block)):
+        away, err = characteristic(g, tilted, part)
+        log_q = _log_q(away.real, away.imag, err, tails)
+        exponent = n * log_q - 0.5 * (eta * part) ** 2 * (1.0 - 8.0 * U)
+        weight = np.where(part == 0.0, 1.0, 2.0) / (theta**2 + part**2)
+        total += float(np.sum(weight * np.exp(np.maximum(exponent, -700.0))))
+    last = float(t[-1])
+    beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
+    total = (total * step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
+    if not math.isfinite(total):
+        return math.inf
+    high = with_factor(0.0, total, n * k, n * k_err, theta * eta)[1]
+    return unscaled(-math.inf, high, g.exponent)[1]
+
+
+def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:
+    """Upper bounds of log(1 − s + |s + (φ − 1)|) for s = `tails` and φ − 1 known to within `err`.
+
+    With s exact, the difference of the modulus and s is that of their squares over their sum.
+    """
+    square = 2.0 * tails * real + (real * real + imag * imag)
+    size = 2.0 * tails * np.abs(real) + (real * real + imag * imag)
+    both = np.hypot(tails + real, imag) + tails
+    safe = np.where(both > 0.0, both, 1.0)
+    gain = np.where(both > 0.0, (square + 16.0 * U * size) / safe, 0.0) + err
+    # q is at most 1, and less than what rounding leaves of it near 0 is of no use.
+    return np.log1p(np.clip(gain, -1.0 + 1e-15, 0.0)) * (1.0 - 8.0 * U)

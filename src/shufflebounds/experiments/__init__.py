@@ -1,1 +1,0 @@
-"""Experiments: what a curve is, how it is configured, computed and stored."""

@@ -1,0 +1,268 @@
+"""Balls into bins (Luo, Wang and Yi, CCS 2022)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.setting import OverN
+from shufflebounds.protocols.base import (
+    CLOSED_FORM_ERR,
+    Candidate,
+    InfeasibleError,
+    MultiMessage,
+    Ratios,
+)
+
+# Relative rounding of a closed form, with room to spare.
+_ROUNDED = 1.0 + 2.0**-46
+# The authors' bound is proven up to here in docs/variation-ratio.md.
+_LARGEST_ORIGINAL = 2.0
+
+
+@dataclass(frozen=True)
+class BallsIntoBins(MultiMessage):
+    """A user drops one ball in a bin of its value, and ``blankets`` balls in any of the ``bins``.
+
+    A value has ``special`` bins of its own, one of which is chosen at random. Two values without a
+    bin in common are the worst: bins in common make reports that tell nothing of those that tell
+    most. It is exact if others may hold values without any of these bins. Raises ValueError unless
+    bins and special are positive integers with 2 special ≤ bins.
+    """
+
+    bins: int = field()
+    special: int = field(default=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validation.whole("bins", self.bins, minimum=2, maximum=2**53)
+        validation.whole("special", self.special, minimum=1, maximum=self.bins // 2)
+
+    def decomposition(self) -> Decomposition:
+        """The bins of x₁⁰, those of x₁¹, and the others."""
+        share = Fraction(self.special, self.bins)
+        masses = np.array([[1, 0, share], [0, 1, share], [0, 0, 1 - 2 * share]], dtype=np.float64)
+        a, b, c = masses.T
+        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The same, where a third value has bins of its own and the others hold it."""
+        if 3 * self.special > self.bins:
+            return ()
+        return (Candidate(self.decomposition(), others="third"),)
+
+    def ratios(self) -> Ratios:
+        """Two values exclude each other; every bin is as likely for a blanket."""
+        share = Fraction(self.bins, self.special)
+        return Ratios.rounded_up(math.inf, 1, share, same_leftovers=True)
+
+    def original_epsilon(self, n: int, delta: float) -> float | None:
+        """ε = √(32 log(2/δ) d/(s m)) for m blanket messages, d bins and s special ones; up to 2."""
+        messages = self.draws(n) - 1
+        log_inverse = math.log(2.0) - math.log(delta)
+        eps = math.sqrt(32.0 * log_inverse * self.bins / (self.special * messages)) * _ROUNDED
+        return eps if eps <= _LARGEST_ORIGINAL else None
+
+
+def designed_balls_into_bins(
+    target: float, delta: float | OverN, bins: int, special: int = 1, blankets: int = 1
+) -> BallsIntoBins:
+    """The protocol, for as many users as `designed_users` says."""
+    return BallsIntoBins(bins, special, blankets=blankets)
+
+
+def designed_balls_into_bins_users(
+    target: float, delta: float | OverN, bins: int, special: int = 1, blankets: int = 1
+) -> int:
+    """The fewest users of whom its authors say (``target``, δ): 32 log(2/δ) d/(s ε²) messages.
+
+    `target` is ε (natural log). Raises ValueError for arguments out of range.
+    """
+    target = validation.eps0(target, "target")
+    blankets = designed_balls_into_bins(target, delta, bins, special, blankets).blankets
+
+    def needed(n: int) -> int:
+        at = delta.at(n) if isinstance(delta, OverN) else validation.delta(delta)
+        log_inverse = math.log(2.0) - math.log(at)
+        return math.ceil(32.0 * log_inverse * bins / (special * target**2) / blankets)
+
+    # The right side grows like log n: from below, this rises to the least solution.
+    n = max(1, needed(validation.MAX_USERS) // 100)
+    while (more := needed(n)) > n:
+        n = more
+    return validation.users(n)
+
+
+# Counting ones exactly, up to coins (Balcer and Cheu 2020; Balcer, Cheu, Joseph and Mao 2021).
+
+_LEAST_CHANCE = 1e-100
+
+
+@dataclass(frozen=True)
+class BinarySum(MultiMessage):
+    """Every user sends its bit as it is, and ``blankets`` coins that are 1 with chance ``coin``.
+
+    Exact: the other users' bits are no secret in the worst case. Balcer and Cheu's coin is biased,
+    that of Balcer et al. fair. With a biased one the two directions differ. Raises ValueError
+    unless 10⁻¹⁰⁰ ≤ coin < 1.
+    """
+
+    coin: float = field(default=0.5)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _LEAST_CHANCE <= validation.probability("coin", self.coin) < 1.0:
+            raise ValueError(f"coin must be a number with 1e-100 <= coin < 1, got {self.coin!r}")
+
+    def decomposition(self) -> Decomposition:
+        """Messages 0 and 1."""
+        coins = np.array([1.0 - self.coin, self.coin])
+        return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, CLOSED_FORM_ERR)
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The same: what others send of their bits is known once these are."""
+        return (Candidate(self.decomposition(), others="x1"),)
+
+    def ratios(self) -> Ratios:
+        """As Wang et al. have them: one q for both bits, too large where the coin is biased."""
+        coin = Fraction(self.coin)
+        return Ratios.rounded_up(math.inf, 1, 1 / min(coin, 1 - coin))
+
+
+# Histograms from fake users (Cheu and Zhilyaev, IEEE S&P 2022).
+
+# Relative rounding of a closed form, with room to spare.
+
+
+@dataclass(frozen=True)
+class CheuZhilyaev(MultiMessage):
+    """A user sends its value in one-hot form and ``blankets`` zero vectors, every bit flipped.
+
+    Each bit of each message is flipped with chance ``flip``, independently. The bits of values
+    other than the victim's two say nothing, so that four components are all. The size of the domain
+    does not matter. Raises ValueError unless 10⁻¹⁰⁰ ≤ flip < 1/2.
+    """
+
+    flip: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1e-100 <= validation.probability("flip", self.flip) < 0.5:
+            raise ValueError(f"flip must be a number with 1e-100 <= flip < 0.5, got {self.flip!r}")
+
+    def decomposition(self) -> Decomposition:
+        """The bits of x₁⁰ and x₁¹: 10, 01, 11 and 00."""
+        f, g = self.flip, 1.0 - self.flip
+        return Decomposition(
+            np.array([g * g, f * f, f * g, f * g]),
+            np.array([f * f, g * g, f * g, f * g]),
+            np.array([f * g, f * g, f * f, g * g]),
+            CLOSED_FORM_ERR,
+        )
+
+    def of_lower_bounds(self) -> CheuZhilyaev:
+        """The others hold a third value (of three or more), and two bits of a message are seen."""
+        return _OthersAtAThird(self.flip, blankets=self.blankets)
+
+    def ratios(self) -> Ratios:
+        """Of the two bits that tell the victim's values apart."""
+        f = Fraction(self.flip)
+        odds = (1 - f) / f
+        return Ratios.rounded_up(odds * odds, 1 - 2 * f, odds)
+
+    def original_epsilon(self, n: int, delta: float) -> float | None:
+        """ε with f(1 − f) = (33/5) coth²(ε/2) log(4/δ)/m, where there is one; f is ``flip``.
+
+        m is the number of blanket messages.
+        """
+        noise = (self.draws(n) - 1) * self.flip * (1.0 - self.flip)
+        squared = 6.6 * (math.log(4.0) - math.log(delta)) / noise * _ROUNDED
+        return 2.0 * math.atanh(math.sqrt(squared)) * _ROUNDED if squared < 1.0 - 1e-9 else None
+
+
+@dataclass(frozen=True)
+class _OthersAtAThird(CheuZhilyaev):
+    """What is seen of two bits, which follow one law in blankets and in messages of a third value.
+
+    Dropping the other bits is post-processing, and what is left is a lower bound.
+    """
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """The victim's message, among those of n − 1 others and all blankets."""
+        return (Candidate(self.decomposition(), others="third"),)
+
+    def draws(self, n: int) -> int:
+        """The victim's message, the others', and all blankets."""
+        return super().draws(n) + n - 1
+
+
+def designed_cheu_zhilyaev(target: float, n: int, delta: float, blankets: int = 1) -> CheuZhilyaev:
+    """The protocol with as few flips as its authors need for (``target``, δ) and `n` users.
+
+    `target` is ε (natural log). Raises `InfeasibleError` where no flip makes up for so few
+    messages, that is, where `original_epsilon` at ``flip`` = 1/2 is more.
+    """
+    target, delta = validation.eps0(target, "target"), validation.delta(delta)
+    messages = validation.users(n) * validation.whole("blankets", blankets, minimum=1)
+    needed = 6.6 * (math.log(4.0) - math.log(delta)) / math.tanh(target / 2.0) ** 2
+    share = 4.0 * needed / messages
+    if share >= 1.0:
+        raise InfeasibleError(
+            f"no flip gives epsilon = {target!r} by the authors' analysis with {messages} messages "
+            f"at delta = {delta!r}"
+        )
+    # The smaller root of f(1 − f) = needed/messages, without cancellation.
+    return CheuZhilyaev(share / 2.0 / (1.0 + math.sqrt(1.0 - share)), blankets=blankets)
+
+
+# Dummy points: pureDUMP and mixDUMP (Li, Liu, Lou, Hong, Zhang, Qin and Ren 2023).
+
+
+@dataclass(frozen=True)
+class Dump(MultiMessage):
+    """A user sends its value, or with chance ``flip`` another one, and ``blankets`` random values.
+
+    All ``domain_size`` values are equally likely for a dummy; the other value is uniform among the
+    rest. flip = 0 is pureDUMP, flip > 0 mixDUMP. Raises ValueError unless the domain size d is an
+    integer of at least 2 and flip is 0 or 10⁻¹⁰⁰ ≤ flip < (d − 1)/d.
+    """
+
+    domain_size: int = field()
+    flip: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        flip = validation.probability("flip", self.flip)
+        if not (flip == 0.0 or flip >= 1e-100) or Fraction(flip) >= Fraction(d - 1, d):
+            raise ValueError(
+                f"flip must be 0 or a number with 1e-100 <= flip < {(d - 1) / d:.6g}, "
+                f"got {self.flip!r}"
+            )
+
+    def decomposition(self) -> Decomposition:
+        """The messages x₁⁰ and x₁¹, and the others."""
+        d, flip = self.domain_size, Fraction(self.flip)
+        own, other, dummy = 1 - flip, flip / (d - 1), Fraction(1, d)
+        rest = (d - 2) * other
+        masses = [(own, other, dummy), (other, own, dummy), (rest, rest, 1 - 2 * dummy)]
+        a, b, c = np.array(masses, dtype=np.float64).T
+        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+
+    def lower_candidates(self) -> tuple[Candidate, ...]:
+        """For pureDUMP the same, where the others hold a third value. None for mixDUMP."""
+        if self.flip > 0.0 or self.domain_size < 3:
+            return ()
+        return (Candidate(self.decomposition(), others="third"),)
+
+    def ratios(self) -> Ratios:
+        """The victim's own value, another one, and a dummy."""
+        d, flip = self.domain_size, Fraction(self.flip)
+        own, other = 1 - flip, flip / (d - 1)
+        p = own / other if other else math.inf
+        return Ratios.rounded_up(p, own - other, own * d, same_leftovers=True)

@@ -1,0 +1,274 @@
+"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith, TCC 2006)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import FloatArray
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
+
+MAX_CELLS = 100_000
+
+# What all others may hold in a lower bound, by its name in tables; the customary choice first.
+_OTHERS: dict[str, dict[str, float]] = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
+
+
+@dataclass(frozen=True)
+class Laplace(Randomizer):
+    """Laplace noise: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
+
+    ``domain`` is ``binary``, {0, 1}, or ``interval``, [0, 1]. On [0, 1] the same pair and blanket
+    hold for the inputs 0 and 1, but nobody has proved that this pair is the worst of that domain.
+
+    ``others`` is what all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the
+    choice of the paper's earlier version). None leaves open every choice that the domain allows.
+
+    ``cells`` is the number N ≥ 1 of cells that each side of y = 1/2 is cut into; None chooses it by
+    ε₀, and the attribute then holds the choice. Joints of many reports are coarser than products of
+    those cells, by a part of what the cells leave open (`composed.coarsening`). Raises ValueError
+    unless 0 < ε₀ ≤ 300, ``domain`` and ``others`` are as above and ``cells`` is None or an integer
+    from 1 to 100 000.
+
+    No finite list of components describes a continuous report, so the decompositions come with one
+    that bounds their divergence from below (`Decomposition.inner`) and one that bounds it from
+    above (`Decomposition.outer`). In v = log R(0)(y)/R(1)(y), which runs over [−ε₀, ε₀], the masses
+    have the densities
+
+        R(0): e^{−ε₀/2} e^{v/2} / 4,    R(1): e^{−ε₀/2} e^{−v/2} / 4,
+
+    and the reports outside (0, 1) make atoms: 1/2 and e^{−ε₀}/2 at v = ε₀, the reverse at v = −ε₀.
+    Either is cut at the v = iΔ, Δ = ε₀/N, i = −N, …, N. The mass of R(0) in a cell with centre m
+    is e^{−ε₀/2} e^{m/2} sinh(Δ/4), that of R(1) e^{−ε₀/2} e^{−m/2} sinh(Δ/4): their ratio is e^m.
+
+    *Binning* (inner) reports only the cell or the atom: post-processing, which can only lower the
+    divergence.
+
+    *Spreading* (outer) moves the mass at each point to the two ends of its cell, keeping the sums
+    of a, b and c: a dilation, which can only raise the divergence. Two ends suffice since within a
+    cell (a, b, c) runs along a straight line, one of the three being proportional to another: c to
+    the smaller of a and b, or always to b. (Others at 1/2 send what the blanket sends: c is the
+    smaller of a and b times e^{ε₀/2}.) To keep the sums of a cell, Σb = B and Σa = e^m B with
+    masses at the ratios e^{m ± Δ/2}, the lower end takes B e^{Δ/4}/(2 cosh(Δ/4)) of b and the upper
+    B e^{−Δ/4}/(2 cosh(Δ/4)). In terms of the end's own v both are e^{−ε₀/2} e^{−v/2} tanh(Δ/4)/2,
+    and e^v times that of a.
+    """
+
+    composable = True  # for values between 0 and 1 see docs/engine.md, section 10
+
+    eps0: float
+    cells: int | None = field(
+        default=None,
+        metadata={"help": "cells per side, the more the finer; if left out, some that fit eps0"},
+    )
+    domain: str = field(
+        default="binary",
+        metadata={"help": "inputs are 0 and 1 (binary, the default) or 0 to 1 (interval)"},
+    )
+    others: float | None = field(
+        default=None,
+        metadata={"help": "what all others hold in the lower bound: 1, or 0.5 on the interval"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        validation.choice("domain", self.domain, _OTHERS)
+        allowed = _OTHERS[self.domain]
+        if (
+            self.others is not None
+            and validation.finite("others", self.others) not in allowed.values()
+        ):
+            raise ValueError(
+                f"others must be {' or '.join(map(str, allowed.values()))} "
+                f"on the {self.domain} domain, got {self.others!r}"
+            )
+        cells = _default_cells(self.eps0) if self.cells is None else self.cells
+        object.__setattr__(
+            self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
+        )
+
+    @property
+    def caveat(self) -> str:
+        """Where the pair 0, 1 is known to be the worst, and where not."""
+        if self.domain == "binary":
+            return (
+                "The bounds are for inputs 0 and 1 only. On the domain [0, 1] nobody has proved "
+                "that this pair is the worst."
+            )
+        return (
+            "The bounds are those of the inputs 0 and 1, and nobody has proved that this pair is "
+            "the worst of the domain [0, 1]. So the lower bound holds, but the upper bound may be "
+            "too optimistic."
+        )
+
+    def blanket(self) -> Decomposition:
+        """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
+        inner, outer = (
+            Decomposition(a, b, np.minimum(a, b), self._rel_err)
+            for a, b, _ in (self._binned(), self._spread())
+        )
+        return replace(outer, inner=inner)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """x₁⁰ is 0, x₁¹ is 1, and all others hold 1 or 1/2. The arrays are the inner ones."""
+        return {
+            name: self._dataset_pair(others)
+            for name, others in _OTHERS[self.domain].items()
+            if self.others in (None, others)
+        }
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of the inputs 0 and 1 after spreading; none on the interval, where nobody knows.
+
+        Spreading makes a mechanism of which this one is a post-processing of every single report
+        (Blackwell): whatever all users hold, its divergence is no smaller.
+        """
+        if self.domain != "binary":
+            return ()
+        a, b, _ = self._spread()
+        return (Crowd(a, b, np.minimum(a, b), {"0": a, "1": b}, self._rel_err, attained=False),)
+
+    def _dataset_pair(self, others: float) -> Decomposition:
+        inner, outer = (
+            Decomposition(a, b, b if others == 1 else middle, self._rel_err)
+            for a, b, middle in (self._binned(), self._spread())
+        )
+        return replace(inner, outer=outer)
+
+    @property
+    def _cells(self) -> int:
+        assert self.cells is not None  # since __post_init__
+        return self.cells
+
+    @property
+    def _rel_err(self) -> float:
+        # Exponents reach −ε₀, and their rounding is relative.
+        return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
+
+    def _binned(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Masses under 0, 1 and 1/2 of the 2N cells between the two atoms, v ascending."""
+        n = self._cells
+        heights = np.full(2 * n + 2, math.sinh(self.eps0 / (4 * n)))
+        heights[[0, -1]] = 0.5
+        return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights)
+
+    def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Masses under 0, 1 and 1/2 at the 2N + 1 ends of cells, atoms included, v ascending."""
+        n = self._cells
+        heights = np.full(2 * n + 1, math.tanh(self.eps0 / (4 * n)))
+        heights[[0, -1]] = (1.0 + heights[0]) / 2.0
+        return self._masses(np.arange(-n, n + 1), heights)
+
+    def _masses(
+        self, steps: NDArray, heights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`heights` times R(0), R(1) and R(1/2) at v = `steps`·Δ; both are mirror-symmetric."""
+        half_step = self.eps0 / (2 * self._cells)
+        a = heights * np.exp((steps - self._cells) * half_step)
+        return a, a[::-1], heights * np.exp(-np.abs(steps) * half_step)
+
+
+def _default_cells(eps0: float) -> int:
+    """Cells for which inner and outer ε lie about 5·10⁻⁵ apart, relatively (measured).
+
+    The distance falls like 1/cells², and depends on n and on the number of joint parts only little.
+    """
+    return math.ceil(4.0 + 48.0 * eps0**0.7)
+
+
+# The Laplace mechanism between two inputs of many: metric privacy (Alvim et al. 2018).
+
+
+@dataclass(frozen=True)
+class MetricLaplace(Randomizer):
+    """Laplace noise on [0, 1], of density (ε₀/2) e^{−ε₀|y − x|}, for the inputs ``x0`` and ``x1``.
+
+    The bounds are for these two, at the distance ε₀|x0 − x1|; all others may hold anything in
+    [0, 1]. ``cells`` is the number of cells that each stretch between x0, x1 and 1/2 (or what all
+    others hold) is cut into; None chooses it by ε₀, and the attribute then holds it. Raises
+    ValueError unless 0 < ε₀ ≤ 300, 0 ≤ x0, x1 ≤ 1 are not equal, and ``cells`` is from 1 to 10 000.
+
+    The report is continuous, so that the decompositions come with `Decomposition.inner` and
+    `Decomposition.outer`. On a stretch R(x0), R(x1) and the blanket, whose input is the end that is
+    further off, go like e^{±ε₀y} each, two of the three in proportion: they run along a straight
+    line, as in `laplace`. A cell of half-width h (times ε₀) around y has sinh(h) times
+    e^{−ε₀|y − x|}. Spread to both of its ends these are tanh(h)/2 times their values there. Beyond
+    all these points the three are proportional: two atoms.
+    """
+
+    eps0: float
+    x0: float = field(default=0.0, metadata={"help": "the first of two inputs, 0 to 1"})
+    x1: float = field(default=1.0, metadata={"help": "the second of two inputs, 0 to 1"})
+    cells: int | None = field(
+        default=None,
+        metadata={"help": "cells per side, the more the finer; if left out, some that fit eps0"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        for name in ("x0", "x1"):
+            object.__setattr__(self, name, validation.probability(name, getattr(self, name)))
+        if self.x0 == self.x1:
+            raise ValueError(f"x1 must differ from x0, got {self.x1!r} for both")
+        cells = math.ceil(4.0 + 48.0 * self.eps0**0.7) if self.cells is None else self.cells
+        object.__setattr__(
+            self, "cells", validation.whole("cells", cells, minimum=1, maximum=10_000)
+        )
+
+    @property
+    def caveat(self) -> str:
+        """Other pairs are other questions."""
+        return f"The bounds are for inputs {self.x0:g} and {self.x1:g} only."
+
+    def blanket(self) -> Decomposition:
+        """With c = inf_x R(x) over [0, 1]. The arrays are the outer ones."""
+        inner, outer = self._ends(None)
+        return replace(outer, inner=inner)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """All others hold the end that is further from x0, the other end, or x1."""
+        ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
+        pairs = {f"{x:g}": self._ends(x) for x in dict.fromkeys([*ends, self.x1])}
+        return {name: replace(inner, outer=outer) for name, (inner, outer) in pairs.items()}
+
+    def density(self, x: float, y: float) -> float:
+        """Of the report y on the input x, both numbers."""
+        return self.eps0 / 2.0 * math.exp(-self.eps0 * abs(y - x))
+
+    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
+        """Inner and outer decompositions, all others holding what they may (None) or `others`."""
+        points = sorted({self.x0, self.x1, 0.5 if others is None else others})
+        atoms = 0.5 * self._values(np.array([points[0], points[-1]]), others)
+        inner, outer = [atoms], [atoms]
+        assert self.cells is not None  # since __post_init__
+        for low, up in itertools.pairwise(points):
+            width = (up - low) / self.cells
+            half = self.eps0 * width / 2.0
+            edges = low + width * np.arange(self.cells + 1)
+            shares = np.full(self.cells + 1, math.tanh(half))
+            shares[[0, -1]] /= 2.0
+            inner.append(math.sinh(half) * self._values(edges[:-1] + width / 2.0, others))
+            outer.append(shares * self._values(edges, others))
+        # Points err by some roundings of numbers up to 1, their exponents by ε₀ times as much.
+        rel_err = CLOSED_FORM_ERR + 2.0**-49 * self.eps0
+        below, above = (
+            Decomposition(a, b, c, rel_err)
+            for a, b, c in (np.concatenate(parts, axis=1) for parts in (inner, outer))
+        )
+        return below, above
+
+    def _values(self, y: NDArray, others: float | None) -> FloatArray:
+        """e^{−ε₀|y − x|} for x0, x1 and what all others are sure of, shape (3, points)."""
+        off = [np.abs(y - x) for x in (self.x0, self.x1)]
+        if others is None:
+            off.append(np.maximum(np.abs(y), np.abs(y - 1.0)))
+        else:
+            off.append(np.abs(y - others))
+        return np.exp(-self.eps0 * np.array(off))

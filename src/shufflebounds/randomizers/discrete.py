@@ -1,0 +1,273 @@
+"""k-ary randomized response (Warner 1965)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.randomizers.base import (
+    CLOSED_FORM_ERR,
+    DomainRandomizer,
+    Randomizer,
+    crowd_of_rows,
+    five_point,
+    from_channel,
+    pairs_of_channel,
+)
+
+# Of a matrix, which has that many rows and columns.
+_MOST_VALUES = 4096
+
+
+@dataclass(frozen=True)
+class KRR(Randomizer):
+    """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
+
+    composable = True  # the values may change places
+
+    k: int = field(metadata={"help": "number of values, at least 2"})
+    eps0: float
+
+    def __post_init__(self) -> None:
+        # Beyond this floats skip integers.
+        validation.whole("k", self.k, minimum=2, maximum=2**53)
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR."""
+        return f"{self.k}-RR"
+
+    def blanket(self) -> Decomposition:
+        """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
+        p = 1.0 / (math.exp(self.eps0) + self.k - 1)
+        return five_point(self.eps0, p, 0.0, (self.k - 2) * p)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The others hold a third input or, for k = 2 always, x₁¹."""
+        return pairs_of_channel(self._rows(), self.eps0)
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Any two values, and any third."""
+        rows = self._rows()
+        return crowd_of_rows(rows, rows.min(axis=0))
+
+    def _rows(self) -> NDArray[np.float64]:
+        """Of three inputs if there are as many; the last column is what none of them holds."""
+        p = 1.0 / (math.exp(self.eps0) + self.k - 1)
+        inputs = min(self.k, 3)
+        outputs = np.full((inputs, inputs), p)
+        np.fill_diagonal(outputs, math.exp(self.eps0) * p)
+        others = np.full((inputs, 1), (self.k - inputs) * p)
+        return np.hstack([outputs, others])
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
+
+        Raises ValueError where k is more than 4096.
+        """
+        validation.whole("k", self.k, minimum=2, maximum=_MOST_VALUES)
+        e = math.exp(self.eps0)
+        return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)
+
+
+# Hadamard response (Acharya, Sun and Zhang, AISTATS 2019).
+
+
+@dataclass(frozen=True)
+class HadamardResponse(DomainRandomizer):
+    """HR: a column of a Hadamard matrix, those with +1 in the input's row e^{ε₀} times as likely.
+
+    Value x has row x + 1 of the Sylvester matrix of order K, the least power of 2 above the size of
+    the domain; the row of ones says nothing and is not used. Two distinct rows agree in half of
+    the columns, with either sign in a quarter. That row 3 is the product of rows 1 and 2 makes
+    `dataset_pair` strong: where R(x₁⁰) and R(x₁¹) differ, R(x₂) is as small as the blanket.
+    """
+
+    LARGEST_MATRIX = 1024
+    NAME = "Hadamard response"
+
+    def blanket(self) -> Decomposition:
+        """Table 2 of the paper at K columns; its entries are those for K → ∞.
+
+        Of the quarter of the columns where both rows hold +1, in one (of mass 4/K of the quarter)
+        all the others do so too.
+        """
+        e, size = math.exp(self.eps0), self.domain_size
+        p = 1.0 / (2.0 * (e + 1.0))
+        all_plus = 0.0 if size is None else 2.0 ** (2 - _log_order(size))
+        return five_point(self.eps0, p, p * (1.0 - all_plus), p * (1.0 + all_plus * e))
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The victim holds rows 1 and 2, another user one of these, their product or another row.
+
+        Of such a row all eight triples of signs are equally frequent. Where some pairs of a domain
+        have no product in it, what is bounded is a larger one.
+        """
+        e, size = math.exp(self.eps0), self.domain_size
+        one, two, three = (np.arange(8) >> np.arange(3)[:, np.newaxis]) & 1 == 0
+        plus = np.stack([one, two, one == two, three])
+        share = 0.0 if size is None else 2.0 ** -_log_order(size)
+        if share > 1.0 / 8.0:
+            plus, share = plus[:3, :4], 0.25
+        if size == 2:
+            plus = plus[:2]
+        # The first column of all, where every row holds +1.
+        columns = np.full(plus.shape[1], 1.0 / plus.shape[1])
+        columns[0] -= share
+        rows = np.where(plus, e, 1.0)
+        masses = np.append(columns, share) * 2.0 / (e + 1.0)
+        rows = np.hstack([rows, np.full((len(rows), 1), e)]) * masses
+        sure = np.append(np.ones(columns.size), e) * masses
+        used = masses > 0.0
+        names = ("x0", "x1", "product", "other")
+        others = dict(zip(names, rows[:, used], strict=False))
+        crowd = Crowd(rows[0][used], rows[1][used], sure[used], others, CLOSED_FORM_ERR)
+        return (replace(crowd, attained=False),)
+
+    def _channel(self, size: int) -> NDArray[np.float64]:
+        e, order = math.exp(self.eps0), 2 ** _log_order(size)
+        rows, columns = np.arange(1, size + 1)[:, np.newaxis], np.arange(order)
+        plus = np.bitwise_count(rows & columns) % 2 == 0
+        return np.where(plus, e, 1.0) * (2.0 / (order * (e + 1.0)))
+
+
+def _log_order(size: int) -> int:
+    """log₂ of the least power of 2 strictly above `size`."""
+    return size.bit_length()
+
+
+# The mechanism of Duchi, Jordan and Wainwright for numbers, and Harmony for vectors of them.
+
+
+@dataclass(frozen=True)
+class Duchi(Randomizer):
+    """Duchi: for x in [−1, 1] one of two reports, the first with chance (1 + x tanh(ε₀/2))/2.
+
+    Inputs −1 and 1 are the worst pair, of which it is 2-RR: the law of a report is linear in x, so
+    that any pair mixes pairs of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
+    Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it, and
+    has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
+    uniting the coordinates changes nothing. Raises ValueError unless 0 < ε₀ ≤ 300.
+    """
+
+    eps0: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    def blanket(self) -> Decomposition:
+        """That of 2-RR."""
+        return five_point(self.eps0, 1.0 / (math.exp(self.eps0) + 1.0), 0.0, 0.0)
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The victim holds −1 or 1; all others hold 0, whose reports are even, or 1."""
+        ends = self.matrix()
+        middle = np.full(2, 0.5)
+        return {"third": from_channel([*ends, middle]), "x1": from_channel([*ends, ends[1]])}
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The inputs −1 and 1, of which all laws are mixtures."""
+        ends = self.matrix()
+        return crowd_of_rows(ends, ends.min(axis=0))
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities of the two reports for the inputs −1 and 1, shape (2, 2)."""
+        e = math.exp(self.eps0)
+        return np.array([[e, 1.0], [1.0, e]]) / (e + 1.0)
+
+
+# The collision mechanism for sets of items (Wang et al., IEEE TMC 2023).
+
+# Of three factors, three probabilities and the total.
+_ERR = 2.0**-48
+
+
+@dataclass(frozen=True)
+class Collision(Randomizer):
+    """Collision: one of l hash values, those of the user's s items e^{ε₀} times as likely or less.
+
+    A report is a uniformly random hash h of the items to l values, and z among these: with
+    probability e/Ω each for the k values of the user's own items, e = e^{ε₀} and
+    Ω = se + l − s, and the rest evenly. So the others have u_k/Ω, u_k = ((s − k)e + l − s)/(l − k).
+    For s = 1 it is `LocalHash`.
+
+    Over hashes and even z, what disjoint inputs get is independent: a factor e with probability
+    k/l, else u_k. Inputs that share items have nothing worse: given the shared hash values, what
+    they get is independent and, for either, stochastically larger where z is among these, and less
+    the more there are (u_k falls with k). So it is positively quadrant dependent, and of all such
+    laws with the same margins the independent one has the largest E φ(x − e^ε y) for every convex
+    φ, which is submodular in (x, y) (Tchen 1980).
+
+    s is ``items`` and l ``hash_values``. Raises ValueError unless 0 < ε₀ ≤ 300 and s < l are
+    integers from 1 on, s at most 20.
+    """
+
+    eps0: float
+    items: int = field(metadata={"help": "items of a user, at least 1"})
+    hash_values: int = field(metadata={"help": "number of hash values, more than items"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        validation.whole("items", self.items, minimum=1, maximum=20)
+        validation.whole("hash_values", self.hash_values, minimum=self.items + 1, maximum=2**53)
+
+    def blanket(self) -> Decomposition:
+        """Of disjoint inputs in a large domain, where some input gets 1/Ω of every report.
+
+        In a small one it bounds from above.
+        """
+        a, b = self._rows(2)
+        return Decomposition(a, b, self._base(2) / self._total, _ERR).merge()
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The others hold a third disjoint input, or x₁¹."""
+        x0, x1, third = self._rows(3)
+        others = {"third": third, "x1": x1}
+        return {name: Decomposition(x0, x1, c, _ERR).merge() for name, c in others.items()}
+
+    @cached_property
+    def _total(self) -> float:
+        return self.items * math.exp(self.eps0) / self.hash_values + (
+            1.0 - self.items / self.hash_values
+        )
+
+    @cached_property
+    def _factors(self) -> tuple[tuple[float, float], ...]:
+        """What one input may get, e or u_k, and the probabilities under hashes and even z."""
+        s, l, e = self.items, self.hash_values, math.exp(self.eps0)  # noqa: E741
+        used = {0: Fraction(1)}  # law of the number of different hash values of so many items
+        for _ in range(s):
+            grown = dict.fromkeys(range(1, s + 1), Fraction(0))
+            for k, chance in used.items():
+                if k:
+                    grown[k] += chance * Fraction(k, l)
+                if k < s:
+                    grown[k + 1] += chance * Fraction(l - k, l)
+            used = grown
+        hit = sum(chance * Fraction(k, l) for k, chance in used.items())
+        missed = [
+            (((s - k) * e + (l - s)) / (l - k), float(chance * Fraction(l - k, l)))
+            for k, chance in used.items()
+            if chance
+        ]
+        return (e, float(hit)), *missed
+
+    def _base(self, inputs: int) -> np.ndarray:
+        """Probabilities of what so many disjoint inputs may get together."""
+        chances = [chance for _, chance in self._factors]
+        return np.array([math.prod(x) for x in itertools.product(chances, repeat=inputs)])
+
+    def _rows(self, inputs: int) -> np.ndarray:
+        factors = [factor for factor, _ in self._factors]
+        combined = np.array(list(itertools.product(factors, repeat=inputs))).T
+        return combined * (self._base(inputs) / self._total)

@@ -1,0 +1,163 @@
+"""Parallel composition: a user runs one of the parts, drawn by weight."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition, parallel, subsample
+from shufflebounds.randomizers.base import Choice, Randomizer
+from shufflebounds.randomizers.composition import (
+    Composition,
+    by_others,
+    check_sizes,
+    checked,
+    coordinate_crowds,
+    coordinate_kinds,
+    lacking,
+    named,
+    parallel_crowd,
+    single_crowds,
+)
+
+# Parts any of which two inputs of a crowd may differ in.
+_MOST_ALTERNATIVES = 4
+
+
+@dataclass(frozen=True)
+class Parallel(Composition):
+    """Parallel composition: a user runs one of the parts, drawn by weight (Theorems 10 and 11).
+
+    ``parts`` are pairs (weight, randomizer); the weights are probabilities that sum to 1. The parts
+    may look at the same value or each at its own coordinate. Raises ValueError where the weights
+    are none, and where the bound would not cover every pair of inputs.
+    """
+
+    parts: Sequence[tuple[float, Randomizer]]
+
+    def __post_init__(self) -> None:
+        parts = validation.pairs("parts", self.parts, "(weight, randomizer)")
+        weights = [weight for weight, _ in parts]
+        randomizers, _ = checked(randomizer for _, randomizer in parts)
+        validation.weights(weights)
+        object.__setattr__(self, "parts", tuple(zip(weights, randomizers, strict=True)))
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR or BLH."""
+        return " or ".join(part.label for _, part in self.parts)
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """The largest ε₀ of the parts; None where a part has none."""
+        budgets = [part.eps0 for _, part in self.parts if part.eps0 is not None]
+        return max(budgets) if len(budgets) == len(self.parts) else None
+
+    def lacking(self) -> str:
+        """See `Composition`."""
+        return ""
+
+    def blanket(self) -> Decomposition:
+        """Of inputs that differ for every part."""
+        return parallel([(weight, part.blanket()) for weight, part in self.parts])
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """The inputs differ for every part; all take the same x₂ as far as they have it."""
+        weights = [weight for weight, _ in self.parts]
+        return {
+            name: parallel(zip(weights, pairs, strict=True))
+            for name, pairs in by_others(part.dataset_pairs() for _, part in self.parts).items()
+        }
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of inputs that differ for any of the parts; none where these are too many."""
+        weights, parts = zip(*self.parts, strict=True)
+        crowds = single_crowds(parts)
+        if crowds is None or len(parts) > _MOST_ALTERNATIVES:
+            return ()
+        kinds = list(zip(weights, parts, strict=True))
+        return named(
+            len(parts),
+            {
+                differing: parallel_crowd(
+                    weights,
+                    coordinate_crowds(crowds, differing),
+                    coordinate_kinds(kinds, differing),
+                )
+                for differing in _subsets(len(parts))
+            },
+        )
+
+    def check_size(self) -> None:
+        """Raise ValueError for joints among the parts that are too large for memory."""
+        check_sizes(part for _, part in self.parts)
+
+
+def _subsets(size: int) -> Iterator[tuple[int, ...]]:
+    for count in range(1, size + 1):
+        yield from itertools.combinations(range(size), count)
+
+
+# Poisson subsampling: the user takes part with some probability.
+
+
+@dataclass(frozen=True)
+class Subsampled(Composition):
+    """Poisson subsampling: the user takes part with probability ``rate``, else reports ⊥ (Ex. 4.4).
+
+    Raises ValueError unless 0 ≤ ``rate`` ≤ 1.
+    """
+
+    randomizer: Randomizer
+    rate: float
+
+    def __post_init__(self) -> None:
+        # ⊥ shifts the GPARV, which may change which pair of inputs is the worst.
+        checked([self.randomizer], several=True)
+        validation.probability("rate", self.rate)
+
+    @property
+    def label(self) -> str:
+        """Such as 10-RR at rate 0.1."""
+        return f"{self.randomizer.label} at rate {self.rate:g}"
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """That of the randomizer; ⊥ says nothing."""
+        return self.randomizer.eps0
+
+    def lacking(self) -> str:
+        """See `Composition`; ⊥ has the same masses for all inputs."""
+        return lacking(self.randomizer)
+
+    def blanket(self) -> Decomposition:
+        """Of the same inputs, ⊥ being sure of its share of every user's reports."""
+        return subsample(self.randomizer.blanket(), self.rate)
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Of the same inputs."""
+        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
+
+    def blankets(self) -> dict[str, Decomposition]:
+        """Of the same pairs of inputs."""
+        pairs = self.randomizer.blankets()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+        """See `Randomizer`; ⊥ adds the same to f of any of them."""
+        return tuple(
+            replace(one, decomposition=subsample(one.decomposition, self.rate))
+            for one in self.randomizer.choices(apart=apart)
+        )
+
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """Of the same datasets."""
+        pairs = self.randomizer.dataset_pairs()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def check_size(self) -> None:
+        """Raise ValueError for joints in the randomizer that are too large for memory."""
+        check_sizes([self.randomizer])

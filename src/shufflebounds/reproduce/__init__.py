@@ -1,0 +1,1 @@
+"""Reproductions of papers, as the workflow calls them: curves, figures, tables, claims."""

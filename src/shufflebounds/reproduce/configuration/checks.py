@@ -1,0 +1,551 @@
+"""Names that must be declared elsewhere, and the sentence for one that is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.setting import Setting
+from shufflebounds.randomizers import description
+from shufflebounds.randomizers.registry import COMPOSITIONS
+from shufflebounds.reproduce import plan, sent
+from shufflebounds.reproduce import specification as axes
+from shufflebounds.reproduce.configuration.models import Figure, PaperEntry, RootEntry
+from shufflebounds.reproduce.configuration.sentences import (
+    COMMAND_LINE_HINT,
+    number_hint,
+    sentences,
+    shown,
+    suggestion,
+)
+from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.plotting.texts import plain
+from shufflebounds.reproduce.specification import needed
+
+
+def unknown_in(place: str, values: Iterable[str], allowed: Collection[str]) -> Iterator[str]:
+    """A sentence for each of some values at `place` that is not allowed."""
+    for i, value in enumerate(values):
+        yield from unknown(f"{place}[{i}]", value, allowed)
+
+
+def unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
+    """A sentence if the value at `place` is not allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        yield (
+            f"{place} is {shown(value)}{suggestion(value, allowed)}; "
+            f"it must be one of {', '.join(allowed) or 'none'}"
+        )
+
+
+# Checks of the figures of a paper and their style: what they draw, and how.
+
+
+def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
+    """What is wrong with the figures of a paper."""
+    for name, figure in entry.figures.items():
+        place = f"figures.{name}"
+        yield from _shown_faults(place, figure)
+        if figure.table is not None:
+            yield from unknown(f"{place}.table", figure.table, entry.tables)
+            if not research(paper).tables[entry.tables[figure.table]["kind"]].is_drawn:
+                yield f"{place}.table is {figure.table!r}, a table of a kind that cannot be drawn"
+            continue
+        yield from _look_faults(place, figure)
+        regimes = figure.regimes or ()
+        yield from unknown_in(f"{place}.regimes", regimes, entry.regimes)
+        quantities, xs = set(), set()
+        for key, experiment, curve in _drawn(figure):
+            yield from unknown(f"{place}.{key('experiment')}", experiment, entry.experiments)
+            yield from unknown(f"{place}.{key('curve')}", curve, entry.curves)
+            computed = entry.experiments[experiment]
+            wanted = [(key("curve"), "curves", curve)]
+            wanted += [(f"regimes[{i}]", "regimes", r) for i, r in enumerate(regimes)]
+            for where, kind, value in wanted:
+                if value not in getattr(computed, kind):
+                    yield (
+                        f"{place}.{where} is {value!r}, which experiments.{experiment} does "
+                        f"not compute; it must be one of {', '.join(getattr(computed, kind))}"
+                    )
+            quantities.add(entry.curves[curve].quantity)
+            xs.add(next(iter(computed.x or entry.x)))
+        for what, found in (("quantities", quantities), ("axes", xs)):
+            if len(found) > 1:
+                yield f"{place} draws curves of several {what}: {', '.join(sorted(found))}"
+        transform = figure.transform or entry.style.transform
+        if transform != "none" and quantities == {"delta"}:
+            yield f"{place}.transform is {transform!r}; for curves of delta it must be none"
+        if figure.ratio is not None:
+            yield from _ratio_faults(place, figure, transform)
+
+
+def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
+    """A figure shows a grid, lines, or a table, and only one of them."""
+    grid = [key for key in ("experiments", "curves") if getattr(figure, key) is not None]
+    others = [key for key in ("lines", "table") if getattr(figure, key) is not None]
+    if (len(grid), len(others)) not in ((2, 0), (0, 1)):
+        has = ", ".join([*grid, *others]) or "none of them"
+        yield f"{place} must have either experiments and curves, or lines, or a table, got {has}"
+    if figure.table is None and figure.regimes is None:
+        yield f"{place}.regimes is missing; it must be a list that is not empty"
+    for key in ("regimes", "ratio", "transform"):
+        if figure.table is not None and getattr(figure, key) is not None:
+            yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
+
+
+def _look_faults(place: str, figure: Figure) -> Iterator[str]:
+    looks: dict[str | None, dict[str, Any]] = {}
+    for i, line in enumerate(figure.lines or ()):
+        look = line.model_dump(exclude={"experiment", "curve"})
+        if looks.setdefault(line.label, look) != look and line.label is not None:
+            yield (
+                f"{place}.lines[{i}] looks unlike another line with the label {line.label!r}; "
+                "lines with the same label must look alike"
+            )
+
+
+def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
+    """Only a single row of panels has a row of ratios, and ratios of logarithms mean nothing."""
+    if figure.lines is None and len(figure.experiments or ()) > 1:
+        yield f"{place}.ratio must be left out where a figure has several experiments"
+    if transform.startswith("log2"):
+        yield f"{place}.transform is {transform!r}; in a figure with ratio it must be none or expm1"
+
+
+def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:
+    """Experiment and curve of every line, and where either stands in the figure's entry."""
+    for i, line in enumerate(figure.lines or ()):
+        yield partial("lines[{}].{}".format, i), line.experiment, line.curve
+    for i, experiment in enumerate(figure.experiments or ()):
+        for j, curve in enumerate(figure.curves or ()):
+            place = {"experiment": f"experiments[{i}]", "curve": f"curves[{j}]"}
+            yield place.__getitem__, experiment, curve
+    if figure.ratio is not None:
+        yield "ratio.{}".format, figure.ratio.experiment, figure.ratio.curve
+
+
+def style_faults(entry: PaperEntry) -> Iterator[str]:
+    """What is wrong with the style of a paper."""
+    for key in ("experiments", "curves"):
+        style, known = getattr(entry.style, key), getattr(entry, key)
+        for name in style:
+            # What has no name like it may be left from an entry that was taken out.
+            if name not in known and (hint := suggestion(name, known)):
+                yield (
+                    f"style.{key}.{name} is the style of nothing{hint}; "
+                    f"{key} are {', '.join(known)}"
+                )
+    for name, figure in entry.figures.items():
+        for curve in figure.curves or ():
+            if curve not in entry.style.curves:
+                yield f"style.curves.{curve} is missing; figures.{name} draws it"
+
+
+# Checks of the mechanisms of a paper: their parameters, and what they are composed of.
+
+# In one composition, however deep.
+_MOST_MECHANISMS = 1000
+
+
+def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
+    """What is wrong with the mechanisms of a paper."""
+    mechanisms = entry.mechanisms
+    for name, mechanism in mechanisms.items():
+        place = f"mechanisms.{name}"
+        if "type" not in mechanism:
+            yield f"{place}.type is missing; it must be text"
+        yield from unknown(f"{place}.type", mechanism["type"], sent.types())
+        yield from _shape_faults(place, mechanism)
+        for key, part in _named_parts(mechanism):
+            yield from unknown(f"{place}.{key}", part, mechanisms)
+    for name in mechanisms:
+        yield from _circle(entry, name, [name], set())
+    # Now that there is no circle: counting does not write them out.
+    size = cache(lambda name: 1 + sum(size(part) for _, part in _named_parts(mechanisms[name])))
+    for name in mechanisms:
+        if size(name) > _MOST_MECHANISMS:
+            yield (
+                f"mechanisms.{name} is made of {size(name) - 1} mechanisms, counting repetitions; "
+                f"it must be at most {_MOST_MECHANISMS - 1}"
+            )
+    # A mistake of a part is told where it is, not where the part is used.
+    for name in sorted(mechanisms, key=lambda name: mechanisms[name]["type"] in COMPOSITIONS):
+        written_out = plan.written_out(entry, name)
+        levels = [regime.eps0 for regime in entry.regimes.values() if regime.eps0 is not None]
+        try:
+            parsed = sent.parse(written_out)
+            # Those of protocols may depend on more, and are checked where curves use them.
+            for eps0 in (levels or [1.0]) if parsed.needs == ("eps0",) else []:
+                parsed.protocol(Setting(eps0=eps0))
+        except ValueError as error:
+            yield _about(f"mechanisms.{name}", written_out, error)
+            continue
+        for file in parsed.files:
+            if set("{}") & set(file):
+                yield (
+                    f"mechanisms.{name}.file is {file!r}; it must have no braces, which Snakemake "
+                    "takes for a wildcard"
+                )
+
+
+def _shape_faults(place: str, mechanism: Mapping[str, Any]) -> Iterator[str]:
+    """Of a composition whose parts are not even listed as they should be."""
+    if mechanism["type"] not in COMPOSITIONS:
+        return
+    parts = mechanism.get("parts", [])
+    if not isinstance(parts, list):
+        yield f"{place}.parts is {shown(parts)}; it must be a list that is not empty"
+    for i, part in enumerate(parts):
+        if not isinstance(part, Mapping):
+            yield f"{place}.parts[{i}] is {shown(part)}; it must be a mapping"
+        if "mechanism" not in part:
+            yield f"{place}.parts[{i}].mechanism is missing; it must be text"
+
+
+def _named_parts(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names that a composition refers to, with their places in it."""
+    if mechanism["type"] in COMPOSITIONS:
+        if "mechanism" in mechanism:
+            yield "mechanism", mechanism["mechanism"]
+        for i, part in enumerate(mechanism.get("parts", [])):
+            yield f"parts[{i}].mechanism", part["mechanism"]
+
+
+def _circle(entry: PaperEntry, name: str, path: list[str], done: set[str]) -> Iterator[str]:
+    """Circles that `name`, at the end of a path, leads to; those that are `done` lead to none."""
+    for _, part in _named_parts(entry.mechanisms[name]):
+        if part in path:
+            circle = " > ".join([*path[path.index(part) :], part])
+            yield f"mechanisms.{part} contains itself ({circle}); a composition must not"
+        elif part not in done:
+            yield from _circle(entry, part, [*path, part], done)
+    done.add(name)
+
+
+def _about(place: str, described: Mapping[str, Any], error: ValueError) -> str:
+    """A sentence of the library with its place in the file before it."""
+    subject = str(error).partition(" ")[0]
+    sentence = str(error)
+    of_it = subject.partition("[")[0] in described or " is not a parameter " in sentence
+    return f"{place}{'.' if of_it or ' is missing' in sentence else ': '}{sentence}"
+
+
+# Texts of a configuration that people read: whether figures and the report can show them.
+#
+# A text that cannot be drawn must be found before the curves are computed, and no text may become
+# a part of the report's own page.
+
+# Characters that figures can show for sure, among those of our own texts.
+_COMMON = frozenset("ε₀δγω∞→×·−–—…≤≥⁻⁶⁸äöüéÄÖÜ“”‘’")
+# What a browser takes for a tag, wherever in the report's page the text ends up.
+_TAG = re.compile(r"<[A-Za-z/!?]")
+
+
+def faults(entry: PaperEntry) -> Iterator[str]:
+    """What is wrong with the texts of a paper's configuration."""
+    for place, text in [*_plain(entry), *_as_drawn(entry)]:
+        if not text.isprintable():
+            yield f"{place} is {text!r}; it must be a single line of printable characters"
+        if tag := _TAG.search(text):
+            yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
+    for place, text in _as_drawn(entry):
+        yield from _formula_faults(place, text)
+    for place, text in _titles(entry):
+        if set("{}") & set(plain(text)):
+            yield (
+                f"{place} is {text!r}; outside formulas it must have no braces, which the report "
+                "of Snakemake takes for a wildcard"
+            )
+    for place, text in _labels(entry):
+        if text.startswith("_"):
+            yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
+
+
+def _titles(entry: PaperEntry) -> Iterator[tuple[str, str]]:
+    yield "title", entry.title
+    for name, figure in entry.figures.items():
+        yield f"figures.{name}.title", figure.title
+
+
+def _plain(entry: PaperEntry) -> Iterator[tuple[str, str]]:
+    yield "title", entry.title
+    for name, figure in entry.figures.items():
+        yield f"figures.{name}.caption", figure.caption
+
+
+def _as_drawn(entry: PaperEntry) -> Iterator[tuple[str, str]]:
+    for name, regime in entry.regimes.items():
+        if regime.label is not None:
+            yield f"regimes.{name}.label", regime.label
+    for name, figure in entry.figures.items():
+        yield f"figures.{name}.title", figure.title
+    for name, text in entry.style.experiments.items():
+        yield f"style.experiments.{name}", text
+    yield from _labels(entry)
+
+
+def _labels(entry: PaperEntry) -> Iterator[tuple[str, str]]:
+    for name, look in entry.style.curves.items():
+        if look.label is not None:
+            yield f"style.curves.{name}.label", look.label
+    for name, figure in entry.figures.items():
+        for i, line in enumerate(figure.lines or ()):
+            if line.label is not None:
+                yield f"figures.{name}.lines[{i}].label", line.label
+
+
+@cache
+def _has_glyph(character: str) -> bool:
+    """Whether figures can show a character: DejaVu Sans, which Matplotlib brings along."""
+    if character.isascii() or character in _COMMON:
+        return True
+    # Only here, since it takes a second to load.
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf")
+    return bool(font.get_char_index(ord(character)))
+
+
+def _formula_faults(place: str, text: str) -> Iterator[str]:
+    if not text.isascii() and (absent := [c for c in text if not _has_glyph(c)]):
+        yield f"{place} is {text!r}; the font of the figures has no character {absent[0]!r}"
+    signs = text.count("$") - text.count(r"\$")
+    if signs % 2:
+        yield rf"{place} is {text!r}, with a $ too few or too many; for the sign itself write \$"
+    elif signs:
+        # Only here, since it takes a second to load.
+        from matplotlib.mathtext import MathTextParser
+
+        try:
+            MathTextParser("path").parse(text)
+        except (ValueError, RecursionError):
+            yield f"{place} is {text!r}, with a formula that Matplotlib cannot draw"
+
+
+# The error that a mistake in a configuration raises.
+
+
+class ConfigError(ValueError):
+    """A mistake in a configuration, in one sentence that names the file, the key and the value."""
+
+
+# Is this configuration right? If not, one sentence: the file, the key, the value, what is allowed.
+#
+# The models say what each value may be. What they cannot say is checked here: names that must
+# exist, parameters that the library must accept, and combinations that make no sense.
+
+# Characters of a sentence.
+_LONGEST_SENTENCE = 1000
+# Within --config, Snakemake takes every value for text.
+_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
+
+
+def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
+    """The model of config.yaml; ConfigError for the first mistake."""
+    try:
+        return RootEntry.model_validate(dict(content))
+    except ValidationError as error:
+        raise ConfigError(_line(source, next(sentences(error, RootEntry, content)))) from None
+
+
+def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
+    """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
+    if not isinstance(content, Mapping):
+        sentence = "the file must be a mapping that is not empty"
+        if isinstance(content, str) and "--config" in source.split():
+            sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
+        raise ConfigError(_line(source, sentence))
+    try:
+        entry = PaperEntry.model_validate(dict(content))
+    except ValidationError as error:
+        raise ConfigError(_line(source, next(sentences(error, PaperEntry, content)))) from None
+    for sentence in _faults(name, entry, numerics):
+        raise ConfigError(_line(source, sentence))
+    return entry
+
+
+def _line(source: str, sentence: str) -> str:
+    """A sentence on one line, whatever texts of the file it repeats."""
+    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
+        sentence += "; within --config every value is text, so put it into a file for --configfile"
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
+    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
+
+
+def _faults(name: str, entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
+    # Lazily and in this order: each check relies on the ones before.
+    yield from _name_faults(entry)
+    yield from _axis_faults(entry)
+    yield from _curve_faults(entry)
+    yield from mechanism_faults(entry)
+    yield from _experiment_faults(entry, numerics)
+    yield from _table_faults(name, entry)
+    yield from figure_faults(name, entry)
+    yield from _claim_faults(name, entry)
+    yield from style_faults(entry)
+    yield from faults(entry)
+
+
+def _name_faults(entry: PaperEntry) -> Iterator[str]:
+    for section in ("experiments", "regimes", "curves", "figures", "tables"):
+        spellings: dict[str, str] = {}
+        for name in getattr(entry, section):
+            other = spellings.setdefault(name.lower(), name)
+            if other != name:
+                yield (
+                    f"{section}: {other} and {name} differ in case alone; on many disks they would "
+                    "be the same file"
+                )
+
+
+def _axis_faults(entry: PaperEntry) -> Iterator[str]:
+    given = {"": entry.x} | {
+        f"experiments.{name}.": experiment.x
+        for name, experiment in entry.experiments.items()
+        if experiment.x is not None
+    }
+    for place, x in given.items():
+        try:
+            axes.parse(x)
+        except ValueError as error:
+            yield _axis_sentence(place, x, str(error))
+
+
+def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
+    """A sentence of `axes.parse` with its place in the file before it."""
+    axis, values = next(iter(x.items()), ("", None))
+    subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
+    if isinstance(values, Mapping) and subject in values:
+        hint = number_hint(values[subject], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{axis}.{sentence}{hint}"
+    if isinstance(values, list) and index:
+        hint = number_hint(values[int(index)], "integer" if "integer" in sentence else "number")
+        return f"{place}x.{sentence}{hint}"
+    return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
+
+
+def _curve_faults(entry: PaperEntry) -> Iterator[str]:
+    for name, curve in entry.curves.items():
+        place = f"curves.{name}"
+        yield from unknown(f"{place}.bound", curve.bound, BOUNDS)
+        allowed = BOUNDS[curve.bound].quantities
+        if curve.quantity not in allowed:
+            yield (
+                f"{place}.quantity is {curve.quantity!r}; for the bound {curve.bound} it must be "
+                f"one of {', '.join(allowed)}"
+            )
+
+
+def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
+    for name, experiment in entry.experiments.items():
+        place = f"experiments.{name}"
+        yield from unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
+        yield from unknown_in(f"{place}.regimes", experiment.regimes, entry.regimes)
+        yield from unknown_in(f"{place}.curves", experiment.curves, entry.curves)
+    yield from _missing_settings(entry)
+    seen: set[object] = set()
+    for name, experiment in entry.experiments.items():
+        axis = plan.axis_of(entry, experiment)
+        mechanism = plan.written_out(entry, experiment.mechanism)
+        for regime in experiment.regimes:
+            for curve in experiment.curves:
+                try:
+                    wanted = plan.specification(
+                        entry, mechanism, axis, experiment, regime, curve, numerics
+                    )
+                    # What decides whether it can be computed; most curves share it with others.
+                    bound = wanted.bound.name if numerics.engine == "exact" else ""
+                    points = wanted.setting, wanted.axis
+                    key = wanted.reports, *points, wanted.distance, bound
+                    looks_at_none = not wanted.bound.knows_mechanism and not bound
+                    if key not in seen and not looks_at_none:
+                        seen |= {key, points}
+                        wanted.check()
+                    if points not in seen:
+                        seen.add(points)
+                        list(wanted.settings)
+                except ValueError as error:
+                    yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
+
+
+def _missing_settings(entry: PaperEntry) -> Iterator[str]:
+    """What a curve needs and neither its axis nor any setting gives."""
+    for name, experiment in entry.experiments.items():
+        given = {*(experiment.x or entry.x)}
+        mechanism = plan.written_out(entry, experiment.mechanism)
+        for regime in experiment.regimes:
+            known = given | plan.setting_of(entry, experiment, regime).given().keys()
+            for curve in experiment.curves:
+                drawn = entry.curves[curve]
+                try:
+                    reports = sent.parse(mechanism, drawn.k_joint)
+                except ValueError as error:
+                    yield f"experiments.{name}: curve {curve}: {error}"
+                    continue
+                for missing in sorted(needed(drawn.quantity, reports) - known):
+                    yield (
+                        f"experiments.{name}: curve {curve} in regime {regime} needs {missing}, "
+                        f"which must be in regimes.{regime}, experiments.{name}.setting or setting"
+                    )
+
+
+def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
+    kinds = research(paper).tables
+    for name, given in entry.tables.items():
+        place = f"tables.{name}"
+        if "kind" not in given:
+            yield f"{place}.kind is missing; it must be one of {', '.join(kinds) or 'none'}"
+        yield from unknown(f"{place}.kind", given["kind"], kinds)
+        kind = kinds[given["kind"]]
+        content = {key: value for key, value in given.items() if key != "kind"}
+        try:
+            parameters = plan.table_parameters(paper, given)
+        except ValidationError as error:
+            yield from sentences(error, kind.parameters, content, place)
+            continue
+        for mechanism in kind.mechanisms(parameters):
+            yield from unknown(
+                f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
+            )
+            yield from _unbuilt(place, entry, mechanism, content)
+
+
+def _key_of(value: str, content: Mapping[str, Any]) -> str:
+    """Where a value stands in a table's entry."""
+    for key, found in content.items():
+        if found == value:
+            return key
+        if isinstance(found, list) and value in found:
+            return f"{key}[{found.index(value)}]"
+    raise KeyError(value)
+
+
+def _unbuilt(
+    place: str, entry: PaperEntry, mechanism: str, parameters: Mapping[str, Any]
+) -> Iterator[str]:
+    given = parameters.get("eps0", 1.0)
+    parsed = description.parse(plan.written_out(entry, mechanism))
+    for eps0 in given if isinstance(given, list) else [given]:
+        try:
+            parsed.randomizer(eps0)
+        except ValueError as error:
+            yield f"{place}: mechanism {mechanism} at eps0 = {eps0}: {error}"
+
+
+def _claim_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
+    known = research(paper).claims
+    for claim, figures in entry.claims.items():
+        if claim not in known:
+            yield (
+                f"claims.{claim} is not a claim of this paper{suggestion(claim, known)}; "
+                f"its claims are {', '.join(known) or 'none'}"
+            )
+        drawn = [name for name, figure in entry.figures.items() if figure.table is None]
+        yield from unknown_in(f"claims.{claim}", figures, drawn)

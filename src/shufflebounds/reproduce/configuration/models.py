@@ -1,0 +1,352 @@
+"""What config.yaml and the files of the papers may hold.
+
+The models say what each key means, which editors show (`schema` writes them as a JSON schema), and
+what it may be. Names that must exist and parameters that the library must accept are checked in
+`consistency`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+
+from annotated_types import Ge, Gt, Le, MaxLen, MinLen
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    StringConstraints,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.core import validation
+from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.divergence.engines import ENGINES
+from shufflebounds.reproduce.sent import MAX_JOINT
+
+# What single values of a configuration may be: names, texts, lists, and numbers within limits.
+#
+# Annotated types for models; the sentence for a value that is none of it is made in `sentences`.
+
+# Names end up in paths.
+_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}\z")]
+NAME_RULE = "a letter, then at most 63 letters, digits, _ or -"
+Text = Annotated[str, MinLen(1), MaxLen(200)]
+Caption = Annotated[str, MinLen(1), MaxLen(1000)]
+
+
+def is_name(value: object) -> bool:
+    """Whether something may be a name."""
+    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise PydanticCustomError(
+                "sentence",
+                "{place} lists {twice} twice; its entries must be distinct",
+                {"twice": repr(value)},
+            )
+    return values
+
+
+def _delta(value: Any) -> float | OverN:
+    """A number, or a mapping with the one key over_n."""
+    if isinstance(value, Mapping) and set(value) == {"over_n"}:
+        return OverN(value["over_n"])
+    return validation.delta(value)
+
+
+T = TypeVar("T")
+# A list of distinct entries that is not empty.
+Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_distinct)]
+TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
+
+if TYPE_CHECKING:
+    EngineName: TypeAlias = str
+    QuantityName: TypeAlias = str
+    Transform: TypeAlias = str
+else:
+    # Names that stand elsewhere; type checkers want them written out.
+    EngineName = Literal[tuple(ENGINES)]
+    QuantityName = Literal[tuple(QUANTITIES)]
+    Transform = Literal[TRANSFORMS]
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
+Eps = Annotated[Finite, Ge(0), Le(validation.MAX_EPS0)]
+Users = Annotated[int, Ge(1), Le(validation.MAX_USERS)]
+Rounds = Annotated[int, Ge(1), Le(validation.MAX_ROUNDS)]
+Order = Annotated[Finite, Gt(1), Le(validation.MAX_ORDER)]
+Delta = Annotated[
+    Any,
+    PlainValidator(_delta),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": validation.MIN_DELTA, "exclusiveMaximum": 1},
+                {
+                    "type": "object",
+                    "properties": {"over_n": {"type": "number", "exclusiveMinimum": 0}},
+                    "required": ["over_n"],
+                    "additionalProperties": False,
+                },
+            ],
+            "x-allowed": f"a number >= {validation.MIN_DELTA:g} and < 1, "
+            "or {over_n: c} for δ = c/n with c > 0",
+        }
+    ),
+]
+Values = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "minItems": 1, "items": {"type": "number"}},
+                {
+                    "type": "object",
+                    "properties": {
+                        "start": {"type": "number"},
+                        "stop": {"type": "number"},
+                        "points": {"type": "integer", "minimum": 1},
+                        "spacing": {"enum": ["geometric", "linear"]},
+                    },
+                    "required": ["start", "stop", "points"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+X = Annotated[
+    dict[str, Values],
+    Field(
+        json_schema_extra={
+            "x-allowed": f"one of {', '.join(NAMES)} and its values, such as {{n: [100, 1000]}}"
+        }
+    ),
+]
+JointSize = Annotated[int, Ge(1), Le(MAX_JOINT)]
+Colour = Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}\z")]
+
+
+def _ends(values: tuple[float, ...]) -> tuple[float, ...]:
+    if len(values) != 2 or values[0] >= values[1]:
+        raise PydanticCustomError(
+            "sentence",
+            "{place} is {found}; it must be a list of two numbers, the smaller one first",
+            {"found": str(list(values))},
+        )
+    return values
+
+
+# Ends of an axis.
+Limits = Annotated[tuple[Finite, ...], Strict(False), AfterValidator(_ends)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_not_empty(cls, value: Any) -> Any:
+        """A key without a value is a slip; what may be left out is left out whole."""
+        if value is None:
+            raise PydanticCustomError("empty", "is empty")
+        return value
+
+
+class NumericsEntry(_Model):
+    """How divergences are computed."""
+
+    engine: EngineName = "saddle"
+    """Engine of the curves that are divergences of a decomposition."""
+    rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = 1e-4
+    """Relative width of the enclosures."""
+
+
+class SettingEntry(_Model):
+    """What the curves of an experiment have in common; what is left out comes from further up."""
+
+    n: Users | None = None
+    """Number of users."""
+    eps0: Eps0 | None = None
+    """ε₀ of all that a user sends, a natural logarithm."""
+    delta: Delta | None = None
+    """δ: a number, or {over_n: c} for c/n."""
+    eps: Eps | None = None
+    """ε of curves of δ, a natural logarithm."""
+    rounds: Rounds | None = None
+    """How many shuffles of the same users, one after the other; one if left out."""
+    order: Order | None = None
+    """Order of a Rényi divergence."""
+    target: Eps0 | None = None
+    """ε that a protocol's authors chose its parameters for, a natural logarithm."""
+    messages: Users | None = None
+    """How many messages a user sends, in protocols where that is not a parameter."""
+
+    def setting(self) -> Setting:
+        """What is given."""
+        return Setting(**{name: getattr(self, name) for name in NAMES})
+
+
+class Regime(SettingEntry):
+    """A named setting; figures have a column of panels for each."""
+
+    label: Text | None = None
+    """What figures say of the regime before its values, such as low."""
+
+
+class Curve(_Model):
+    """One bound, and what a user sends."""
+
+    bound: str
+    """A name that `shufflebounds bounds` lists."""
+    quantity: QuantityName = "epsilon"
+    """What is computed."""
+    k_joint: JointSize = 1
+    """How many independent reports, each at ε₀/k, a user sends together."""
+    distance: JointSize | None = None
+    """In how many coordinates of a joint composition the inputs differ; if left out, the bound
+    covers every number. Only for `upper`."""
+
+
+class Experiment(_Model):
+    """Which curves of which mechanism are computed in which regimes."""
+
+    mechanism: str
+    """A name from `mechanisms`."""
+    regimes: Listed[str]
+    """Names from `regimes`."""
+    curves: Listed[str]
+    """Names from `curves`."""
+    setting: SettingEntry = SettingEntry()
+    """What differs from the paper's `setting`; a regime's own values count before these."""
+    x: X | None = None
+    """The axis, if it is not the paper's: one name and its values."""
+
+
+class Look(_Model):
+    """How a curve is drawn."""
+
+    label: Text | None = None
+    """Entry in the legend; if left out, the bound, and what tells it from the other lines."""
+    color: Colour
+    """An RGB colour such as "#0072b2" (quoted)."""
+    line: Literal["solid", "dashed", "dashdot", "dotted"]
+    """Line style."""
+    marker: Literal["o", "s", "D", "^", "v", "<", ">", "p", "P", "X", "x", "+", "*"] | None = None
+    """Marker, as Matplotlib names it; none if left out."""
+    width: Annotated[Finite, Gt(0), Le(10)] | None = None
+    """Line width in points."""
+
+
+class Line(Look):
+    """A curve of any experiment, and how it is drawn."""
+
+    experiment: str
+    """A name from `experiments`."""
+    curve: str
+    """A name from `curves`."""
+
+
+class Reference(_Model):
+    """A curve that others are divided by."""
+
+    experiment: str
+    """A name from `experiments`."""
+    curve: str
+    """A name from `curves`."""
+    label: Text | None = None
+    """How the axis calls it; if left out, like the legend."""
+    limits: Limits | None = None
+    """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
+
+
+class Figure(_Model):
+    """A column of panels for each regime, with a row for each experiment or one row of lines.
+
+    Or, with `table`, the distribution function that a table holds.
+    """
+
+    title: Text
+    """What stands above its panels, and what the report calls it."""
+    caption: Caption
+    """What the report says below its title."""
+    regimes: Listed[str] | None = None
+    """Names from `regimes`."""
+    experiments: Listed[str] | None = None
+    """Names from `experiments`: a row of panels each, with the curves of `curves`."""
+    curves: Listed[str] | None = None
+    """Names from `curves`, which every experiment has."""
+    lines: Annotated[tuple[Line, ...], Strict(False), MinLen(1)] | None = None
+    """Curves of any experiments, and how to draw them, in place of experiments and curves."""
+    ratio: Reference | None = None
+    """A second row of panels in which all curves are divided by this one."""
+    transform: Transform | None = None
+    """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
+    the target ε of a protocol's authors for ε₀, `none` is ε itself."""
+    table: str | None = None
+    """A name from `tables`, of a kind that can be drawn."""
+
+
+class Style(_Model):
+    """The looks of the figures; no curve depends on them."""
+
+    transform: Transform = "none"
+    """What figures draw of ε unless they say otherwise."""
+    experiments: dict[str, Text] = {}
+    """How figures call the experiments; if left out, like their mechanisms."""
+    curves: dict[str, Look] = {}
+    """How figures draw the curves."""
+
+
+class PaperEntry(_Model):
+    """What one paper has: mechanisms, experiments, figures, tables and claims."""
+
+    title: Text
+    """Authors and title, as the report shows them."""
+    setting: SettingEntry = SettingEntry()
+    """What all experiments have in common."""
+    x: X
+    """The axis of all experiments: the name of a setting, and its values."""
+    regimes: Annotated[dict[Name, Regime], MinLen(1)]
+    """Settings by name."""
+    mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)]
+    """Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ are the other
+    keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, rate). Or protocols,
+    whose parameters except settings are the other keys."""
+    curves: Annotated[dict[Name, Curve], MinLen(1)]
+    """Bounds by name."""
+    experiments: Annotated[dict[Name, Experiment], MinLen(1)]
+    """Which curves of which mechanism are computed in which regimes."""
+    figures: dict[Name, Figure] = {}
+    """Figures by name."""
+    tables: dict[Name, dict[str, Any]] = {}
+    """Tables by name: `kind` is one of the paper's, whose parameters are the other keys."""
+    claims: dict[str, Listed[str]] = {}
+    """Figures whose curves are to show what the paper claims, by claim."""
+    style: Style = Style()
+    """The looks of the figures."""
+
+
+class RootEntry(_Model):
+    """config.yaml: which papers are reproduced, and how precisely."""
+
+    papers: Listed[Name]
+    """Which papers: each has its own file, config/<paper>.yaml."""
+    numerics: NumericsEntry = NumericsEntry()
+    """Engine and precision of all divergences."""
+    formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
+    """The files of every figure."""

@@ -1,0 +1,208 @@
+"""What the folder of a paper gives to the workflow: kinds of tables, and claims.
+
+Nothing here, nor in the ``__init__`` of a paper, imports pandas: planning a run needs neither the
+tables nor the claims themselves, so where these are is said by name.
+"""
+
+from __future__ import annotations
+
+import decimal
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from shufflebounds._version import __version__
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.randomizers.description import Description
+from shufflebounds.reproduce import storage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from shufflebounds.reproduce.papers.judging import Claim
+
+
+class Parameters(BaseModel):
+    """Parameters of a table, as a configuration gives them."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a table may refer to: mechanisms by name, and how divergences are computed."""
+
+    mechanisms: Mapping[str, Description]
+    numerics: Numerics
+
+
+@dataclass(frozen=True)
+class TableCode:
+    """How a kind of table is computed from its parameters, and the page that shows it.
+
+    Where a figure may show the table, ``draw`` makes it, given a title, and ``interact`` the HTML
+    of its interactive page, given the program that draws it as well.
+    """
+
+    compute: Callable[[Any, Context], pd.DataFrame]
+    page: Callable[[pd.DataFrame], Page]
+    draw: Callable[[pd.DataFrame, str], Figure] | None = None
+    interact: Callable[[pd.DataFrame, str, str], str] | None = None
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A kind of table, as far as planning needs it.
+
+    ``code`` says where its `TableCode` is, as ``package.module:NAME``. ``mechanisms`` names the
+    mechanisms of some parameters, ``uses_numerics`` says whether engine and width matter, and
+    ``is_drawn`` whether a figure may show it.
+    """
+
+    title: str
+    parameters: type[Parameters]
+    code: str
+    mechanisms: Callable[[Any], tuple[str, ...]] = lambda _: ()
+    uses_numerics: bool = False
+    is_drawn: bool = False
+
+    def load(self) -> TableCode:
+        """Its code; this imports the module that has it."""
+        code: TableCode = resolve_name(self.code)
+        return code
+
+
+@dataclass(frozen=True)
+class Research:
+    """What the folder of one paper holds.
+
+    ``claims`` are the names of those that curves decide. ``claims_module`` has all of them, as
+    ``CLAIMS``, and what their page says first, as ``INTRODUCTION``.
+    """
+
+    tables: Mapping[str, TableKind] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+    claims_module: str = ""
+
+    def load_claims(self) -> tuple[Claim, ...]:
+        """All claims; this imports their module."""
+        claims: tuple[Claim, ...] = import_module(self.claims_module).CLAIMS
+        return claims
+
+    def introduction(self) -> str:
+        """What the page of claims says first, as Markdown."""
+        return str(import_module(self.claims_module).INTRODUCTION)
+
+
+# Pages: a table of finished cells with what is to be read above and below it.
+#
+# One page gives Markdown, as GitHub renders it, and LaTeX. Cells and texts are Markdown with
+# ``$formulas$``; ``<br>`` breaks a line within a cell.
+
+# What LaTeX would not print, outside of formulas; a backslash before a formula's own stays.
+_SPECIAL = re.compile(r"(?<!\\)([%&#_])")
+_FORMULA = re.compile(r"(\$[^$]*\$)")
+_CODE = re.compile(r"`([^`]*)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
+_EMPHASIS = re.compile(r"\*([^*]+)\*")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of one table; ``below`` is Markdown that follows it.
+
+    Raises ValueError for a cell with a vertical bar or a line break, which would end it, and for a
+    row that does not have one cell per column.
+    """
+
+    title: str
+    above: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    below: str = ""
+
+    def __post_init__(self) -> None:
+        for row in (self.header, *self.rows):
+            if len(row) != len(self.header):
+                raise ValueError(f"rows must have {len(self.header)} cells, got {row!r}")
+            if any("|" in cell or "\n" in cell for cell in row):
+                raise ValueError(f"cells must hold neither | nor a line break, got {row!r}")
+
+    def markdown(self) -> str:
+        """The page as Markdown."""
+        parts = [f"# {self.title}", self.above.strip(), table(self.header, self.rows).strip()]
+        return "\n\n".join(filter(None, [*parts, self.below.strip()])) + "\n"
+
+    def latex(self) -> str:
+        """The table alone, as a LaTeX ``tabular`` for the packages booktabs and makecell."""
+        rows = [[_latex(cell) for cell in row] for row in self.rows]
+        frame = pd.DataFrame(rows, columns=[_latex(cell) for cell in self.header])
+        return f"% {self.title}\n{frame.to_latex(index=False, escape=False)}"
+
+
+def safe(value: float, *, up: bool) -> str:
+    """Five digits of `value`, not below it (`up`) or not above it."""
+    rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    context = decimal.Context(prec=5, rounding=rounding)
+    return format(context.create_decimal_from_float(value), "f")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of finished cells as Markdown, one line a row."""
+    lines = [tuple(header), ("---",) * len(header), *map(tuple, rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _latex(cell: str) -> str:
+    lines = [_latex_line(line.strip()) for line in cell.split("<br>")]
+    broken = r" \\ ".join(lines)
+    return broken if len(lines) == 1 else rf"\makecell[l]{{{broken}}}"
+
+
+def _latex_line(text: str) -> str:
+    parts = _FORMULA.split(text)
+    return "".join(part if i % 2 else _latex_words(part) for i, part in enumerate(parts))
+
+
+def _latex_words(text: str) -> str:
+    text = _LINK.sub(r"\1", text)
+    text = _SPECIAL.sub(r"\\\1", text)
+    text = _CODE.sub(r"\\texttt{\1}", text)
+    text = _STRONG.sub(r"\\textbf{\1}", text)
+    return _EMPHASIS.sub(r"\\emph{\1}", text)
+
+
+# Tables of papers as CSV files that carry the digest of what they were made from.
+
+
+def write(table: pd.DataFrame, digest: str, path: str | os.PathLike[str]) -> None:
+    """Write a table with its digest and a checksum (see `storage`), at once or not at all."""
+    stamped = table.assign(version=__version__, digest=digest)
+    storage.write(list(stamped.columns), stamped.itertuples(index=False, name=None), path)
+
+
+def read(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table back; ValueError, naming the file, where it is not as `write` wrote it."""
+    return pd.read_csv(io.StringIO(storage.read(path)), keep_default_na=False)
+
+
+# Is a file the table that is wanted? Found out without pandas, since planning a run asks it.
+
+
+def verify(path: str | os.PathLike[str], digest: str) -> None:
+    """Raise ValueError, in one sentence, where a file is not the table of a digest."""
+    found = storage.columns(path)
+    if "digest" not in found:
+        raise ValueError(f"{path} is not a table with a digest")
+    storage.require(path, found, {"digest": digest})

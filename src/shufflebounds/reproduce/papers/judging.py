@@ -1,0 +1,484 @@
+"""From measured points to a judgement: numbers in words, and a verdict by an explicit rule.
+
+A point counts for a claim only where its whole enclosure does, and against it only where its whole
+enclosure does; between the two nothing is decided. Percentages are those of the less favourable end
+of the enclosure, rounded against the claim.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import pandas as pd
+
+from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.randomizers.description import Description
+from shufflebounds.reproduce.papers.base import table as markdown_table
+
+REPRODUCED = "reproduced"
+IN_PART = "reproduced in part"
+NOT_REPRODUCED = "not reproduced"
+NOT_MEASURED = "not measured"
+
+# Papers have ε₀ from 0.1 to 5: from 1 on ε₀ is called large here.
+LARGE_EPS0 = 1.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was measured for one claim, in words, and the verdict."""
+
+    measured: str
+    extreme: str
+    holds_in: str
+    verdict: str
+    why: str
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.verdict == REPRODUCED
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A quantity compares with a threshold as claimed: ``holds(quantity, threshold)``."""
+
+    holds: Callable[[pd.Series, float], pd.Series]
+    threshold: float
+
+    @property
+    def wants_less(self) -> bool:
+        """Whether small quantities are in favour of the claim."""
+        return self.holds is operator.le
+
+    def percent(self, value: float) -> str:
+        """A share in per cent, rounded against the claim."""
+        return percentage(value, up=self.wants_less)
+
+
+def at_least(threshold: float) -> Rule:
+    """The rule that a quantity is the threshold or more."""
+    return Rule(operator.ge, threshold)
+
+
+def at_most(threshold: float) -> Rule:
+    """The rule that a quantity is the threshold or less."""
+    return Rule(operator.le, threshold)
+
+
+POSITIVE = Rule(operator.gt, 0.0)
+
+
+def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgement | None:
+    """A claim about all points. A panel is a mechanism and a value (or none) of the column `panel`.
+
+    Reproduced where every point of every panel holds; in part where every point of some panel does;
+    else not reproduced. None where there is no point.
+    """
+    if points.empty:
+        return None
+    at_low, at_high = (rule.holds(points[end], rule.threshold) for end in ("low", "high"))
+    points = points.assign(holds=at_low & at_high, open=at_low ^ at_high)
+    quoted = points["high"] if rule.wants_less else points["low"]
+    # Of a point that could not be computed there is no number to quote.
+    points["quoted"] = quoted.where(points["low"].ne(-math.inf) | points["high"].ne(math.inf))
+    whole = points.groupby(["mechanism", panel], dropna=False)["holds"].all()
+    if points["quoted"].isna().all():
+        return None
+    ordered = points.dropna(subset="quoted").sort_values(
+        "quoted", ascending=rule.wants_less, kind="stable"
+    )
+    best, worst = ordered.iloc[0], ordered.iloc[-1]
+    at = {"worst": worst.quoted, "best": best.quoted, "median": points["quoted"].median()}
+    return Judgement(
+        measured=", ".join(f"{name} {rule.percent(value)}" for name, value in at.items()),
+        extreme=f"worst: {setting(worst)}; best: {setting(best)}",
+        holds_in=f"{whole.sum()} of {len(whole)} panels, "
+        f"{points['holds'].sum()} of {len(points)} points",
+        verdict=REPRODUCED if whole.all() else IN_PART if whole.any() else NOT_REPRODUCED,
+        why=_misses(points, rule, panel),
+    )
+
+
+def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Judgement | None:
+    """A claim that a quantity goes up to `claimed` where ε₀ is large and n small.
+
+    ε₀ counts as large from `LARGE_EPS0` on, n as small in the lower half of a geometric grid.
+    Reproduced where the largest value is at least `nearly` and lies there; in part where it is so
+    large elsewhere, or lies there and is at least `half`. None where no ε₀ is large.
+    """
+    large = points[points["eps0"] >= LARGE_EPS0]
+    if large.empty:
+        return None
+    top = points.loc[points["low"].idxmax()]
+    small = top.n <= math.sqrt(points["n"].min() * points["n"].max())
+    there = top.eps0 >= LARGE_EPS0 and small
+    if top.low >= nearly and there:
+        verdict = REPRODUCED
+    elif top.low >= nearly or (there and top.low >= half):
+        verdict = IN_PART
+    else:
+        verdict = NOT_REPRODUCED
+    peaks = large.groupby(["mechanism", "eps0"])["low"].max()
+    listed = ", ".join(
+        f"{percentage(value, up=False)} ({mechanism}, ε₀ = {eps0:g})"
+        for (mechanism, eps0), value in peaks.items()
+    )
+    more = top.low - claimed
+    points_apart = percentage(abs(more), up=more < 0.0).removesuffix(" %")
+    return Judgement(
+        measured=f"up to {percentage(top.low, up=False)}; at large ε₀ up to {listed}",
+        extreme=f"largest: {setting(top)}",
+        holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels of large ε₀ "
+        f"({100.0 * nearly:.0f} % or more)",
+        verdict=verdict,
+        why=f"Our largest value is {points_apart} percentage points "
+        f"{'below' if more < 0.0 else 'above'} the paper's.",
+    )
+
+
+def up_to(
+    points: pd.DataFrame, *, nearly: float, half: float = math.inf, panel: str | None = None
+) -> Judgement | None:
+    """A claim that a quantity goes up to about `nearly`, wherever that may be.
+
+    Reproduced where the largest value is at least that, in part where it is at least `half`. Counts
+    the panels in which it is reached, as in `everywhere`, or without the column `panel` the points.
+    None where no point could be computed.
+    """
+    points = points[points["low"] > -math.inf]
+    if points.empty:
+        return None
+    top = points.loc[points["low"].idxmax()]
+    if panel is None:
+        reached, of = points["low"].ge(nearly), f"points ({100.0 * nearly:.0f} % or more)"
+    else:
+        reached, of = points.groupby(["mechanism", panel])["low"].max().ge(nearly), "panels"
+    return Judgement(
+        measured=f"up to {percentage(top.low, up=False)}",
+        extreme=f"largest: {setting(top)}",
+        holds_in=f"{reached.sum()} of {len(reached)} {of}",
+        verdict=REPRODUCED if top.low >= nearly else IN_PART if top.low >= half else NOT_REPRODUCED,
+        why="",
+    )
+
+
+def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
+    """A claim that one curve of an upper bound takes no more than `claimed` seconds.
+
+    Reproduced where the slowest does not, in part where the median does not.
+    """
+    times = seconds.loc[seconds["bound"] == "upper", "seconds"]
+    if times.empty:
+        return None
+    in_time = times <= claimed
+    median = times.median() <= claimed
+    return Judgement(
+        measured=_times(times),
+        extreme="",
+        holds_in=f"{in_time.sum()} of {len(times)} curves",
+        verdict=REPRODUCED if in_time.all() else IN_PART if median else NOT_REPRODUCED,
+        why="",
+    )
+
+
+def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | None:
+    """A claim that a curve of the clone takes about `claimed` seconds, more than an upper bound's.
+
+    Reproduced where the median is within a factor of 2 of it; in part where the median is at least
+    `slower` times that of the upper bounds' curves.
+    """
+    times = seconds.loc[seconds["bound"] == "clone", "seconds"]
+    if times.empty:
+        return None
+    upper = seconds.loc[seconds["bound"] == "upper", "seconds"]
+    near = times.between(claimed / 2.0, claimed * 2.0)
+    if claimed / 2.0 <= times.median() <= claimed * 2.0:
+        verdict = REPRODUCED
+    elif times.median() >= slower * upper.median():
+        verdict = IN_PART
+    else:
+        verdict = NOT_REPRODUCED
+    return Judgement(
+        measured=_times(times),
+        extreme="",
+        holds_in=f"{near.sum()} of {len(times)} curves",
+        verdict=verdict,
+        why="",
+    )
+
+
+def percentage(value: float, *, up: bool) -> str:
+    """A share in per cent, three digits, rounded up or down (exactly: 0.07 is a bit above 7 %)."""
+    if math.isinf(value):
+        return "∞ %" if value > 0 else "−∞ %"
+    context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{context.multiply(Decimal(float(value)), 100):f} %".replace("-", "−")
+
+
+def setting(point: pd.Series) -> str:
+    """Where a point lies, in words."""
+    detail = f", {point.detail}" if point.detail else ""
+    return f"{_panel(point.mechanism, point.eps0)}, n = {point.n}{detail}"
+
+
+def step(seconds: float) -> float:
+    """Seconds rounded up to 1, 2 or 5 times a power of ten: run times do not repeat themselves."""
+    decade = 10.0 ** math.floor(math.log10(seconds))
+    return next(factor * decade for factor in (1, 2, 5, 10) if seconds <= factor * decade)
+
+
+def _misses(points: pd.DataFrame, rule: Rule, panel: str) -> str:
+    """In which panels points fail or are undecided, how many, and how badly."""
+    panels = []
+    for (mechanism, value), found in points.groupby(["mechanism", panel], dropna=False):
+        undecided = found["open"].sum()
+        fail = len(found) - found["holds"].sum() - undecided
+        counts = [f"{fail} of {len(found)} points fail"] if fail else []
+        counts += [f"{undecided} of {len(found)} are undecided"] if undecided else []
+        if counts:
+            worst = found["quoted"].max() if rule.wants_less else found["quoted"].min()
+            listed = " and ".join(counts)
+            named = _panel(mechanism, value) if panel == "eps0" else f"{mechanism}, {panel} {value}"
+            panels.append(f"{named} ({listed}, worst {rule.percent(worst)})")
+    return f"It does not hold throughout at {'; '.join(panels)}." if panels else ""
+
+
+def _panel(mechanism: str, eps0: float) -> str:
+    """Messages of a protocol may have no ε₀."""
+    return mechanism if math.isnan(eps0) else f"{mechanism}, ε₀ = {eps0:g}"
+
+
+def _times(times: pd.Series) -> str:
+    slowest, median = (f"{step(value):g} s" for value in (times.max(), times.median()))
+    return f"at most {slowest} for the slowest curve, at most {median} for the median"
+
+
+# Claims: what a paper says, how it is measured on computed curves, and the verdict.
+#
+# A paper's own module lists its claims; `judging` has the rules, `claims_page` the page.
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Curve tables one below the other, and the mechanisms behind their column ``mechanism``."""
+
+    curves: pd.DataFrame
+    mechanisms: Mapping[str, Description]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, in our words.
+
+    `judge` takes evidence, or run times (one row per curve) if `timed`; it returns None where there
+    is nothing that it could compare.
+    """
+
+    name: str
+    source: str
+    words: str
+    measure: str
+    judge: Callable[[Evidence], Judgement | None] | Callable[[pd.DataFrame], Judgement | None]
+    # Why ours differs, told where the claim is not reproduced in full; and what is told always.
+    cause: str = ""
+    note: str = ""
+    timed: bool = False
+
+
+def throughout(
+    quantity: Callable[[Evidence], pd.DataFrame], rule: Rule, panel: str = "eps0"
+) -> Callable[[Evidence], Judgement | None]:
+    """The `judge` of a claim about every point of a quantity, by `judging.everywhere`."""
+    return lambda evidence: everywhere(quantity(evidence), rule, panel)
+
+
+COLUMNS = (
+    "claim",
+    "source",
+    "words",
+    "measure",
+    "measured",
+    "extreme",
+    "holds_in",
+    "verdict",
+    "why",
+)
+
+CURVE_COLUMNS = (
+    "mechanism",
+    "k_joint",
+    "distance",
+    "bound",
+    "n",
+    "eps0",
+    "delta",
+    "version",
+)
+SECONDS_COLUMNS = ("experiment", "regime", "curve", "bound", "k_joint", "seconds")
+
+
+def check(
+    claims: Sequence[Claim],
+    evidence: Mapping[str, Evidence],
+    seconds: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """One row per claim, with the columns `COLUMNS`.
+
+    Parameters
+    ----------
+    claims
+        Of one paper.
+    evidence
+        For each claim that is to be measured on curves, the curves: tables with at least
+        `CURVE_COLUMNS`. Rows are chosen by what they hold, never by the names of experiments or
+        curves; rows that a claim does not speak of are ignored. A claim that is left out is not
+        measured.
+    seconds
+        One row per curve: the `SECONDS_COLUMNS`, ``seconds`` being the wall time of its job.
+
+    Raises ValueError for an unknown claim, a missing column, or an ε that is not enclosed.
+
+    """
+    known = [claim.name for claim in claims if not claim.timed]
+    for name, shown in evidence.items():
+        if name not in known:
+            raise ValueError(f"claims must be among {', '.join(known)}, got {name!r}")
+        _check_curves(name, shown.curves)
+    if seconds is not None:
+        _check_columns("seconds", seconds, SECONDS_COLUMNS)
+        if not seconds["seconds"].gt(0).all():
+            raise ValueError("the column seconds must hold numbers above 0")
+    rows = []
+    for claim in claims:
+        data = seconds if claim.timed else evidence.get(claim.name)
+        rows.append(_row(claim, None if data is None else claim.judge(data)))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _row(claim: Claim, found: Judgement | None) -> dict[str, str]:
+    row = {
+        "claim": claim.name,
+        "source": claim.source,
+        "words": claim.words,
+        "measure": claim.measure,
+    }
+    if found is None:
+        nothing = "Nothing that this measure compares is among the curves it was given."
+        return row | dict.fromkeys(COLUMNS[4:7], "") | {"verdict": NOT_MEASURED, "why": nothing}
+    reasons = (found.why, "" if found.reproduced else claim.cause, claim.note)
+    return row | {
+        "measured": found.measured,
+        "extreme": found.extreme,
+        "holds_in": found.holds_in,
+        "verdict": found.verdict,
+        "why": " ".join(filter(None, reasons)),
+    }
+
+
+def _check_curves(name: str, frame: pd.DataFrame) -> None:
+    _check_columns(f"the curves of claim {name}", frame, CURVE_COLUMNS)
+    enclosed = [one for one in QUANTITIES if f"{one}_lower" in frame or f"{one}_upper" in frame]
+    for quantity in enclosed or ["epsilon"]:
+        ends = f"{quantity}_lower", f"{quantity}_upper"
+        _check_columns(f"the curves of claim {name}", frame, ends)
+        low, high = (frame[end] for end in ends)
+        # A point that could not be computed narrowly enough, or of another curve, has neither end.
+        if not (low.ge(0) & low.le(high) | low.isna() & high.isna()).all():
+            raise ValueError(
+                f"the curves of claim {name} must have 0 <= {ends[0]} <= {ends[1]} in every row"
+            )
+
+
+def _check_columns(name: str, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    missing = [column for column in columns if column not in frame]
+    if missing:
+        raise ValueError(
+            f"{name} must have the columns {', '.join(columns)}; missing: {', '.join(missing)}"
+        )
+
+
+# The claims as a page of Markdown.
+
+RULES = """\
+A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
+one comparison at that value). Certified ε are enclosures: a point counts for a claim only where the
+whole enclosures say so, against it only where the whole enclosures do, and is undecided where they
+overlap. A percentage is that of the less favourable end, rounded against the claim. A claim about
+every setting is *reproduced* if it holds at every point, *reproduced in part* if it holds at every
+point of some panel, else *not reproduced*.
+"""
+
+# So many different values of a setting are told one by one.
+_MANY = 6
+
+HEADER = ("claim", "the paper says", "where", "verdict", "measured")
+
+
+def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]) -> str:
+    """The page of claims: who claims, the run, the rules, a summary and a paragraph each.
+
+    `judged` is what `claims.check` returns for `evidence`.
+    """
+    summary = [
+        (
+            f"[{row.claim}](#{row.claim})",
+            row.words,
+            row.source,
+            f"**{row.verdict}**",
+            row.measured or "—",
+        )
+        for row in judged.itertuples()
+    ]
+    paragraphs = (f"\n## {row.claim}\n\n{_paragraph(row)}\n" for row in judged.itertuples())
+    parts = [
+        "# The paper's claims, measured\n",
+        f"{introduction.strip()} This page is generated from the curves of this repository.\n",
+        f"{_run(evidence)}\n",
+        RULES,
+        markdown_table(HEADER, summary),
+    ]
+    return "\n".join(parts) + "".join(paragraphs)
+
+
+def _paragraph(row: Any) -> str:
+    measured = [f"Measured: {row.measured}.", f"Holds in {row.holds_in}."] if row.measured else []
+    extreme = [f"{row.extreme[0].upper()}{row.extreme[1:]}."] if row.extreme else []
+    sentences = [
+        f"{row.words} ({row.source}.) **{row.verdict[0].upper()}{row.verdict[1:]}.**",
+        f"Measure: {row.measure}",
+        *measured,
+        *extreme,
+        row.why,
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _run(evidence: Mapping[str, Evidence]) -> str:
+    """δ, ε₀, the grid of n and the version of the library."""
+    frames = [shown.curves for shown in evidence.values() if not shown.curves.empty]
+    if not frames:
+        return "No curves were given."
+    every = pd.concat(frames)
+    n = sorted(every["n"].dropna().unique())
+    users = (
+        f"{len(n)} numbers of users from {n[0]:.0f} to {n[-1]:.0f}" if n[1:] else f"{n[0]} users"
+    )
+    return (
+        f"This run: δ = {_listed(every['delta'])}; ε₀ = {_listed(every['eps0'])}; {users}; "
+        f"shufflebounds {', '.join(sorted(every['version'].unique()))}."
+    )
+
+
+def _listed(values: pd.Series) -> str:
+    """All of them, or how many from where to where; messages of a protocol may have no ε₀."""
+    found = sorted(values.dropna().unique())
+    if len(found) > _MANY:
+        return f"{len(found)} values from {found[0]:.3g} to {found[-1]:.3g}"
+    return ", ".join(f"{value:g}" for value in found) or "none"

@@ -1,0 +1,274 @@
+"""The hierarchy of the paper's Figure 1, measured: clones, blanket, lower bound.
+
+Su, Cheng, Wang, arXiv 2504.07414. All upper bounds are decompositions in the sense of their
+general clone (Definition 7) and differ in what they know: the standard clone knows ε₀, the
+coarsened one also R(x₁⁰) and R(x₁¹) of the randomizer at hand, the blanket all of it. The more is
+known, the smaller is D, and none of them is below the lower bound of a concrete dataset pair. The
+stronger clone (docs/variation-ratio.md) knows ε₀ alone and makes the best of it; it lies between
+the standard clone and the blanket, and on either side of the coarsened one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from shufflebounds.accounting import single_shuffle
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
+from shufflebounds.randomizers.description import Description
+from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
+from shufflebounds.reproduce.papers.su2026 import parameters
+from shufflebounds.reproduce.plotting import curves, interactive
+from shufflebounds.reproduce.plotting.texts import number
+
+BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")
+# From the largest ε to the smallest, as far as theory goes.
+CHAINS = (("clone", "stronger", "blanket", "lower"), ("clone", "coarsened", "blanket", "lower"))
+
+CERTIFIED, CONSISTENT, VIOLATED = "certified", "consistent", "violated"
+
+COLUMNS = (
+    "name",
+    "mechanism",
+    "eps0",
+    "n",
+    "delta",
+    *(f"{bound}_{end}" for bound in BOUNDS for end in ("lower", "upper")),
+    "order",
+    "rtol",
+)
+
+
+def measure(
+    mechanisms: Mapping[str, Description],
+    eps0: Sequence[float],
+    n: Sequence[int],
+    delta: Any,
+    numerics: Numerics,
+) -> pd.DataFrame:
+    """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
+
+    Parameters
+    ----------
+    mechanisms
+        A name for each, and its description.
+    eps0, n
+        ε₀ of a report (natural log) and numbers of users.
+    delta
+        δ, or an `OverN`.
+    numerics
+        Engine, and relative width of the enclosures.
+
+    Returns
+    -------
+    The columns `COLUMNS`. ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥
+    lower and clone ≥ coarsened ≥ blanket: ``certified`` where each lies above the next, touching at
+    most, ``consistent`` where some overlap, ``violated`` where one lies below the next.
+
+    Raises ValueError for a bad argument, and PrecisionError where the width cannot be reached, with
+    a note that names the row.
+
+    """
+    for name, values in (("mechanisms", mechanisms), ("eps0", eps0), ("n", n)):
+        if not values:
+            raise ValueError(f"{name} must not be empty")
+    levels = [validation.eps0(level) for level in eps0]
+    grid = list(itertools.product(levels, (Setting(delta=delta).at(n=users) for users in n)))
+    # All of them before the first ε: a bad description should not cost minutes.
+    specific = {
+        (name, level): _specific(description, level)
+        for name, description in mechanisms.items()
+        for level in levels
+    }
+    clones = {
+        (level, at): [
+            _epsilon(clone(level), at, numerics) for clone in (standard_clone, stronger_clone)
+        ]
+        for level, at in grid
+    }
+    rows = []
+    for name, description in mechanisms.items():
+        for level, at in grid:
+            try:
+                found = [_epsilon(bound, at, numerics) for bound in specific[name, level]]
+            except ArithmeticError as error:
+                error.add_note(f"for {name} at eps0 = {level}, n = {at.n}")
+                raise
+            enclosures = dict(zip(BOUNDS, [*clones[level, at], *found], strict=True))
+            rows.append(
+                {
+                    "name": name,
+                    "mechanism": str(description),
+                    "eps0": level,
+                    "n": at.n,
+                    "delta": at.delta,
+                    **_ends(enclosures),
+                    "order": order([[enclosures[bound] for bound in chain] for chain in CHAINS]),
+                    "rtol": numerics.rtol,
+                }
+            )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def order(chains: Sequence[Sequence[Enclosure]]) -> str:
+    """What enclosures tell of sequences that should not rise: see `measure`."""
+    pairs = [pair for falling in chains for pair in itertools.pairwise(falling)]
+    if all(one.lower >= two.upper for one, two in pairs):
+        return CERTIFIED
+    return CONSISTENT if all(one.upper >= two.lower for one, two in pairs) else VIOLATED
+
+
+def page(frame: pd.DataFrame) -> Page:
+    """The page of a measurement.
+
+    It shows the end of each enclosure that is a bound, rounded to the safe side.
+    """
+    shown = [f"{bound}_{'lower' if bound == 'lower' else 'upper'}" for bound in BOUNDS]
+    rows = tuple(
+        (
+            row["mechanism"],
+            f"{row['eps0']:g}",
+            f"{row['n']:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
+            *(safe(row[column], up=column.endswith("upper")) for column in shown),
+            row["order"],
+        )
+        for row in frame.to_dict("records")
+    )
+    deltas = ", ".join(f"{delta:g}" for delta in frame["delta"].unique())
+    return Page(
+        title="The hierarchy of upper bounds",
+        above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the stronger "
+        "clone (the best bound that knows $\\varepsilon_0$ alone), from the standard clone that is "
+        "told the two distributions of the victim's report, from the blanket, and the "
+        "lower bound of a concrete dataset pair. Upper bounds are rounded up and the lower bound "
+        "down; the enclosures have a relative width of at most "
+        f"{frame['rtol'].iloc[0]:g}. The orders clone ≥ stronger ≥ blanket ≥ lower and clone ≥ "
+        "coarsened ≥ blanket are *certified* where enclosures do not overlap, and where some do, "
+        "they are *consistent* with them.",
+        header=("mechanism", r"$\varepsilon_0$", "n", *BOUNDS, "order"),
+        rows=rows,
+    )
+
+
+def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...]:
+    """The coarsened clone, the blanket and the lower bound of a mechanism."""
+    randomizer = description.randomizer(eps0)
+    blanket = randomizer.blanket()
+    return coarsened_clone(blanket, eps0), blanket, randomizer.dataset_pair()
+
+
+def _epsilon(bound: Decomposition, at: Setting, numerics: Numerics) -> Enclosure:
+    return single_shuffle.epsilon(
+        bound, at.require("n"), at.require("delta"), rtol=numerics.rtol, engine=numerics.engine
+    )
+
+
+def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
+    return {
+        f"{bound}_{end}": getattr(enclosure, end)
+        for bound, enclosure in enclosures.items()
+        for end in ("lower", "upper")
+    }
+
+
+def _compute(given: parameters.Hierarchy, context: Context) -> pd.DataFrame:
+    mechanisms = {name: context.mechanisms[name] for name in given.mechanisms}
+    return measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
+
+
+TABLE = TableCode(_compute, page)
+
+
+# The law of the privacy amplification random variable of a randomizer (Figure 8).
+#
+# L = γ (a_j − e^ε b_j)/c_j with probability c_j/γ, γ = Σc: the GPARV given that the report comes
+# from the blanket, times γ (Balle, Bell, Gascón and Nissim, CRYPTO 2019; the paper's Definition
+# 9).
+
+_SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+
+
+def law(mechanism: Description, eps0: float, eps: float) -> pd.DataFrame:
+    """The cumulative distribution of L, one row per value, ascending.
+
+    Parameters
+    ----------
+    mechanism
+        The randomizer. A continuous one is binned: the masses of its cells are right, and ``value``
+        is the mean of L over the cell.
+    eps0, eps
+        ε₀ of a whole report and ε ≥ 0, natural logs.
+
+    Returns
+    -------
+    The columns ``mechanism``, ``eps0``, ``eps``, ``value`` and ``cdf``; the last two make a
+    right-continuous step function that ends at 1.
+
+    Raises ValueError for a bad argument.
+
+    """
+    blanket = mechanism.randomizer(eps0).blanket().bounds()[0].merge()
+    values, masses = blanket.gparv(validation.eps(eps))
+    size = np.count_nonzero(blanket.c)
+    order = np.argsort(values[:size], kind="stable")
+    gamma = masses[:size].sum()
+    cdf = np.cumsum(masses[order]) / gamma
+    cdf[-1] = 1.0
+    return pd.DataFrame(
+        {
+            "mechanism": str(mechanism),
+            "eps0": float(eps0),
+            "eps": float(eps),
+            "value": gamma * values[order],
+            "cdf": np.minimum(cdf, 1.0),
+        }
+    )
+
+
+def law_page(frame: pd.DataFrame) -> Page:
+    """Some quantiles of the law."""
+    quantiles = [float(frame.loc[frame["cdf"] >= share, "value"].iloc[0]) for share in _SHARES]
+    first = frame.iloc[0]
+    return Page(
+        title="The law of the privacy amplification random variable",
+        above=r"Quantiles of $L=\gamma(R(x_1^0)-e^{\varepsilon}R(x_1^1))/\omega$ of "
+        rf"{first['mechanism']} at $\varepsilon_0$ = {first['eps0']:g} and $\varepsilon$ = "
+        rf"{first['eps']:g}: $\omega$ is the blanket, $\gamma$ its mass, and the report is drawn "
+        r"from $\omega/\gamma$.",
+        header=("share at or below", *(f"{share:g}" for share in _SHARES)),
+        rows=(("$L$", *(f"{value:.6g}" for value in quantiles)),),
+    )
+
+
+def _compute_law(given: parameters.AmplificationVariable, context: Context) -> pd.DataFrame:
+    return law(context.mechanisms[given.mechanism], given.eps0, given.eps)
+
+
+def _figure(frame: pd.DataFrame, title: str) -> Figure:
+    return curves.step_figure(frame, title, **_texts(frame))
+
+
+def _interactive(frame: pd.DataFrame, title: str, program: str) -> str:
+    return interactive.step_page(frame, title, **_texts(frame), symbol="t", program=program)
+
+
+def _texts(frame: pd.DataFrame) -> dict[str, str]:
+    first = frame.iloc[0]
+    return {
+        "x": "value $t$ of the privacy amplification random variable $L$",
+        "y": r"$\Pr\,[L \leq t]$",
+        "setting": f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+    }
+
+
+LAW_TABLE = TableCode(_compute_law, law_page, _figure, _interactive)

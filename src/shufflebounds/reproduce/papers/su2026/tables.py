@@ -1,0 +1,325 @@
+"""Symbolic forms of the paper's Tables 1 to 3, in LaTeX, by mechanism (Appendix A)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shufflebounds.core import validation
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.registry import mechanism
+from shufflebounds.reproduce.papers.base import Page, TableCode
+
+NAMES = {"krr": "k-RR", "blh": "BLH", "rappor": "RAPPOR", "oue": "OUE", "hadamard": "HR"}
+
+# How the paper writes p in most rows, and all three of p, q and r for Hadamard response.
+COMMON = r"\frac{1}{2(e^{\varepsilon_0}+1)}"
+
+SYMBOLIC_FINITE = {
+    "krr": (
+        r"\frac{1}{e^{\varepsilon_0}+k-1}",
+        "0",
+        r"\frac{k-2}{e^{\varepsilon_0}+k-1}",
+    ),
+    "blh": (
+        COMMON,
+        COMMON + r"-\frac{1}{2^{D-1}(e^{\varepsilon_0}+1)}",
+        COMMON + r"+\frac{e^{\varepsilon_0}}{2^{D-1}(e^{\varepsilon_0}+1)}",
+    ),
+    "rappor": (
+        r"\frac{1}{(e^{\varepsilon_0/2}+1)^{2}}",
+        r"\frac{e^{-\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}"
+        r"-\frac{e^{-\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{D}}",
+        r"\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}"
+        r"+\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{D}}",
+    ),
+    "oue": (
+        COMMON,
+        r"\frac{e^{-\varepsilon_0}}{2(e^{\varepsilon_0}+1)}"
+        r"-\frac{e^{-\varepsilon_0}}{2(e^{\varepsilon_0}+1)^{D-1}}",
+        r"\frac{e^{\varepsilon_0}}{2(e^{\varepsilon_0}+1)}+\frac{1}{2(e^{\varepsilon_0}+1)^{D-1}}",
+    ),
+    "hadamard": (
+        COMMON,
+        COMMON + r"-\frac{2}{K(e^{\varepsilon_0}+1)}",
+        COMMON + r"+\frac{2e^{\varepsilon_0}}{K(e^{\varepsilon_0}+1)}",
+    ),
+}
+
+SYMBOLIC_LIMIT = {
+    "blh": (COMMON, COMMON, COMMON),
+    "rappor": (
+        r"\frac{1}{(e^{\varepsilon_0/2}+1)^{2}}",
+        r"\frac{1}{e^{\varepsilon_0/2}(e^{\varepsilon_0/2}+1)^{2}}",
+        r"\frac{e^{\varepsilon_0/2}}{(e^{\varepsilon_0/2}+1)^{2}}",
+    ),
+    "oue": (
+        COMMON,
+        r"\frac{1}{2e^{\varepsilon_0}(e^{\varepsilon_0}+1)}",
+        r"\frac{e^{\varepsilon_0}}{2(e^{\varepsilon_0}+1)}",
+    ),
+    "hadamard": (COMMON, COMMON, COMMON),
+}
+
+# What the blanket leaves over, 1 − 2p − q − r: the mass of the GPARV at 0.
+RESIDUAL = {
+    "krr": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+k-1}",
+    "blh": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+1}",
+    "rappor": r"1-e^{-\varepsilon_0/2}",
+    "oue": r"\frac{1}{2}(1-e^{-\varepsilon_0})",
+    "hadamard": r"\frac{e^{\varepsilon_0}-1}{e^{\varepsilon_0}+1}",
+}
+
+POINTS = (
+    r"1-e^{\varepsilon_0+\varepsilon}",
+    r"e^{\varepsilon_0}-e^{\varepsilon_0+\varepsilon}",
+    r"1-e^{\varepsilon}",
+    "0",
+    r"e^{\varepsilon_0}-e^{\varepsilon}",
+)
+
+
+# Tables 1–3 of the paper: symbolic forms beside the values that the mechanisms themselves give.
+#
+# Su, Cheng, Wang, arXiv 2504.07414. A mechanism with the extreme property (Section 4.4) has a
+# blanket of masses p, p, q, r on the components where R(x₁⁰) : R(x₁¹) : inf_x R(x) is e : 1 : 1, 1
+# : e : 1, e : e : 1 and 1 : 1 : 1, e = e^{ε₀}. Tables 2 and 3 list p, q and r for domains of
+# finite size and in the limit of large ones, Table 1 the law of the GPARV that follows.
+#
+# The forms are LaTeX and are printed only. Values are read off ``R.blanket()`` of the mechanism.
+
+FloatArray = NDArray[np.float64]
+
+_TITLES = {
+    1: "Table 1: distribution of the GPARV",
+    2: "Table 2: optimal decompositions",
+    3: "Table 3: optimal decompositions, large domains",
+}
+_DECOMPOSITION = (
+    r"The blanket $\omega$ is the infimum of $R(x)$ over all inputs $x$. Its mass is $p$ where "
+    r"only $R(x_1^0)$ is $e^{\varepsilon_0}\omega$, and again where only $R(x_1^1)$ is, $q$ where "
+    r"both are, $r$ where neither is."
+)
+_LEGENDS = {
+    1: (
+        r"The GPARV is $(R(x_1^0)-e^{\varepsilon}R(x_1^1))/\omega$ at a report that is drawn from "
+        r"the blanket $\omega$, the infimum of $R(x)$ over all inputs $x$, and 0 with the "
+        "probability that the blanket lacks to 1."
+    ),
+    2: _DECOMPOSITION,
+    3: _DECOMPOSITION,
+}
+
+_UNMARKED_LIMIT = "the limit of many columns, K → ∞. The paper does not mark this row as asymptotic"
+_OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 prints"
+
+
+def gparv(eps0: Sequence[float], eps: float, k: int) -> pd.DataFrame:
+    """Table 1: masses of the GPARV at its five values, over large domains (k-RR: over k inputs).
+
+    Parameters
+    ----------
+    eps0
+        The ε₀ (natural log) to give values at.
+    eps
+        0 < ε < every ε₀. It decides where the five values lie, not what their masses are.
+    k
+        Inputs of k-RR.
+
+    Returns
+    -------
+    One row per mechanism, value of the GPARV and ε₀, with the columns ``table``, ``mechanism``,
+    ``parameters``, ``quantity`` (the GPARV's value in LaTeX), ``symbolic`` (its probability in
+    LaTeX), ``eps0``, ``eps``, ``point`` (the GPARV's value), ``value`` (its probability) and
+    ``note`` (where the paper's print differs).
+
+    Raises ValueError for a bad argument.
+
+    """
+    eps0, eps = _all_eps0(eps0), validation.eps(eps)
+    if not 0.0 < eps < min(eps0):
+        raise ValueError(f"eps must be a number with 0 < eps < {min(eps0)!r}, got {eps!r}")
+    rows = []
+    for kind in NAMES:
+        p, q, r = SYMBOLIC_FINITE[kind] if kind == "krr" else SYMBOLIC_LIMIT[kind]
+        forms = (p, q, r, RESIDUAL[kind], p)
+        row = {
+            "table": 1,
+            "mechanism": NAMES[kind],
+            "parameters": f"k = {k}" if kind == "krr" else "D → ∞",
+            "eps": eps,
+            "note": _UNMARKED_LIMIT if kind == "hadamard" else "",
+        }
+        for level in eps0:
+            points = _points(level, eps)
+            masses = _gparv_masses(_randomizer(kind, level, k, None), eps, points)
+            rows += [
+                row
+                | {"quantity": name, "symbolic": form, "eps0": level, "point": at, "value": mass}
+                for name, form, at, mass in zip(POINTS, forms, points, masses, strict=True)
+            ]
+    return _frame(rows, "eps", "point")
+
+
+def finite(eps0: Sequence[float], k: int, domain_size: int) -> pd.DataFrame:
+    """Table 2: p, q and r over domains of finite size.
+
+    `k` is the number of inputs of k-RR, `domain_size` that of the others; `eps0` and the columns
+    are those of `gparv`, without ``eps`` and ``point``. Raises ValueError for a bad argument.
+    """
+    domain_size = validation.whole("domain_size", domain_size, minimum=2)
+    columns = 2 ** domain_size.bit_length()
+    parameters = dict.fromkeys(NAMES, f"D = {domain_size}")
+    parameters |= {"krr": f"k = {k}", "hadamard": f"D = {domain_size}, K = {columns}"}
+    printed = (
+        f"the paper prints ${COMMON}$ for any D, the limit K → ∞. "
+        "K is the number of columns, the least power of 2 above D"
+    )
+    notes = {("hadamard", quantity): printed for quantity in "qr"}
+    return _decompositions(2, SYMBOLIC_FINITE, eps0, k, domain_size, parameters, notes)
+
+
+def limit(eps0: Sequence[float]) -> pd.DataFrame:
+    """Table 3: p, q and r in the limit of large domains.
+
+    With a row for Hadamard response, whose limit the paper prints in Table 2. `eps0` and the
+    columns are those of `gparv`, without ``eps`` and ``point``. Raises ValueError for a bad `eps0`.
+    """
+    notes = {("hadamard", quantity): _OTHER_TABLE for quantity in "pqr"}
+    parameters = dict.fromkeys(SYMBOLIC_LIMIT, "D → ∞")
+    return _decompositions(3, SYMBOLIC_LIMIT, eps0, None, None, parameters, notes)
+
+
+def page(frame: pd.DataFrame) -> Page:
+    """The page of one of the tables, in the paper's layout.
+
+    One row per mechanism, and in each cell the form with its values below.
+    """
+    number = int(frame["table"].iloc[0])
+    levels = ", ".join(f"{level:g}" for level in frame["eps0"].unique())
+    quantities = list(frame["quantity"].unique())
+    rows = []
+    if "point" in frame:
+        first = frame[frame["mechanism"] == frame["mechanism"].iloc[0]]
+        points = [_lines(first.loc[first["quantity"] == q, "point"]) for q in quantities]
+        rows.append((f"value at $\\varepsilon={frame['eps'].iloc[0]:g}$", *points))
+    for (name, parameters), group in frame.groupby(["mechanism", "parameters"], sort=False):
+        cells = [
+            f"${entry['symbolic'].iloc[0]}$ <br> {_lines(entry['value'])}"
+            for _, entry in group.groupby("quantity", sort=False)
+        ]
+        rows.append((f"{name} <br> {parameters}", *cells))
+    return Page(
+        title=_TITLES[number],
+        above=f"{_LEGENDS[number]}\n\nBelow each form its values at $\\varepsilon_0$ = {levels}, "
+        "in this order.",
+        header=("", *(f"${quantity}$" for quantity in quantities)),
+        rows=tuple(rows),
+        below=_notes(frame, len(quantities)),
+    )
+
+
+def _notes(frame: pd.DataFrame, quantities: int) -> str:
+    """Where the paper's print differs, as a list."""
+    noted = frame[frame["note"].fillna("") != ""]
+    notes = []
+    for (name, note), entries in noted.groupby(["mechanism", "note"], sort=False)["quantity"]:
+        where = list(entries.unique())
+        of = "" if len(where) == quantities else ", " + ", ".join(f"${q}$" for q in where)
+        notes.append(f"- {name}{of}: {note}.\n")
+    return "".join(notes)
+
+
+def _decompositions(
+    number: int,
+    forms: Mapping[str, tuple[str, str, str]],
+    eps0: Sequence[float],
+    k: int | None,
+    domain_size: int | None,
+    parameters: Mapping[str, str],
+    notes: Mapping[tuple[str, str], str],
+) -> pd.DataFrame:
+    rows = [
+        {
+            "table": number,
+            "mechanism": NAMES[kind],
+            "parameters": parameters[kind],
+            "quantity": quantity,
+            "symbolic": form,
+            "eps0": level,
+            "value": mass,
+            "note": notes.get((kind, quantity), ""),
+        }
+        for kind in forms
+        for level in _all_eps0(eps0)
+        for quantity, form, mass in zip(
+            "pqr",
+            forms[kind],
+            _blanket_masses(_randomizer(kind, level, k, domain_size), level),
+            strict=True,
+        )
+    ]
+    return _frame(rows)
+
+
+def _randomizer(kind: str, eps0: float, k: int | None, domain_size: int | None) -> Randomizer:
+    size = {"k": k} if kind == "krr" else {"domain_size": domain_size}
+    make: Callable[..., Randomizer] = mechanism(kind)
+    return make(eps0=eps0, **size)
+
+
+def _blanket_masses(randomizer: Randomizer, eps0: float) -> list[float]:
+    """Blanket mass where only R(x₁⁰), both or neither of R(x₁⁰), R(x₁¹) exceed the blanket."""
+    blanket = randomizer.blanket()
+    # The ratios to c are 1 or e^{ε₀}.
+    middle = math.exp(eps0 / 2.0) * blanket.c
+    first, second = blanket.a > middle, blanket.b > middle
+    return [
+        float(blanket.c[chosen].sum())
+        for chosen in (first & ~second, first & second, ~first & ~second)
+    ]
+
+
+def _points(eps0: float, eps: float) -> FloatArray:
+    """The five values of the GPARV, in the order of `symbolic.POINTS`."""
+    fall = -math.expm1(eps)
+    return np.array(
+        [
+            -math.expm1(eps0 + eps),
+            math.exp(eps0) * fall,
+            fall,
+            0.0,
+            math.exp(eps) * math.expm1(eps0 - eps),
+        ]
+    )
+
+
+def _gparv_masses(randomizer: Randomizer, eps: float, points: FloatArray) -> FloatArray:
+    values, masses = randomizer.blanket().gparv(eps)
+    nearest = np.abs(values[:, np.newaxis] - points).argmin(axis=1)
+    summed = np.bincount(nearest, weights=masses, minlength=points.size)
+    return summed.astype(np.float64, copy=False)
+
+
+def _all_eps0(eps0: Sequence[float]) -> list[float]:
+    if not eps0:
+        raise ValueError(f"eps0 must hold at least one number, got {eps0!r}")
+    return [validation.eps0(level) for level in eps0]
+
+
+def _frame(rows: Sequence[Mapping], *located: str) -> pd.DataFrame:
+    columns = ["table", "mechanism", "parameters", "quantity", "symbolic", "eps0", *located]
+    return pd.DataFrame(rows, columns=[*columns, "value", "note"])
+
+
+def _lines(values: pd.Series) -> str:
+    return " <br> ".join(f"{value:.6g}" for value in values)
+
+
+GPARV = TableCode(lambda given, _: gparv(given.eps0, given.eps, given.k), page)
+FINITE = TableCode(lambda given, _: finite(given.eps0, given.k, given.domain_size), page)
+LIMIT = TableCode(lambda given, _: limit(given.eps0), page)

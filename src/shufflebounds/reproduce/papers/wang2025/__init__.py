@@ -1,0 +1,14 @@
+"""Wang, Zeng, Li, Huang and Chen, "Numerical Composition for Federated Learning".
+
+Applied Sciences 15(3):1595, 2025, whose title begins "Shuffle Model of Differential Privacy": its
+claims. Its figures are in config/wang2025.yaml, and what they draw is in the library.
+"""
+
+from __future__ import annotations
+
+from shufflebounds.reproduce.papers.base import Research
+
+RESEARCH = Research(
+    claims=("theorem1_saves", "theorem1_holds", "blanket_saves", "renyi_far", "trees_save"),
+    claims_module=f"{__name__}.claims",
+)

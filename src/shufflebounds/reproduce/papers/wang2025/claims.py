@@ -1,0 +1,227 @@
+"""What the paper claims (Wang et al., Appl. Sci. 15(3), 2025), how it is measured, when it holds.
+
+The words are ours. Sections are those of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from shufflebounds.reproduce.papers.judging import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Claim,
+    Evidence,
+    Judgement,
+    at_least,
+    everywhere,
+)
+
+# A dataset that Theorem 1 of the paper does not cover: two users, vectors of two bits.
+#
+# Bits are kept with probability 2/3. The victim holds 00 or 11, the other user 00, and e^ε = 7/2.
+
+KEPT = Fraction(2, 3)
+RATIO = Fraction(7, 2)
+BITS = 2
+
+
+def counterexample_divergence() -> Fraction:
+    """D(ε) of what is shuffled, by enumeration."""
+    return _divergence(*(_shuffled(victim, (0,) * BITS) for victim in ((0,) * BITS, (1,) * BITS)))
+
+
+def counterexample_claim() -> Fraction:
+    """D(ε) of the pair in Theorem 1, by enumeration of both reports' components."""
+    r, s = KEPT, BITS
+    p = (r / (1 - r)) ** s
+    beta = sum(
+        (math.comb(s, k) * (_kept(k) - _kept(s - k)) for k in range(s // 2 + 1, s + 1)),
+        Fraction(0),
+    )
+    alpha = beta / (p - 1)
+    rest = 1 - alpha - p * alpha
+    # Of the other user: a clone of either kind with probability pα/q = α, else nothing.
+    others = (alpha, alpha, 1 - 2 * alpha)
+    laws = []
+    for victim in ((p * alpha, alpha, rest), (alpha, p * alpha, rest)):
+        law: dict[tuple, Fraction] = defaultdict(Fraction)
+        for i, j in product(range(3), repeat=2):
+            law[tuple(sorted((i, j)))] += victim[i] * others[j]
+        laws.append(law)
+    return _divergence(*laws)
+
+
+def _shuffled(victim: tuple[int, ...], other: tuple[int, ...]) -> dict[tuple, Fraction]:
+    law: dict[tuple, Fraction] = defaultdict(Fraction)
+    for one, two in product(product((0, 1), repeat=BITS), repeat=2):
+        law[tuple(sorted((one, two)))] += _likelihood(victim, one) * _likelihood(other, two)
+    return law
+
+
+def _likelihood(held: tuple[int, ...], sent: tuple[int, ...]) -> Fraction:
+    return _kept(sum(x == y for x, y in zip(held, sent, strict=True)))
+
+
+def _kept(count: int) -> Fraction:
+    """That so many given bits are kept and the others flipped."""
+    return KEPT**count * (1 - KEPT) ** (BITS - count)
+
+
+def _divergence(one: dict[tuple, Fraction], two: dict[tuple, Fraction]) -> Fraction:
+    return sum((max(Fraction(0), one[key] - RATIO * two[key]) for key in one), Fraction(0))
+
+
+# What the claims of this paper speak of, enclosed at every point of the curves.
+#
+# A table of points has the columns ``mechanism``, ``eps0``, ``n``, ``detail`` (the number of
+# rounds or messages) and ``low``, ``high``, which enclose the quantity, as `judging` wants them.
+
+_GRID = ["mechanism", "eps0", "n", "rounds", "messages"]
+
+
+def below(evidence: Evidence, bound: str, others: tuple[str, ...]) -> pd.DataFrame:
+    """By how much the ε of a bound is below the least of `others`: 1 − ours / least."""
+    ours = _enclosures(evidence.curves, bound)
+    least: pd.DataFrame | None = None
+    for other in others:
+        found = _enclosures(evidence.curves, other)
+        if least is not None:
+            pairs = least.join(found.add_suffix("_other"), how="inner")
+            found = pd.DataFrame(
+                {end: np.minimum(pairs[end], pairs[f"{end}_other"]) for end in ("low", "high")}
+            )
+        least = found
+    assert least is not None
+    both = ours.join(least.add_suffix("_least"), how="inner").dropna()
+    saved = pd.DataFrame(
+        {
+            "low": 1.0 - both["high"] / both["low_least"],
+            "high": 1.0 - both["low"] / both["high_least"],
+        }
+    ).reset_index()
+    saved["eps0"] = saved["eps0"].where(saved["eps0"] > 0.0)
+    saved["n"] = saved["n"].astype(int)
+    saved["detail"] = [_detail(point) for _, point in saved.iterrows()]
+    return saved[["mechanism", "eps0", "n", "detail", "low", "high"]]
+
+
+def _enclosures(curves: pd.DataFrame, bound: str) -> pd.DataFrame:
+    """`low` and `high` of ε of one bound; what a curve leaves open is 0."""
+    rows = curves[curves["bound"] == bound]
+    index = [
+        pd.to_numeric(rows[name], errors="coerce").fillna(0.0)
+        if name != "mechanism"
+        else rows[name]
+        for name in _GRID
+    ]
+    ends = pd.DataFrame(
+        {
+            "low": rows["epsilon_lower"].to_numpy(float),
+            "high": rows["epsilon_upper"].to_numpy(float),
+        },
+        index=pd.MultiIndex.from_arrays(index, names=_GRID),
+    )
+    return ends
+
+
+def _detail(point: pd.Series) -> str:
+    if point["rounds"]:
+        return f"T = {point['rounds']:.0f}"
+    return f"m = {point['messages']:.0f}"
+
+
+INTRODUCTION = """\
+What Wang, Zeng, Li, Huang and Chen ([Appl. Sci. 15(3):1595,
+2025](https://doi.org/10.3390/app15031595)) say about their composition, in our words, and what the
+curves say. That composition costs Õ(n) is not judged: the one here costs the same for every n.
+"""
+
+
+def _saves(
+    evidence: Evidence, bound: str, others: tuple[str, ...], share: float
+) -> Judgement | None:
+    return everywhere(below(evidence, bound, others), at_least(share))
+
+
+def _holds(_: Evidence) -> Judgement:
+    """By one dataset, which no curve shows."""
+    truth, claimed = counterexample_divergence(), counterexample_claim()
+    return Judgement(
+        measured=f"D = {truth} where the theorem says at most {claimed}",
+        extreme="s = d = 2, r = 2/3, n = 2: the victim holds 00 or 11, the other user 00, "
+        "e^ε = 7/2",
+        holds_in=f"{int(truth <= claimed)} of 1 datasets",
+        verdict=REPRODUCED if truth <= claimed else NOT_REPRODUCED,
+        why="",
+    )
+
+
+CLAIMS = (
+    Claim(
+        name="theorem1_saves",
+        source="Section 8.1, Figure 2",
+        words="For vectors of randomized bits Theorem 1 saves about 20 % over the numerical "
+        "accounting of Koskela et al.",
+        measure="1 − ε(Theorem 1) / ε(stronger clone), both composed T times, at every T. Holds at "
+        "a point: at least 15 %, 20 % to the nearest ten.",
+        judge=partial(
+            _saves, bound="vector_bits_published", others=("stronger_clone",), share=0.15
+        ),
+        note="Theorem 1 is not proven, so that nobody may spend what it saves.",
+    ),
+    Claim(
+        name="theorem1_holds",
+        source="Section 6, Theorem 1",
+        words="The pair of Theorem 1 dominates vectors of s randomized bits.",
+        measure="D(ε) of one dataset of two users and of the theorem's pair, both by enumeration "
+        "in rational arithmetic. Holds: the former is not larger.",
+        judge=_holds,
+        cause="β is the total variation, as the paper says; it is the reduction (Lemma 4) that is "
+        "no bound where β is below its largest value, which it is for s ≥ 2: the victim's report "
+        "that both inputs make as likely is taken for one that hides among others.",
+    ),
+    Claim(
+        name="blanket_saves",
+        source="Section 8.1, Figure 2",
+        words="For vectors of randomized bits a pair that fits them saves about 20 %: here that of "
+        "the blanket, which is proven.",
+        measure="1 − ε(blanket of s bits) / ε(stronger clone), both composed T times, at every T. "
+        "Holds at a point: at least 15 %.",
+        judge=partial(_saves, bound="upper", others=("stronger_clone",), share=0.15),
+    ),
+    Claim(
+        name="renyi_far",
+        source="Section 7",
+        words="Rényi accounting is far from tight for the noise of shuffling.",
+        measure="1 − ε(composed blanket) / ε(Rényi accounting of the same blanket, exact and over "
+        "all orders), at every T. Holds at a point: at least 20 %.",
+        judge=partial(_saves, bound="upper", others=("upper_renyi",), share=0.20),
+        cause="It is the closed forms that are loose, as that of Girgis et al. in the figure: with "
+        "the exact divergence all that is lost is in the conversion to (ε, δ).",
+    ),
+    Claim(
+        name="trees_save",
+        source="Abstract, Section 8.2, Figures 3 and 4",
+        words="For decision trees numerical composition saves 80 % of what basic or advanced "
+        "composition spends.",
+        measure="1 − ε(composed profiles) / less of ε(basic) and ε(advanced), at every number of "
+        "messages. Holds at a point: at least 75 %, 80 % to the nearest ten.",
+        judge=partial(
+            _saves,
+            bound="upper",
+            others=("basic_composition", "advanced_composition"),
+            share=0.75,
+        ),
+        cause="Advanced composition here is the heterogeneous theorem of Kairouz, Oh and "
+        "Viswanath, not larger than the sum of all ε. The fewer the queries, the less there is to "
+        "save.",
+    ),
+)

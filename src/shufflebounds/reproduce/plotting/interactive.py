@@ -1,0 +1,207 @@
+"""Interactive figures: what `curves` draws, as a page where one reads off values and hides curves.
+
+Altair makes a Vega-Lite specification and checks it. It is compiled to Vega here, so that a page
+needs nothing but Vega, which comes inside the page (`interactive_page`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+
+from shufflebounds.core.enclosure import outward
+from shufflebounds.reproduce.plotting import html
+from shufflebounds.reproduce.plotting import layout as drawn
+from shufflebounds.reproduce.plotting import layout as views
+from shufflebounds.reproduce.plotting import texts as axis_labels
+from shufflebounds.reproduce.plotting.html import Look, Page, Panel, Texts
+from shufflebounds.reproduce.plotting.layout import Layout, Line, View
+from shufflebounds.reproduce.plotting.texts import plain
+from shufflebounds.reproduce.specification import CurveName
+
+_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)"}
+_AXES = {"eps0": "ε₀", "eps": "ε", "delta": "δ", "rounds": "T", "order": "λ", "target": "ε′"}
+
+# Pixels.
+_WIDE, _NARROW, _HEIGHT = 640, 430, 240
+_SHOWN = "indexof(hidden, datum.line) < 0"
+_NUMBERS = dict.fromkeys(("line", "x", "y", "marked"), "number")
+
+
+def page(frame: pd.DataFrame, layout: Layout, program: str) -> str:
+    """The HTML page of a figure; equal arguments give equal pages.
+
+    Parameters
+    ----------
+    frame, layout
+        As for `curves.figure`; raises ValueError as that does.
+    program
+        What draws it, as `vega.program` returns it.
+
+    """
+    quantity = _QUANTITIES[layout.quantity]
+    texts = Texts(
+        title=plain(layout.title),
+        x=_AXES.get(layout.x, layout.x),
+        quantity=quantity,
+        reading=f"{quantity} lies between these ends, each of which is rounded outward:",
+    )
+    return _page(views.views(frame, layout), texts, program)
+
+
+def step_page(
+    frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symbol: str, program: str
+) -> str:
+    """The HTML page of a distribution function; equal arguments give equal pages.
+
+    The arguments are those of `step_function.figure`, and ``symbol`` that of its variable.
+    """
+    line = Line(CurveName("", "", ""), "distribution function", color="#0072b2", width=1.5)
+    view = views.step_view(frame, line, x, y, setting)
+    texts = Texts(plain(title), symbol, view.y_label, f"{view.y_label}, to six digits:")
+    return _page([[view]], texts, program)
+
+
+def _page(rows: Sequence[Sequence[View]], texts: Texts, program: str) -> str:
+    shown = [view for row in rows for view in row]
+    legend = {
+        drawn.label(line, view.curves[line.curve]): html.look(line, view.curves[line.curve])
+        for view in shown
+        for line in view.lines
+    }
+    positions = {x for view in shown for curve in view.curves.values() for x in curve.x.tolist()}
+    content = Page(
+        texts=texts,
+        positions=tuple(sorted(positions)),
+        panels=tuple(Panel(view.title, view.y_label, view.is_ratio) for view in shown),
+        legend=tuple((plain(label), look) for label, look in legend.items()),
+        specification=html.compiled(_chart(rows, legend)),
+    )
+    return html.html_page(content, program)
+
+
+def _chart(rows: Sequence[Sequence[View]], legend: Mapping[str, Look]) -> alt.ConcatChart:
+    columns = len(rows[0])
+    size = {"width": _WIDE if columns == 1 else _NARROW, "height": _HEIGHT}
+    panels = [
+        _panel(i, view, legend).properties(**size)
+        for i, view in enumerate(view for row in rows for view in row)
+    ]
+    return (
+        alt.concat(*panels, columns=columns, spacing=24)
+        .add_params(alt.param(name="hidden", value=[]), alt.param(name="at", value=None))
+        .configure(font="system-ui, sans-serif", background="white")
+        .configure_view(stroke="#999999")
+        .configure_axis(
+            gridColor="#e2e2e2",
+            labelFontSize=12,
+            labelSeparation=6,
+            titleFontSize=13,
+            titleFontWeight="normal",
+        )
+        .configure_title(anchor="start", fontSize=14, fontWeight="normal")
+    )
+
+
+def _panel(number: int, view: View, legend: Mapping[str, Look]) -> alt.LayerChart:
+    """Lines, their markers, where the slider stands, and the point that is hovered."""
+    data = alt.InlineData(
+        values="\n".join(["line,x,y,lower,upper,marked", *_rows(view, list(legend))]),
+        format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
+        name=f"panel_{number}",
+    )
+    x_axis, y_axis = (
+        alt.Axis(labelExpr=axis_labels.expression(limits)) if logarithmic else alt.Axis()
+        for limits, logarithmic in ((view.x_limits, view.x_log), (view.y_limits, view.y_log))
+    )
+    x = alt.X("x:Q", title=view.x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
+    y = alt.Y("y:Q", title=view.y_label, scale=_scale(view.y_limits, view.y_log), axis=y_axis)
+    look = list(legend.values())
+    color = _by_line(alt.Color, [one.color for one in look])
+    base = alt.Chart(data).transform_filter(_SHOWN).encode(x=x, y=y)
+    lines = base.mark_line(
+        clip=True, aria=False, interpolate="step-after" if view.is_step else "linear"
+    ).encode(
+        color=color,
+        strokeDash=_by_line(alt.StrokeDash, [one.dashes or (1, 0) for one in look]),
+        strokeWidth=_by_line(alt.StrokeWidth, [one.width for one in look]),
+    )
+    markers = (
+        base.mark_point(clip=True, aria=False, opacity=1.0, strokeWidth=0.8, tooltip=None)
+        .transform_filter("datum.marked == 1")
+        .encode(
+            fill=_by_line(alt.Fill, [one.color for one in look]),
+            stroke=_by_line(alt.Stroke, [one.edge for one in look]),
+            shape=_by_line(alt.Shape, [one.outline or html.OUTLINES["o"] for one in look]),
+            size=_by_line(alt.Size, [round(4.0 * one.size**2, 1) for one in look]),
+        )
+    )
+    slider = (
+        alt.Chart(alt.InlineData(values=[{}], name=f"slider_{number}"))
+        .transform_calculate(x="at")
+        .transform_filter("isValid(datum.x)")
+        .mark_rule(aria=False, clip=True, color="#444444", strokeDash=[2, 3])
+        .encode(x=x)
+    )
+    near = alt.selection_point(
+        name=f"near_{number}",
+        on="pointerover",
+        clear="pointerout",
+        nearest=True,
+        fields=["line", "x"],
+        empty=False,
+    )
+    hovered = (
+        base.mark_point(aria=False, clip=True, filled=True, size=70, tooltip={"content": "data"})
+        .transform_calculate(panel=str(number))
+        .encode(color=color, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
+        .properties(name=f"hover_{number}")
+        .add_params(near)
+    )
+    return alt.LayerChart(layer=[lines, markers, slider, hovered], title=view.title)
+
+
+def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
+    """Lines of CSV: what is drawn, and both ends of each enclosure, rounded outward.
+
+    Thick lines come first, since later ones lie over them. An empty y interrupts a line.
+    """
+    order = sorted(range(len(view.lines)), key=lambda i: (-view.lines[i].width, i))
+    for position in order:
+        line = view.lines[position]
+        curve = view.curves[line.curve]
+        number = labels.index(drawn.label(line, curve))
+        marked = set()
+        if drawn.marker(line, curve):
+            size = curve.x.size
+            marked = set(range(*drawn.marked(position, size).indices(size)))
+        for i, (x, y) in enumerate(zip(curve.x.tolist(), curve.y.tolist(), strict=True)):
+            shown = math.isfinite(y) and (y > 0.0 or not view.y_log) and (x > 0.0 or not view.x_log)
+            cells = (
+                str(number),
+                repr(x).removesuffix(".0"),
+                f"{y:.6g}" if shown else "",
+                _end(float(curve.lower[i]), up=False),
+                _end(float(curve.upper[i]), up=True),
+                str(int(i in marked)),
+            )
+            yield ",".join(cells)
+
+
+def _end(value: float, *, up: bool) -> str:
+    return "" if math.isnan(value) else outward(value, up=up).replace("inf", "∞")
+
+
+def _scale(limits: views.Limits, logarithmic: bool) -> alt.Scale:
+    kind: Literal["log", "linear"] = "log" if logarithmic else "linear"
+    return alt.Scale(type=kind, domain=list(limits), nice=False, zero=False)
+
+
+def _by_line(channel: Any, values: Sequence[Any]) -> Any:
+    """A channel that depends on the entry of the legend."""
+    scale = alt.Scale(type="ordinal", domain=list(range(len(values))), range=list(values))
+    return channel("line:N", scale=scale, legend=None)

@@ -1,0 +1,190 @@
+"""Texts as figures print them: symbols in italics, numbers as powers of ten, lines that fit.
+
+Configurations and labels of mechanisms hold plain Unicode, which tables and the report show as it
+is. Matplotlib's own notation for formulas, between dollar signs, is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+
+from shufflebounds.core.setting import OverN, Setting
+
+SYMBOLS = {
+    "eps0": r"$\varepsilon_0$",
+    "target": r"$\varepsilon'$",
+    "eps": r"$\varepsilon$",
+    "n": "$n$",
+    "messages": "$m$",
+    "rounds": "$T$",
+    "delta": r"$\delta$",
+    "order": r"$\lambda$",
+}
+
+# A dollar sign behind a backslash is only a dollar sign.
+_FORMULA = re.compile(r"((?<!\\)\$.*?(?<!\\)\$)")
+_GREEK = {"ε₀": SYMBOLS["eps0"], "ε": SYMBOLS["eps"], "δ": SYMBOLS["delta"]}
+# A letter of its own that is said to be equal to something, or to lie above or below it.
+_SYMBOL = re.compile(r"ε₀|ε|δ|(?<![\w$\\'’-])[A-Za-z](?= [=→≤≥<>] )")
+# A blank between words, but not beside a relation.
+_BREAK = re.compile(r"(?<![=→≤≥<>×]) (?![=→≤≥<>×] )")
+_PLAIN_DIGITS = 4
+
+
+def typeset(text: str) -> str:
+    """The text with ε₀, ε, δ and letters such as the D of ``D = 3`` in italics."""
+    parts = _FORMULA.split(text)
+    parts[::2] = (_SYMBOL.sub(_italic, part) for part in parts[::2])
+    return "".join(parts)
+
+
+def number(value: float) -> str:
+    """A number as people write it: 4, 0.01, 1500, then 10⁵ or 2 · 10⁶."""
+    digits, _, exponent = f"{value:.15g}".partition("e")
+    if not exponent and value == int(value) and abs(value) >= 10**_PLAIN_DIGITS:
+        short = digits.rstrip("0")
+        if len(short) > 2:
+            return f"{int(value):,}".replace(",", "\N{THIN SPACE}")
+        digits, exponent = ".".join(filter(None, [short[0], short[1:]])), str(len(digits) - 1)
+    if not exponent:
+        return digits
+    factor = "" if digits == "1" else rf"{digits} \cdot "
+    return f"${factor}10^{{{int(exponent)}}}$"
+
+
+def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
+    """Such as ε₀ = 0.1 and δ = 0.01/n, of values by the names of `Setting`."""
+    for key, value in setting.items():
+        shown = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
+        yield f"{SYMBOLS[key]} = {shown}"
+
+
+def setting_text(setting: Setting) -> str:
+    """What is fixed, such as ε₀ = 4, δ = 10⁻⁶, with formulas between dollar signs."""
+    return ", ".join(equations(setting.given()))
+
+
+def wrapped(text: str, width: float, measure: Callable[[str], float]) -> str:
+    """The text in lines no wider than `width`, as `measure` finds them.
+
+    Lines are broken between words, or within a word that is too wide for a line; no formula is
+    broken.
+    """
+    lines: list[str] = []
+    for word in _words(text):
+        if lines and measure(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines += _pieces(word, width, measure)
+    return "\n".join(lines)
+
+
+def _italic(match: re.Match[str]) -> str:
+    return _GREEK.get(match[0], f"${match[0]}$")
+
+
+def _words(text: str) -> list[str]:
+    """The text at its blanks, apart from those in formulas and beside relations."""
+    formulas = _FORMULA.findall(text)
+    # A placeholder that is neither blank nor a relation.
+    hidden = _FORMULA.sub("\0", text)
+    restored = iter(formulas)
+    return [re.sub("\0", lambda _: next(restored), word) for word in _BREAK.split(hidden) if word]
+
+
+def _pieces(word: str, width: float, measure: Callable[[str], float]) -> list[str]:
+    if "$" in word or measure(word) <= width:
+        return [word]
+    pieces = [""]
+    for character in word:
+        if pieces[-1] and measure(pieces[-1] + character) > width:
+            pieces.append("")
+        pieces[-1] += character
+    return pieces
+
+
+# Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.
+
+_ONE_FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
+_SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|(.))")
+_COMMAND = re.compile(r"\\([A-Za-z]+)|\\(.)")
+_NAMES = {
+    "varepsilon": "ε",
+    "epsilon": "ε",
+    "cdot": "·",
+    "times": "×",
+    "to": "→",
+    "infty": "∞",
+    "leq": "≤",
+    "le": "≤",
+    "geq": "≥",
+    "ge": "≥",
+    "prime": "′",
+    "quad": " ",
+}
+_UPPER = str.maketrans("0123456789+−nε", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ")
+_LOWER = str.maketrans("0123456789+−n", "₀₁₂₃₄₅₆₇₈₉₊₋ₙ")
+
+
+def plain(text: str) -> str:
+    """The text with its formulas in Unicode; what has no such character stays as it is written.
+
+    Powers are raised and indices lowered where Unicode has the characters, else they keep their
+    ^ or _.
+    """
+    return _ONE_FORMULA.sub(lambda match: _formula(match[1]), text).replace(r"\$", "$")
+
+
+def _formula(tex: str) -> str:
+    shown = _COMMAND.sub(_character, tex).replace("'", "′").replace("-", "−")
+    return _SCRIPT.sub(_script, shown).replace("{", "").replace("}", "")
+
+
+def _character(command: re.Match[str]) -> str:
+    name = command[1]
+    if name is None:
+        # A space such as \, or a character that would mean something else.
+        return "" if command[2] in ",;:!" else command[2]
+    if name in _NAMES:
+        return _NAMES[name]
+    size = "CAPITAL" if name[0].isupper() else "SMALL"
+    letter = "LAMDA" if name.lower() == "lambda" else name.upper()
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return name
+
+
+def _script(match: re.Match[str]) -> str:
+    inside = match[2] if match[2] is not None else match[3]
+    moved = inside.translate(_UPPER if match[1] == "^" else _LOWER)
+    if not set(inside) & set(moved):
+        return moved
+    return f"{match[1]}{inside}" if len(inside) == 1 else f"{match[1]}({inside})"
+
+
+# Labels of logarithmic axes of interactive figures: 10⁻⁸ where Vega would write 1e-8.
+
+# Numbers between these are shorter as Vega writes them.
+_SMALL, _LARGE = 1e-3, 1e6
+
+
+def expression(limits: tuple[float, float]) -> str:
+    """Vega's expression for the labels of a logarithmic axis with these ends.
+
+    Which ticks have a label stays Vega's affair, and so does that of a number from 0.001 on and
+    below a million.
+    """
+    first, last = (math.floor(math.log10(end)) for end in limits)
+    powers = [plain(f"$10^{{{exponent}}}$") for exponent in range(first, last + 1)]
+    # The logarithm of a power of ten may end up a little below it.
+    exponent = "floor(log(datum.value) / LN10 + 1e-9)"
+    digit = f"round(datum.value / pow(10, {exponent}))"
+    factor = f"({digit} == 1 ? '' : {digit} + '·')"
+    power = f"{json.dumps(powers, ensure_ascii=False)}[{exponent} - {first}]"
+    plainly = f"{_SMALL * (1 - 1e-9)} <= datum.value && datum.value < {_LARGE * (1 - 1e-9)}"
+    return f"!datum.label || {plainly} ? datum.label : {factor} + {power}"

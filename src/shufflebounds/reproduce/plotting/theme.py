@@ -1,0 +1,212 @@
+"""What all figures share: their looks, and the writing of their files.
+
+The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
+files carry no dates.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from string import ascii_lowercase
+
+import matplotlib.style
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+
+from shufflebounds.core import validation
+from shufflebounds.reproduce.plotting.texts import typeset, wrapped
+from shufflebounds.reproduce.storage import write_bytes
+
+# Inches.
+PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
+LONE_ROW_HEIGHT = 2.9  # of panels with nothing above or below but their own texts
+
+THEME = {
+    **sns.axes_style("whitegrid"),
+    **sns.plotting_context("paper", font_scale=0.95),
+    "font.family": "DejaVu Sans",
+    "figure.labelsize": "medium",
+    "axes.xmargin": 0.02,
+    "axes.edgecolor": "0.6",
+    "axes.linewidth": 0.6,
+    "grid.color": "0.85",
+    "grid.linewidth": 0.6,
+    "xtick.major.size": 0.0,
+    "ytick.major.size": 0.0,
+    "xtick.minor.size": 0.0,
+    "ytick.minor.size": 0.0,
+    # So that labels keep apart in the corner between two axes.
+    **{f"{axis}tick.{kind}.pad": 5.0 for axis in "xy" for kind in ("major", "minor")},
+    "legend.frameon": False,
+    "legend.handlelength": 3.2,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "shufflebounds",  # else the names of its parts are random
+}
+METADATA = {
+    "pdf": {"Creator": "shufflebounds", "Producer": None, "CreationDate": None},
+    "png": {"Software": "shufflebounds"},
+    "svg": {"Creator": "shufflebounds", "Date": None},
+}
+
+# Outside settings must rule neither the making of a figure nor its writing.
+fixed_looks = matplotlib.style.context(["default", THEME])
+
+
+@fixed_looks
+def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
+    """Write what `make` makes to each path, as its suffix says: PDF, PNG or SVG.
+
+    A file is replaced at once or not at all. Raises ValueError for any other suffix before
+    anything is made.
+    """
+    files = [Path(path) for path in paths]
+    for path in files:
+        validation.choice(f"suffix of {path}", path.suffix, [f".{kind}" for kind in METADATA])
+    for path in files:
+        kind = path.suffix.removeprefix(".")
+        # A figure apiece: saving one lays it out, and a second file would depend on the first.
+        content = io.BytesIO()
+        make().savefig(content, format=kind, metadata=METADATA[kind])
+        write_bytes(content.getvalue(), path)
+
+
+# The letters that tell panels apart.
+
+
+def letters() -> Iterator[str]:
+    """(a), (b), …, (z), (aa), (ab), …"""
+    for length in itertools.count(1):
+        for name in itertools.product(ascii_lowercase, repeat=length):
+            yield f"({''.join(name)})"
+
+
+def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The parts of each panel's title, the first one behind its letter; empty parts are left out.
+
+    A panel that is alone has no letter.
+    """
+    parts = [[text for text in texts if text] for texts in titles]
+    if len(parts) == 1:
+        return parts
+    return [
+        [" ".join([letter, *texts[:1]]), *texts[1:]]
+        for letter, texts in zip(letters(), parts, strict=False)
+    ]
+
+
+# What stands above and around the panels: title, legend, letters; all of it within the figure.
+
+# Inches.
+_EDGE, _GAP = 0.05, 0.09
+
+
+def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
+    """Give each panel its letter and title, whose parts share a line if that fits in all panels.
+
+    A panel that is alone has no letter. The texts beside the panels must be there already.
+    """
+    fig = _figure(axes[0])
+    parts = lettered(parts)
+    fig.draw_without_rendering()  # so that the panels are as wide as they are going to be
+    width = min(ax.bbox.width for ax in axes)
+    size = float(axes[0].title.get_fontsize())
+    on_one_line = [", ".join(texts) for texts in parts]
+    if all(_width(fig, text, size) <= width for text in on_one_line):
+        titles = on_one_line
+    else:
+        titles = ["\n".join(_fitted(fig, texts, width, size)) for texts in parts]
+    for ax, title in zip(axes, titles, strict=True):
+        ax.set_title(typeset(title))
+
+
+def write_beside(ax: Axes, label: str) -> None:
+    """Label the y axis of a panel, in lines that are no longer than the panel is tall."""
+    fig = _figure(ax)
+    size = float(ax.yaxis.label.get_fontsize())
+    grid = ax.get_gridspec()
+    assert grid is not None  # of `Figure.subplots`
+    height = 0.8 * fig.bbox.height / grid.nrows
+    ax.set_ylabel(typeset(_fitted(fig, [label], height, size)[0]))
+
+
+def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest: float) -> None:
+    """Put the title and one legend, in as few rows as fit, above the panels.
+
+    The figure grows by their height, though not beyond `tallest` inches.
+    """
+    width = fig.bbox.width - 2.0 * _EDGE * fig.dpi
+    above = fig.suptitle("", x=0.5, y=1.0, va="top")
+    above.set_in_layout(False)
+    size = float(above.get_fontsize())
+    above.set_text(typeset(wrapped(title, width, lambda t: _width(fig, t, size))))
+    title_height = above.get_window_extent().height / fig.dpi
+    legend = _legend(fig, handles, width)
+    legend_height = legend.get_window_extent().height / fig.dpi if legend else 0.0
+    # Edge, title, gap, legend, gap, panels.
+    top = _EDGE + title_height + _GAP
+    head = top + (legend_height + _GAP if legend else 0.0)
+    whole = min(fig.get_figheight() + head, tallest)
+    fig.set_figheight(whole)
+    above.set_y(1.0 - _EDGE / whole)
+    if legend:
+        legend.set_bbox_to_anchor((0.5, 1.0 - top / whole), fig.transFigure)
+    engine = fig.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
+
+
+def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | None:
+    labels = [typeset(str(handle.get_label())) for handle in handles]
+    for rows in range(1, len(labels) + 1):
+        columns = -(-len(labels) // rows)
+        legend = _add_legend(fig, handles, labels, columns)
+        extent = legend.get_window_extent()
+        if extent.width <= width:
+            return legend
+        excess = extent.width - width
+        size = float(legend.get_texts()[0].get_fontsize())
+        legend.remove()
+    if not labels:
+        return None
+    longest = max(_width(fig, label, size) for label in labels)
+    plain = [str(handle.get_label()) for handle in handles]
+    labels = [
+        typeset(wrapped(label, longest - excess, lambda t: _width(fig, t, size))) for label in plain
+    ]
+    return _add_legend(fig, handles, labels, 1)
+
+
+def _add_legend(
+    fig: Figure, handles: Sequence[Line2D], labels: Sequence[str], columns: int
+) -> Legend:
+    legend = fig.legend(
+        handles, labels, loc="upper center", ncols=columns, borderaxespad=0.0, borderpad=0.0
+    )
+    legend.set_in_layout(False)
+    return legend
+
+
+def _figure(ax: Axes) -> Figure:
+    fig = ax.get_figure()
+    assert isinstance(fig, Figure)  # panels are in no figure within a figure
+    return fig
+
+
+def _fitted(fig: Figure, texts: Sequence[str], width: float, size: float) -> list[str]:
+    return [wrapped(text, width, lambda t: _width(fig, t, size)) for text in texts]
+
+
+def _width(fig: Figure, text: str, size: float) -> float:
+    """Width of one line of text in pixels."""
+    drawn = fig.text(0.0, 0.0, typeset(text), fontsize=size)
+    extent = drawn.get_window_extent()
+    drawn.remove()
+    return float(extent.width)

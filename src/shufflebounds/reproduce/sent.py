@@ -1,0 +1,200 @@
+"""What a user sends: reports of a local randomizer, or the messages of a protocol."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from shufflebounds.core import validation
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
+from shufflebounds.protocols.base import GenericReports, Protocol, SingleMessage
+from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.randomizers import description
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import Description, Mechanism, require_keys
+from shufflebounds.randomizers.joint import repeated
+
+MAX_JOINT = 100
+
+
+@dataclass(frozen=True)
+class Reports:
+    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
+
+    Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
+    """
+
+    mechanism: Description
+    k_joint: int = 1
+
+    def __post_init__(self) -> None:
+        validation.whole("k_joint", self.k_joint, minimum=1, maximum=MAX_JOINT)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Settings that decide what is sent."""
+        return () if self.mechanism.has_own_eps0 else ("eps0",)
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Settings that follow from others: none."""
+        return frozenset()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the mechanism is read from."""
+        return self.mechanism.files
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether a user sends more than one plain report of one mechanism, at an ε₀ of theirs."""
+        if self.mechanism.has_own_eps0:
+            return True
+        return self.k_joint != 1 or not isinstance(self.mechanism, Mechanism)
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
+        """The protocol at ε₀ of all that a user sends (natural log)."""
+        if self.mechanism.has_own_eps0:
+            return SingleMessage(self._own, None, distance)
+        eps0 = setting.require("eps0")
+        one = self.mechanism.randomizer(eps0 / self.k_joint)
+        return SingleMessage(repeated(one, self.k_joint), eps0, distance)
+
+    @cached_property
+    def _own(self) -> Randomizer:
+        """All that is sent, where ε₀ is no setting."""
+        return repeated(self.mechanism.randomizer(None), self.k_joint)
+
+    def generic(self, setting: Setting) -> GenericReports:
+        """What is known of them by a bound that does not look at the mechanism.
+
+        The parts of a composition may have a rounding more than ε₀ together.
+        """
+        eps0 = self.protocol(setting).eps0 if self.is_composed else setting.require("eps0")
+        return GenericReports(validation.eps0(eps0))
+
+    def completed(self, setting: Setting) -> Setting:
+        """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
+        if not self.mechanism.has_own_eps0:
+            return setting
+        own = self._own.eps0
+        return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
+
+    def label(self, setting: Setting) -> str:
+        """How figures call the mechanism, with its parameters."""
+        return self.mechanism.randomizer(setting.eps0 or 1.0).label
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a protocol of `protocols.registry`: its parameters, as (name, value).
+
+    Raises ValueError for a parameter that it does not have, or one that is missing.
+    """
+
+    type: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        accepted = inspect.signature(self._entry.make).parameters
+        known = [name for name in accepted if name not in self.needs]
+        optional = [n for n in known if accepted[n].default is not inspect.Parameter.empty]
+        require_keys("", self.type, dict(self.parameters), known, optional)
+
+    @property
+    def _entry(self) -> registry.Entry:
+        return registry.entry(self.type)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Settings that decide what is sent."""
+        return self._entry.needs
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Settings that follow from others."""
+        return frozenset() if self._entry.users is None else frozenset({"n"})
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the protocol is read from: none."""
+        return ()
+
+    @property
+    def mechanism(self) -> Messages:
+        """What tables call the mechanism: itself."""
+        return self
+
+    @property
+    def k_joint(self) -> int:
+        """Messages are not repeated."""
+        return 1
+
+    @property
+    def is_composed(self) -> bool:
+        """Messages are told apart by their protocol alone."""
+        return False
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
+        """The protocol at a setting; ValueError for a distance, which is one of reports."""
+        if distance is not None:
+            raise ValueError(
+                "distance is only valid for the upper bound of a joint composition, "
+                f"got {distance!r}"
+            )
+        return self._entry.make(**self._arguments(setting))
+
+    def generic(self, setting: Setting) -> Protocol:
+        """The protocol: only one with an ε₀ has bounds that look at nothing else."""
+        return self.protocol(setting)
+
+    def completed(self, setting: Setting) -> Setting:
+        """The setting with n, where that follows from what the protocol was designed for."""
+        if self._entry.users is None:
+            return setting
+        return setting.at(n=self._entry.users(**self._arguments(setting)))
+
+    def label(self, setting: Setting) -> str:
+        """How figures call the protocol, with its parameters."""
+        listed = ", ".join(f"{name} = {value}" for name, value in self.parameters)
+        return f"{self._entry.label} ({listed})" if listed else self._entry.label
+
+    def plain(self) -> dict[str, Any]:
+        """As configurations write it."""
+        return {"type": self.type, **dict(self.parameters)}
+
+    def mechanisms(self) -> Iterator[str]:
+        """Names of the local randomizers that occur: none."""
+        return iter(())
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        return f"{self.type}({listed})" if listed else self.type
+
+    def _arguments(self, setting: Setting) -> dict[str, Any]:
+        return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
+
+
+Sent: TypeAlias = Reports | Messages
+
+
+def parse(content: Mapping[str, Any], k_joint: int = 1) -> Sent:
+    """What a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
+
+    Raises ValueError, naming the key, for anything else, and for several reports of a protocol.
+    """
+    if isinstance(content, Mapping) and content.get("type") in PROTOCOLS:
+        if k_joint != 1:
+            raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
+        given = {key: value for key, value in content.items() if key != "type"}
+        return Messages(content["type"], tuple(given.items()))
+    return Reports(description.parse(content), k_joint)
+
+
+def types() -> list[str]:
+    """What the type of a mapping may be."""
+    return [*description.types(), *PROTOCOLS]

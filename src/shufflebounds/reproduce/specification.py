@@ -1,0 +1,349 @@
+"""The specification of a curve: one quantity of one bound of one protocol along one axis.
+
+Made once, from a configuration or from the options of the command line, and passed on: nobody
+behind it reads YAML, names of bounds or descriptions of mechanisms again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
+from shufflebounds.bounds.registry import bound
+from shufflebounds.core import validation
+from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.divergence.exact import check_size
+from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
+from shufflebounds.reproduce import sent
+from shufflebounds.reproduce.sent import Sent
+
+# The axis of a curve: what varies along it, and at which values.
+
+# Axes of whole numbers.
+WHOLE = ("n", "rounds", "messages")
+SPACINGS = ("geometric", "linear")
+MAX_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``points`` values from ``start`` to ``stop``, both included.
+
+    On an axis of whole numbers all values are distinct integers: where a progression is denser than
+    the integers, neighbours move up just enough to differ.
+    """
+
+    start: float
+    stop: float
+    points: int
+    spacing: str = "geometric"
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """The values on the axis `name`; ValueError for an empty grid or one too dense for it."""
+        validation.choice("spacing", self.spacing, SPACINGS)
+        if name in WHOLE:
+            return self._integers()
+        start, stop = (validation.finite(end, getattr(self, end)) for end in ("start", "stop"))
+        self._check_order(start, stop)
+        points = self._checked_points(start, stop)
+        if self.spacing == "geometric" and start <= 0.0:
+            raise ValueError(
+                f"start must be a number > 0 on a geometric grid, got {self.start!r}; "
+                "spacing: linear allows others"
+            )
+        inner = (self._ideal(start, stop, i / (points - 1)) for i in range(1, points - 1))
+        return (start, *inner, stop) if points > 1 else (start,)
+
+    def _integers(self) -> tuple[int, ...]:
+        start = validation.whole("start", self.start, minimum=1)
+        stop = validation.whole("stop", self.stop, minimum=1, maximum=validation.MAX_USERS)
+        self._check_order(start, stop)
+        points = self._checked_points(start, stop)
+        if points > stop - start + 1:
+            raise ValueError(
+                f"points must be at most {stop - start + 1}, the number of integers "
+                f"from {start} to {stop}, got {points}"
+            )
+        grid = [start]
+        for i in range(1, points):
+            ideal = round(self._ideal(start, stop, i / (points - 1)))
+            grid.append(min(max(ideal, grid[-1] + 1), stop - (points - 1 - i)))
+        return tuple(grid)
+
+    def _ideal(self, start: float, stop: float, share: float) -> float:
+        if self.spacing == "linear":
+            return start + (stop - start) * share
+        return start * (stop / start) ** share
+
+    def _check_order(self, start: float, stop: float) -> None:
+        if stop < start:
+            raise ValueError(f"stop must be at least start, which is {start}, got {stop}")
+
+    def _checked_points(self, start: float, stop: float) -> int:
+        return validation.whole(
+            "points", self.points, minimum=1 if start == stop else 2, maximum=MAX_POINTS
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """As configurations write it."""
+        ends = {"start": self.start, "stop": self.stop, "points": self.points}
+        return ends if self.spacing == "geometric" else {**ends, "spacing": self.spacing}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``name``, one of the fields of `Setting`, and its values: a list, or a grid.
+
+    Raises ValueError for an unknown name, no values, equal values, or values out of range.
+    """
+
+    name: str
+    grid: tuple[float, ...] | Grid
+
+    def __post_init__(self) -> None:
+        validation.choice("x", self.name, NAMES)
+        # As floats where they are not whole numbers: 1 and 1.0 are the same axis.
+        if isinstance(self.grid, Grid):
+            # Ends first: a mistake is told of what was written, not of what lies between.
+            start, stop = (self._checked(getattr(self.grid, end), end) for end in ("start", "stop"))
+            object.__setattr__(self, "grid", replace(self.grid, start=start, stop=stop))
+            listed = [self._checked(value, self.name) for value in self.values]
+        else:
+            listed = [self._checked(x, f"{self.name}[{i}]") for i, x in enumerate(self.grid)]
+            object.__setattr__(self, "grid", tuple(listed))
+        if not listed:
+            raise ValueError(f"{self.name} must hold at least one value, got none")
+        if twice := [value for value, count in Counter(listed).items() if count > 1]:
+            raise ValueError(f"{self.name} must hold distinct values, got {twice[0]!r} twice")
+
+    def _checked(self, value: float, called: str) -> float:
+        """A value as `Setting` holds it."""
+        try:
+            given: dict[str, Any] = {self.name: value}
+            return Setting(**given).require(self.name)
+        except ValueError as error:
+            raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
+
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        """The values, in the order of the curve."""
+        return self.grid.values(self.name) if isinstance(self.grid, Grid) else self.grid
+
+    def plain(self) -> dict[str, Any]:
+        """As configurations write it."""
+        grid = self.grid.plain() if isinstance(self.grid, Grid) else list(self.grid)
+        return {self.name: grid}
+
+
+def parse(axis: Mapping[str, Any]) -> Axis:
+    """The axis that a mapping such as ``{"n": [100, 1000]}`` holds.
+
+    The values are a list, or a mapping with ``start``, ``stop``, ``points`` and, if it is not to be
+    geometric, ``spacing``. Raises ValueError for anything else.
+    """
+    if not isinstance(axis, Mapping) or len(axis) != 1:
+        raise ValueError(
+            "x must be a mapping of one name to its values, such as {n: [100, 1000]}, "
+            f"got {axis!r}"
+        )
+    [(name, values)] = axis.items()
+    if isinstance(values, Mapping):
+        keys = {"start", "stop", "points"}
+        if not keys <= set(values) <= keys | {"spacing"}:
+            raise ValueError(
+                f"{name} must have start, stop, points and, if it is not geometric, spacing, "
+                f"got {', '.join(map(str, values)) or 'none of them'}"
+            )
+        return Axis(name, Grid(**values))
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise ValueError(
+            f"{name} must be a list of values, or start, stop and points, got {values!r}"
+        )
+    return Axis(name, tuple(values))
+
+
+@dataclass(frozen=True)
+class CurveName:
+    """Which curve of a paper this is; only names, no values depend on it."""
+
+    experiment: str
+    regime: str
+    curve: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.regime}/{self.curve}"
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A curve.
+
+    Parameters
+    ----------
+    bound
+        From `bounds.registry`.
+    quantity
+        One of the bound's quantities.
+    reports
+        What a user sends.
+    setting
+        What is the same all along the curve; its value of the axis's own name does not count.
+    axis
+        What varies, and its values.
+    distance
+        The upper bound for inputs that differ in so many coordinates of a joint composition (None:
+        in any number, of which all is the worst).
+    numerics
+        Engine and relative width of a divergence; other bounds have neither.
+
+    Raises
+    ------
+    ValueError
+        Where the bound does not give the quantity, a setting that it needs is missing, or a
+        distance is given to anything but an upper bound.
+
+    """
+
+    bound: Bound
+    reports: Sent
+    setting: Setting
+    axis: Axis
+    quantity: str = "epsilon"
+    distance: int | None = None
+    numerics: Numerics = field(default_factory=Numerics)
+
+    def __post_init__(self) -> None:
+        if self.quantity not in self.bound.quantities:
+            raise ValueError(
+                f"quantity must be one of {', '.join(self.bound.quantities)} for the bound "
+                f"{self.bound.name}, got {self.quantity!r}"
+            )
+        # What the quantity does not depend on, or the axis gives, is no part of it.
+        wanted = needed(self.quantity, self.reports)
+        known = wanted | OPTIONAL
+        left_open = {name: None for name in NAMES if name not in known - {self.axis.name}}
+        object.__setattr__(self, "setting", self.setting.at(**left_open))
+        if self.axis.name not in known:
+            raise ValueError(
+                f"x must be one of {', '.join(sorted(known))} for the quantity {self.quantity}, "
+                f"got {self.axis.name}"
+            )
+        if self.has_rounds and not self.bound.composes:
+            raise ValueError(f"rounds must be left out for the bound {self.bound.name}")
+        if not self.bound.is_divergence:
+            object.__setattr__(self, "numerics", Numerics())
+        if self.distance is not None and self.bound.name != "upper":
+            raise ValueError(
+                "distance is only valid for the upper bound of a joint composition, "
+                f"got {self.distance!r} for the bound {self.bound.name}"
+            )
+        for name in sorted(wanted - {self.axis.name}):
+            if getattr(self.setting, name) is None:
+                raise ValueError(
+                    f"{name} is missing; a curve of {self.quantity} along {self.axis.name} needs "
+                    f"{', '.join(sorted(wanted - {self.axis.name}))}"
+                )
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether it is about several rounds."""
+        return self.axis.name == "rounds" or self.setting.rounds is not None
+
+    @property
+    def settings(self) -> Iterator[Setting]:
+        """The setting at every point of the axis; ValueError where δ leaves its range."""
+        for value in self.axis.values:
+            yield self.reports.completed(self.setting.at(**{self.axis.name: value}))
+
+    def decisive(self, setting: Setting) -> tuple[Any, ...]:
+        """What of a setting decides the protocol: equal where settings share one."""
+        return tuple(getattr(setting, name) for name in self.reports.needs)
+
+    def protocol(self, setting: Setting) -> Protocol:
+        """What the bound looks at, at one setting."""
+        if self.bound.knows_mechanism:
+            return self.reports.protocol(setting, self.distance)
+        return self.reports.generic(setting)
+
+    def check(self) -> None:
+        """Raise ValueError for what cannot be computed, whatever is too large included.
+
+        There may be settings that no protocol fits, which leave a point empty, but not everywhere.
+        """
+        settings = list(self.settings)
+        distinct = {self.decisive(setting): setting for setting in settings}
+        impossible = 0
+        for setting in distinct.values():
+            try:
+                protocol = self.protocol(setting)
+            except InfeasibleError:
+                impossible += 1
+                if impossible == len(distinct):
+                    raise
+                continue
+            if isinstance(protocol, SingleMessage):
+                protocol.check_size()
+            if self.numerics.engine == "exact" and self.bound.candidates is not None:
+                largest = max(one.require("n") for one in settings)
+                for part in protocol.parts(largest):
+                    for candidate in self.bound.candidates(part.protocol):
+                        for ends in candidate.decomposition.directions:
+                            for end in ends:
+                                check_size(end, part.protocol.draws(part.n))
+
+    def plain(self) -> dict[str, Any]:
+        """Everything that decides its values, as numbers, texts, lists and mappings."""
+        setting = self.setting.given()
+        if isinstance(self.setting.delta, OverN):
+            setting["delta"] = {"over_n": self.setting.delta.share}
+        content = {
+            "quantity": self.quantity,
+            "bound": self.bound.name,
+            "mechanism": self.reports.mechanism.plain(),
+            "k_joint": self.reports.k_joint,
+            **({"distance": self.distance} if self.distance is not None else {}),
+            **setting,
+            "x": self.axis.plain(),
+        }
+        if self.bound.is_divergence:
+            content |= {"engine": self.numerics.engine, "rtol": self.numerics.rtol}
+        return content
+
+    def text(self) -> str:
+        """`plain` on one line, as `read` takes it."""
+        return json.dumps(self.plain())
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that stand for `plain`."""
+        return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+
+
+def needed(quantity: str, reports: Sent) -> set[str]:
+    """Names of what the axis and the setting of a curve must give together."""
+    return {*QUANTITIES[quantity], *reports.needs} - reports.gives
+
+
+def read(text: str) -> Specification:
+    """The specification of a `Specification.text`."""
+    content = json.loads(text)
+    given = {name: content[name] for name in NAMES if name in content}
+    if isinstance(given.get("delta"), dict):
+        given["delta"] = OverN(given["delta"]["over_n"])
+    return Specification(
+        bound=bound(content["bound"]),
+        reports=sent.parse(content["mechanism"], content["k_joint"]),
+        setting=Setting(**given),
+        axis=parse(content["x"]),
+        quantity=content["quantity"],
+        distance=content.get("distance"),
+        numerics=Numerics(content["engine"], content["rtol"])
+        if "engine" in content
+        else Numerics(),
+    )

@@ -1,0 +1,179 @@
+"""CSV files that notice a change: each row ends in a checksum of the rest of the file.
+
+It guards against accidents, such as a truncated copy or a slip in an editor, not against forgers.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+# Files that are written whole or not at all.
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
+    """`write_bytes` of a text in UTF-8."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file at once or not at all, or to what is no regular file: a device or a pipe.
+
+    What a link points to is replaced, not the link.
+    """
+    if _is_replaceable(path):
+        _replace(content, Path(os.path.realpath(path)))
+    else:
+        Path(path).write_bytes(content)
+
+
+def _is_replaceable(path: str | os.PathLike[str]) -> bool:
+    """Whether another file may take the place of what is there, be it nothing."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _replace(content: bytes, path: Path) -> None:
+    """Write a temporary file beside `path` that takes its place once it is on the disk.
+
+    A process that is killed leaves its temporary file behind, hidden; nothing reads it or writes to
+    it again.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk too, as far as the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+CHECKSUM = "checksum"
+
+
+def write(
+    columns: Sequence[str], rows: Iterable[Iterable[object]], path: str | os.PathLike[str]
+) -> None:
+    """Write a table, at once or not at all: its `sealed` text."""
+    write_text(sealed(columns, rows), path)
+
+
+def sealed(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """The `text` of a table with a checksum at the end of each row, as `read` wants it."""
+    header, *body = text(columns, rows).removesuffix("\n").split("\n")
+    checksum = _checksum([header, *body])
+    return "\n".join([f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""])
+
+
+def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table as CSV, without a checksum; a cell of None or NaN is left empty.
+
+    Floats are written as the shortest decimals that read back as the same floats, so equal tables
+    are equal texts.
+    """
+    content = io.StringIO()
+    table = csv.writer(content, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(map(_cell, row) for row in rows)
+    return content.getvalue()
+
+
+def read(path: str | os.PathLike[str]) -> str:
+    """The table as CSV, without the checksum.
+
+    Raises ValueError, naming the file, where there is no checksum, or not that of the rest.
+    """
+    try:
+        *lines, rest = Path(path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = []
+    cut = [line.rpartition(",") for line in lines]
+    if not cut or cut[0][2] != CHECKSUM:
+        raise ValueError(f"{path} is not a table with a {CHECKSUM}")
+    content = [before for before, _, _ in cut]
+    if rest or {checksum for _, _, checksum in cut[1:]} != {_checksum(content)}:
+        raise ValueError(f"{path} has changed since it was written: its {CHECKSUM} does not fit")
+    return "\n".join([*content, ""])
+
+
+def columns(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """The cells of a table that `read` can read, as they are written, by column."""
+    header, *rows = csv.reader(io.StringIO(read(path)))
+    return dict(zip(header, zip(*rows, strict=True), strict=True))
+
+
+def require(
+    path: str | os.PathLike[str],
+    found: Mapping[str, Sequence[str]],
+    wanted: Mapping[str, object],
+    but: str = "",
+) -> None:
+    """Raise ValueError, naming the file, unless columns hold nothing but what they should.
+
+    The column `but` is left out.
+    """
+    for name, value in wanted.items():
+        if name == but:
+            continue
+        wanted_cell = _cell(value)
+        for cell in found[name]:
+            if cell != wanted_cell:
+                raise ValueError(
+                    f"{path} has {name} = {cell or 'nothing'} "
+                    f"where {wanted_cell or 'nothing'} is wanted"
+                )
+
+
+def require_rows(
+    path: str | os.PathLike[str],
+    found: Mapping[str, Sequence[str]],
+    wanted: Sequence[Mapping[str, object]],
+) -> None:
+    """Raise ValueError, naming the file, unless it has just these rows in the columns they name."""
+    size = len(next(iter(found.values()), ()))
+    if size != len(wanted):
+        raise ValueError(f"{path} has {size} rows where {len(wanted)} are wanted")
+    for i, row in enumerate(wanted):
+        for name, value in row.items():
+            cell, wanted_cell = found[name][i], _cell(value)
+            if cell != wanted_cell:
+                raise ValueError(
+                    f"{path} has {name} = {cell or 'nothing'} in row {i + 1} "
+                    f"where {wanted_cell or 'nothing'} is wanted"
+                )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(float(value))
+    return str(value)
+
+
+def _checksum(lines: Sequence[str]) -> str:
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    # Half of it is enough, and no program takes it for a number.
+    return f"sha256:{digest[:16]}"
