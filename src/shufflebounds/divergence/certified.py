@@ -1,4 +1,4 @@
-"""The default engine: of the three there are, those that suit what the tilted law looks like."""
+"""D(ε) by whichever of both engines suits what the tilted law looks like, or by both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.doubling import log_bounds as doubling_bounds
 from shufflebounds.divergence.enclosing import LogBounds, enclose
 from shufflebounds.divergence.law import Law, cumulants, tilt
 from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
@@ -23,8 +22,6 @@ from shufflebounds.enclosure import Enclosure
 _COMMON, _FEW, _RARE = 0.1, 0.7, 5.0
 # For relative widths below this it mostly does up to the third, if there are so many values.
 _FINE, _SEVERAL = 0.01, 60
-# Doubling the draws takes few steps to so many.
-_FEW_USERS = 1000
 # So many times the rounding of nK is what it may leave.
 _CLOSE = 30.0
 
@@ -43,49 +40,25 @@ _IN_VAIN = 5
 _HOPELESS, _NO_LESS = 0.5, 0.9
 
 
-# The engines, by how much work a pass may take: modes times what each takes, nodes, and cells.
+# The engines, by how much work a pass may take: modes times what each takes, and nodes.
 _SMOOTH: dict[int, LogBounds] = {
     bits: partial(smooth_bounds, most_work=2.0**bits) for bits in (25, 27, 29, 31, 32)
 }
 _SWEEP: dict[int, LogBounds] = {
     nodes: partial(sweep_bounds, most_work=nodes) for nodes in (2_000, 8_000, 30_000, 200_000)
 }
-_DOUBLING: dict[int, LogBounds] = {
-    cells: partial(doubling_bounds, most_cells=float(cells)) for cells in (300, 800, 1600)
-}
 
 # What to try in turn, by what it tends to cost until one of them gets there.
-_LAST: tuple[LogBounds, ...] = (
-    _DOUBLING[800],
-    _SMOOTH[29],
-    _SWEEP[30_000],
-    _DOUBLING[1600],
-    _SMOOTH[31],
-    _SWEEP[200_000],
-    _SMOOTH[32],
-)
-_FOR_COMMON = tuple(x for x in _LAST if x is not _DOUBLING[800])
-_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _DOUBLING[300], _SWEEP[8_000], *_LAST)
-_MANY_OF_FEW_USERS = (
-    _SMOOTH[25],
-    _SWEEP[2_000],
-    _DOUBLING[300],
-    _SMOOTH[27],
-    _SWEEP[8_000],
-    *_LAST,
-)
-_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
-_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _DOUBLING[300], _SMOOTH[27], *_LAST)
-_RARE_OF_FEW_USERS = (_DOUBLING[300], *(x for x in _RARE_DRAWS if x is not _DOUBLING[300]))
+_LAST = (_SMOOTH[29], _SWEEP[30_000], _SMOOTH[31], _SWEEP[200_000], _SMOOTH[32])
+_MANY_DRAWS = (_SMOOTH[25], _SWEEP[2_000], _SMOOTH[27], _SWEEP[8_000], *_LAST)
+_FEW_DRAWS = (_SWEEP[2_000], _SMOOTH[25], _SWEEP[8_000], _SMOOTH[27], *_LAST)
+_RARE_DRAWS = (_SWEEP[2_000], _SWEEP[8_000], _SMOOTH[27], *_LAST)
 
 
-def _engines(kurtosis: float, values: int, n: int, rtol: float) -> tuple[LogBounds, ...]:
-    few_users = n <= _FEW_USERS
+def _engines(kurtosis: float, values: int, rtol: float) -> tuple[LogBounds, ...]:
     if kurtosis < (_FEW if rtol > _FINE or values < _SEVERAL else _RARE):
-        return _MANY_OF_FEW_USERS if few_users else _MANY_DRAWS
-    if kurtosis < _RARE or values < _SEVERAL:
-        return _FEW_DRAWS
-    return _RARE_OF_FEW_USERS if few_users else _RARE_DRAWS
+        return _MANY_DRAWS
+    return _FEW_DRAWS if kurtosis < _RARE or values < _SEVERAL else _RARE_DRAWS
 
 
 class _Failure(NamedTuple):
@@ -137,7 +110,7 @@ class Experience:
         if self._in_vain[engine] >= _IN_VAIN:
             return True
         nearby = self._nearby()
-        family = next((x for x in (_SMOOTH, _SWEEP, _DOUBLING) if engine in x.values()), {})
+        family = next((x for x in (_SMOOTH, _SWEEP) if engine in x.values()), {})
         widths = [nearby[one].width for one in family.values() if one in nearby]
         # A sweep is far from the end until it is through with all nodes.
         if engine in nearby or len(widths) < (3 if family is _SWEEP else 2):
@@ -188,12 +161,12 @@ def log_bounds(
     kurtosis = _tilted_kurtosis(g, n)
     low, high = -math.inf, math.inf
     experience = experience or Experience()
-    engines = experience.order(_engines(kurtosis, g.values.size, n, rtol), rtol)
+    engines = experience.order(_engines(kurtosis, g.values.size, rtol), rtol)
     if kurtosis < _COMMON:
         low, high = smooth_bounds(g, n, rtol)
         # What rounding holds up it would hold up with the others, too.
         done = high - low <= rtol or high - low <= _CLOSE * _rounding(g, n)
-        engines = [] if done else [*_FOR_COMMON]
+        engines = [] if done else [*_LAST]
     for engine in engines:
         if experience.is_enough(rtol, high - low):
             break
