@@ -23,7 +23,6 @@ from shufflebounds.accounting.shortfalls import (
 )
 from shufflebounds.accounting.starts import start_of
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.enclosure import Enclosure, Enclosures, PrecisionError
 
@@ -205,7 +204,7 @@ def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
             return apart.enclosure
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
-    problem = dataclasses.replace(problem, experience=Experience(delta))
+    problem = dataclasses.replace(problem, target=delta)
     found = smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
     if apart is None:
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from shufflebounds import validation
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition, require
 from shufflebounds.divergence import largest_draw
-from shufflebounds.divergence.certified import Experience, divergence
+from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
@@ -32,13 +32,13 @@ _FAR_BEHIND = 3.0
 class Problem:
     """What has to be evaluated, at one n: the directions, each as (inner, outer).
 
-    ``experience`` is that of a search over ε; every other evaluation makes its own.
+    D far from ``target`` need only be known to be so: a search for the ε of that δ sets it.
     """
 
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
     engine: str
-    experience: Experience | None = field(default=None, repr=False, compare=False)
+    target: float = math.nan
 
     @staticmethod
     def of(decomposition: Decomposition, n: int, engine: str = DEFAULT) -> Problem:
@@ -85,7 +85,7 @@ class Problem:
             and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
         ):
             return exact(decomposition, eps, self.n)
-        return divergence(decomposition, eps, self.n, rtol, self.experience)
+        return divergence(decomposition, eps, self.n, rtol, self.target)
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
