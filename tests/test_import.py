@@ -41,7 +41,7 @@ def test_the_library_loads_nothing_heavy(program):
 
 
 def test_importing_the_library_loads_no_fourier_transforms():
-    """They are for one of three engines, and take as long to load as all the rest."""
+    """They are for many rounds, and take as long to load as all the rest."""
     assert "scipy.fft" not in loaded("import shufflebounds")
 
 

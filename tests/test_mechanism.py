@@ -198,10 +198,6 @@ def test_arrays_are_answered_one_by_one():
     ("ask", "message"),
     [
         (lambda: sb.epsilon(sb.BLH(1.0), 1000, 1e-6, rounds=0), "rounds must be"),
-        (
-            lambda: sb.delta(sb.BLH(1.0), 0.1, 1000, engine="fft"),
-            "engine must be saddle for a rando",
-        ),
         (lambda: sb.epsilon(sb.BLH(1.0), 0, 1e-6), "n must be"),
         (lambda: sb.epsilon(sb.BLH(1.0), 10, 2.0), "delta must be"),
         (lambda: sb.mechanism_epsilon(sb.BLH(1.0).blanket(), 10, 0.1), "randomizer must be"),

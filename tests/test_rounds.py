@@ -9,13 +9,13 @@ import pytest
 import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from scipy.signal import fftconvolve
 from strategies import FUZZ, decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import rounds
 from shufflebounds.accounting.composed import compose
-from shufflebounds.divergence.exact import exact
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -339,8 +339,6 @@ def test_rounds_of_the_public_functions():
     for wrong in (0, 2.0, True, None):
         with pytest.raises(ValueError, match="rounds must be an integer >= 1"):
             sb.epsilon(blanket, 10**4, 1e-6, rounds=wrong)
-    with pytest.raises(ValueError, match="engine must be saddle for more rounds than one"):
-        sb.delta(blanket, 0.5, 10**4, rounds=3, engine="fft")
 
 
 def test_several_points_of_many_rounds_are_asked_for_one_by_one():

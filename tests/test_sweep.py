@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
@@ -20,10 +21,9 @@ from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.atoms import moments, recentred, tilts
 from shufflebounds.divergence.draws import grown, log_of_drawn
 from shufflebounds.divergence.enclosing import enclose
-from shufflebounds.divergence.exact import exact
+from shufflebounds.divergence.fourier import fourier, log_mean_positive_part
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.nodes import Nodes, positive_parts, root
-from shufflebounds.divergence.saddle import log_mean_positive_part, saddle
 from shufflebounds.divergence.sweep import sweep
 
 
@@ -137,7 +137,7 @@ def test_rare_huge_values_against_direct_sums(n, mean, jump, rtol):
 )
 def test_both_engines_agree(decomposition, eps, n):
     found = sweep(decomposition, eps, n, 1e-4)
-    assert overlap(found, saddle(decomposition, eps, n, 1e-5))
+    assert overlap(found, fourier(decomposition, eps, n, 1e-5))
     assert found.relative_width <= 1e-4
 
 
@@ -156,7 +156,7 @@ def test_nasty_laws_of_many_users_agree_with_the_smooth_engine(seed, n, share, r
     a, b = (c * np.exp(rng.choice([0.01, 1.0, 6.0]) * rng.random(size)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), rng.choice([0.3, 1.0 - 1e-9]) * c)
     eps = share * max(0.0, float(np.log(decomposition.a / decomposition.b).max()))
-    found, other = sweep(decomposition, eps, n, rtol), saddle(decomposition, eps, n, rtol)
+    found, other = sweep(decomposition, eps, n, rtol), fourier(decomposition, eps, n, rtol)
     assert overlap(found, other)
     assert found.upper <= exact(decomposition, eps, 1).upper * (1.0 + 1e-12)
 

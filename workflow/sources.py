@@ -35,7 +35,6 @@ CHOOSERS = frozenset(
     for name in (
         "bounds.divergences",
         "bounds.registry",
-        "divergence.engines",
         "experiments.curve",
         "experiments.plan",
         "experiments.sent",
@@ -87,7 +86,7 @@ def of_curve(specification: Specification) -> list[Path]:
     bound, reports = specification.bound, specification.reports
     names = [*_CURVE]
     if bound.is_divergence:
-        names += [*_DIVERGENCE, f"divergence.{specification.numerics.engine}"]
+        names += [*_DIVERGENCE]
         # A protocol may be made of several shuffles.
         names += _ROUNDS if specification.has_rounds or isinstance(reports, Messages) else ()
         # A distance may leave several choices of coordinates, and a matrix has pairs of inputs.
@@ -100,9 +99,8 @@ def of_curve(specification: Specification) -> list[Path]:
 def of_table(table: Table) -> list[Path]:
     """Library files behind a table."""
     kind = table.kind
-    engine = [f"{PACKAGE}.divergence.{table.context.numerics.engine}"] * kind.uses_numerics
     own = [*kind.modules, kind.compute.__module__, kind.page.__module__]
-    return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms), *engine])
+    return closure([*_TABLE, *own, *_of_mechanisms(table.mechanisms)])
 
 
 def of_claims(module: str) -> list[Path]:

@@ -280,7 +280,7 @@ def test_a_touched_module_reruns_nothing(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("divergence/saddle.py", EVERYTHING - BENNETT - VEGA),
+        ("divergence/fourier.py", EVERYTHING - BENNETT - VEGA),
         ("randomizers/krr.py", KRR | KRR_BENNETT | FIGURES | OTHER),
         ("bounds/blanket_bennett.py", BENNETT | FIGURES),
         ("bounds/closed_forms.py", set()),

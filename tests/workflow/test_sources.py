@@ -42,15 +42,13 @@ DESCRIPTIONS = {
 COMPOSED = LIBRARY / "randomizers" / "composed"
 
 
-def wanted(
-    bound: str, mechanism: dict = KRR, engine: str = "saddle", n=(3, 40), **changes
-) -> Specification:
+def wanted(bound: str, mechanism: dict = KRR, n=(3, 40), **changes) -> Specification:
     given = {
         "bound": BOUNDS[bound],
         "reports": Reports(description.parse(mechanism), changes.pop("k_joint", 1)),
         "setting": SMALL,
         "axis": changes.pop("x", axis.parse({"n": list(n)})),
-        "numerics": Numerics(engine, 1e-2),
+        "numerics": Numerics(1e-2),
     }
     return Specification(**given | changes)
 
@@ -183,12 +181,6 @@ def test_whatever_a_curve_of_delta_runs_is_listed(tmp_path):
     assert run_by_job(one, tmp_path / "curve.csv") <= listed(one) | REGISTRIES
 
 
-@pytest.mark.parametrize("engine", ["fft", "exact"])
-def test_whatever_an_engine_runs_is_listed(engine, tmp_path):
-    one = wanted("upper", KRR, engine, n=[3])
-    assert run_by_job(one, tmp_path / "curve.csv") <= listed(one) | REGISTRIES
-
-
 TABLES = {
     "gparv": {"eps0": [1.0], "eps": 0.1, "k": 4},
     "finite_domains": {"eps0": [1.0], "k": 4, "domain_size": 4},
@@ -200,7 +192,7 @@ TABLES = {
 
 def table(kind: str) -> Table:
     chosen = research("su2026").tables[kind]
-    context = Context({"krr": description.parse(KRR)}, Numerics("saddle", 1e-2))
+    context = Context({"krr": description.parse(KRR)}, Numerics(1e-2))
     return Table("table", chosen, chosen.parameters.model_validate(TABLES[kind]), context)
 
 
@@ -273,20 +265,19 @@ def test_a_curve_depends_on_its_own_mechanism_alone():
 def test_the_clone_depends_on_no_mechanism():
     clone = listed(wanted("clone"))
     assert {path for path in clone if path.startswith("randomizers/")} == DESCRIPTIONS
-    assert {"bounds/clones.py", "divergence/saddle.py", "divergence/exact.py"} <= clone
+    assert {"bounds/clones.py", "divergence/fourier.py"} <= clone
 
 
 def test_a_formula_depends_on_no_other_and_on_no_engine():
     hoeffding = listed(wanted("blanket_hoeffding"))
     assert {"bounds/formulas.py", "bounds/blanket_hoeffding.py"} <= hoeffding
     assert "bounds/blanket_bennett.py" not in hoeffding
-    engines = {path for path in hoeffding if path.startswith("divergence/")}
-    assert engines <= {"divergence/engines.py"}
+    assert not any(path.startswith("divergence/") for path in hoeffding)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_what_picks_by_name_is_listed(bound):
-    choosers = {"divergence/engines.py", "experiments/specification.py"}
+    choosers = {"experiments/specification.py"}
     one = wanted(bound, quantity=BOUNDS[bound].quantities[0])
     assert choosers | DESCRIPTIONS <= listed(one)
     assert not REGISTRIES & listed(one)
@@ -316,5 +307,4 @@ def test_claims_depend_on_the_modules_that_judge_them():
         "papers/su2026/measures.py",
         "experiments/curve.py",
     } <= claims
-    # But for the list of the engines' names.
-    assert not any(path.startswith("divergence") for path in claims - {"divergence/engines.py"})
+    assert not any(path.startswith("divergence") for path in claims)

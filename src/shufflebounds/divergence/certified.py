@@ -9,19 +9,20 @@ import numpy as np
 
 from shufflebounds.decomposition import Decomposition
 from shufflebounds.divergence.enclosing import LogBounds, enclose
+from shufflebounds.divergence.fourier import log_bounds as smooth_bounds
 from shufflebounds.divergence.law import Law, cumulants, tilt
-from shufflebounds.divergence.saddle import log_bounds as smooth_bounds
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.sweep import log_bounds as sweep_bounds
 from shufflebounds.enclosure import Enclosure
 
 
-# What a rung may take: modes times what each takes, and nodes.
 def _smooth(bits: int) -> LogBounds:
+    """Takes at most 2^bits modes times what each takes."""
     return partial(smooth_bounds, most_work=2.0**bits)
 
 
 def _sweep(nodes: int) -> LogBounds:
+    """Takes at most so many nodes."""
     return partial(sweep_bounds, most_work=nodes)
 
 
@@ -54,6 +55,8 @@ _LADDERS: tuple[tuple[float, tuple[LogBounds, ...]], ...] = (
 )
 # So many times the rounding of nK is what the smooth engine may leave where it is the first rung.
 _CLOSE = 30.0
+# What is left of a width this small is rounding, which no other engine mends.
+_FINEST = 1e-11
 # D that is off a δ looked for by so much, as a logarithm, only has to be known to be so.
 _FAR_OFF = 7.0
 
@@ -81,7 +84,7 @@ def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[f
     for bounds in ladder:
         ends = bounds(g, n, rtol)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high - low <= rtol or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
+        if high - low <= max(rtol, _FINEST) or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
             break
         # What rounding holds up it would hold up with the other one, too.
         if (
