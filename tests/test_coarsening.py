@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 from convex_order import assert_ordered
+from oracles import exact
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 from shufflebounds.randomizers.composed import Joint, coarsening
 from shufflebounds.randomizers.composed.boxes import STRIPS, corners, cut
 from shufflebounds.randomizers.composed.coarsening import coarsened

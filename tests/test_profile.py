@@ -10,12 +10,12 @@ import pytest
 import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.grid import grid
 from shufflebounds.accounting.profile import Profile, advantage, profile
-from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.histograms import atoms
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.divergence.optimistic import optimistic

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import exact
 from test_variation_ratio import truth
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.divergence.exact import exact
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.binary_sum import BinarySum
 from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev

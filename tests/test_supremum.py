@@ -8,13 +8,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.crowd import Crowd
 from shufflebounds.divergence import supremum as module
 from shufflebounds.divergence.aims import Aim
-from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.supremum import supremum
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
@@ -16,7 +17,6 @@ from shufflebounds.bounds.merged_lower import three_groups
 from shufflebounds.bounds.metric import metric_clone
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.variation_closed_forms import analytic, asymptotic
-from shufflebounds.divergence.exact import exact
 from shufflebounds.protocols.balls_into_bins import BallsIntoBins
 from shufflebounds.protocols.binary_sum import BinarySum
 from shufflebounds.protocols.cheu_zhilyaev import CheuZhilyaev

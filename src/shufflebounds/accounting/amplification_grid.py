@@ -18,7 +18,7 @@ from shufflebounds.accounting.inversion import COARSEST, FINEST, LARGEST_EPS
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.estimates import roots
-from shufflebounds.divergence.saddle import saddle
+from shufflebounds.divergence.fourier import fourier
 from shufflebounds.divergence.stacked import stacked
 from shufflebounds.enclosure import Enclosure
 
@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 # Where log D is this flat in log ε, estimates of its root are worth little.
 _FLAT = 1.0
-# Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
+# Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
@@ -232,7 +232,7 @@ def _one_by_one(
 ) -> tuple[FloatArray, FloatArray]:
     """What `stacked` gives."""
     points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [saddle(decomposition, *point) for point in points]
+    found = [fourier(decomposition, *point) for point in points]
     return np.array([x.lower for x in found]), np.array([x.upper for x in found])
 
 

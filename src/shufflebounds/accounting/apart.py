@@ -19,7 +19,6 @@ from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.starts import Start, start_of
 from shufflebounds.accounting.trials import Guess, Trials
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.certified import Experience
 from shufflebounds.divergence.question import Question, sketch
 from shufflebounds.divergence.strips import spread, united
 from shufflebounds.enclosure import Enclosure
@@ -119,7 +118,7 @@ class _Few:
 
     @staticmethod
     def of(problem: Problem, delta: float, goal: float) -> _Few:
-        problem = dataclasses.replace(problem, experience=Experience(delta))
+        problem = dataclasses.replace(problem, target=delta)
         sketched = _only(problem, (sketch(outer) for _, outer in problem.directions))
         return _Few(problem, sketched, delta, goal)
 

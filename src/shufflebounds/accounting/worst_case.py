@@ -15,7 +15,6 @@ from shufflebounds.accounting.amplification import delta as delta_at
 from shufflebounds.accounting.amplification import epsilon as epsilon_at
 from shufflebounds.accounting.inversion import LARGEST_EPS
 from shufflebounds.decomposition import Decomposition
-from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.estimates import log_estimate
 from shufflebounds.enclosure import Enclosure, reached
 
@@ -65,13 +64,12 @@ class Divergence(Question):
     n: int
     at: float
     rtol: float | None = None
-    engine: str = DEFAULT
 
     def answer(self, decomposition: Decomposition) -> Enclosure:
         """See `Question`."""
         if self.quantity == "epsilon":
-            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol, engine=self.engine)
-        return delta_at(decomposition, self.at, self.n, rtol=self.rtol, engine=self.engine)
+            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol)
+        return delta_at(decomposition, self.at, self.n, rtol=self.rtol)
 
     def point(self, found: float) -> tuple[float, float, int] | None:
         """See `Question`; ε may be infinite."""

@@ -12,7 +12,6 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from shufflebounds import validation
-from shufflebounds.divergence import engines
 from shufflebounds.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.base import Candidate, Part, Protocol
 from shufflebounds.setting import Setting
@@ -35,17 +34,15 @@ OPTIONAL = frozenset({"rounds"})
 
 @dataclass(frozen=True)
 class Numerics:
-    """Which engine computes divergences, and the relative width it is asked for.
+    """The relative width that divergences are asked for.
 
-    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for an
-    unknown engine or a width out of range.
+    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for a
+    width out of range.
     """
 
-    engine: str = engines.DEFAULT
     rtol: float | None = None
 
     def __post_init__(self) -> None:
-        validation.choice("engine", self.engine, engines.ENGINES)
         if self.rtol is not None:
             object.__setattr__(self, "rtol", validation.rtol(self.rtol))
 
@@ -102,7 +99,7 @@ class Bound:
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
-        Whether it is the divergence of decompositions, so that engine and width matter.
+        Whether it is the divergence of decompositions, so that the width matters.
     quantities
         Which of `QUANTITIES` it gives.
     composes

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 from shufflebounds.accounting.composed import Composed, compose
-from shufflebounds.bounds.base import Answer, Asked, Kind, Numerics, attempt, largest
-from shufflebounds.divergence.engines import DEFAULT
+from shufflebounds.bounds.base import Answer, Asked, Kind, attempt, largest
 from shufflebounds.protocols.base import Candidate, Protocol
 
 # Dataset pairs of a part that are composed, each of which takes a while.
@@ -19,10 +18,8 @@ def of_rounds(
     pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
     quantity: str,
     asked: Asked,
-    numerics: Numerics,
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
-    _require_saddle(numerics)
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
     def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
@@ -42,10 +39,3 @@ def of_rounds(
     # Those that tell the inputs apart best come first.
     choices = product(*([[pair] for pair in pairs[:_TRIES]] for pairs in several))
     return largest(answer(chosen) for chosen in choices)
-
-
-def _require_saddle(numerics: Numerics) -> None:
-    if numerics.engine != DEFAULT:
-        raise ValueError(
-            f"engine must be {DEFAULT} for more rounds than one, got {numerics.engine!r}"
-        )

@@ -59,7 +59,7 @@ def divergence_bound(
             if len(single) == len(asked):
                 return list(once)
             return [
-                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one, numerics)
+                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one)
                 for one in asked
             ]
 
@@ -112,15 +112,13 @@ def _answers(
     def alone(point: Asked) -> Answer:
         name = "eps" if quantity == "delta" else "delta"
         given: dict[str, Any] = {"n": point.draws, name: point.at}
-        return attempt(
-            lambda: function(decomposition, **given, rtol=numerics.rtol, engine=numerics.engine)
-        )
+        return attempt(lambda: function(decomposition, **given, rtol=numerics.rtol))
 
     several = _along_one_axis(quantity, asked)
     if several is None:
         return [alone(point) for point in asked]
     try:
-        found = function(decomposition, **several, rtol=numerics.rtol, engine=numerics.engine)
+        found = function(decomposition, **several, rtol=numerics.rtol)
         return [Answer(enclosure) for enclosure in found]
     except PrecisionError as error:
         # What they have together does not say which of them fell short, nor why.

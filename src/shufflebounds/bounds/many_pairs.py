@@ -14,7 +14,7 @@ def largest_of_many(
     kind: Kind, pairs: Sequence[Candidate], quantity: str, asked: Asked, numerics: Numerics
 ) -> Answer:
     """The largest of all pairs or, of lower bounds, the largest that was found (`worst_case`)."""
-    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol, numerics.engine)
+    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol)
     return largest_answer(kind, pairs, question)
 
 

@@ -1,4 +1,4 @@
-"""Laws with fewer values that bound a law with many, for the certified engine.
+"""Laws with fewer values that bound a law with many, for the Fourier engine.
 
 E[S₊] is increasing and convex in every draw of G, so it grows with each value and with each
 mean-preserving spread. Values may then be split between two neighbouring vertices for an upper

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import FloatArray
 from shufflebounds.divergence.atoms import Atoms
+from shufflebounds.divergence.fourier import log_mean_positive_part
 from shufflebounds.divergence.law import Law, U, cumulants, exp_down
 from shufflebounds.divergence.nodes import Nodes, mean
-from shufflebounds.divergence.saddle import log_mean_positive_part
 from shufflebounds.divergence.saddlepoint import tilting_point
 
 # Values are tame that are at most so many deviations of the common ones, those with so many draws

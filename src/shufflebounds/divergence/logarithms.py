@@ -52,7 +52,7 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `saddle.enclose`, whose bounds they are."""
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclosing.enclose`, whose bounds they are."""
     growth = np.array([[math.expm1(eps)]])
     alone = decomposition.c == 0.0
     apart = (float(x[0]) for x in excess(decomposition, growth, alone))

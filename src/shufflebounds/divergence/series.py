@@ -1,4 +1,4 @@
-"""The Fourier series of the certified engine, summed over the modes that can matter."""
+"""The Fourier series of the Fourier engine, summed over the modes that can matter."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The certified engine at several points of one decomposition at once.
+"""The Fourier engine at several points of one decomposition at once.
 
-The bounds are those of `saddle` (see there), with one row of each array a point, so that the cost
+The bounds are those of `fourier` (see there), with one row of each array a point, so that the cost
 of calling NumPy is shared. Sums run over rows or over segments, in another order than there; the
 errors of `law.Law.sum_err` hold for any order, and `stacked_series` counts its own. Only what
 goes smoothly is done here: few passes, tails found at once, not too many modes.
-Elsewhere the bounds are the trivial ones, and the caller may turn to `saddle`.
+Elsewhere the bounds are the trivial ones, and the caller may turn to `fourier`.
 
 Arrays have shape (P,), P points, or (P, J), J components with c > 0.
 """
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from shufflebounds.decomposition import Decomposition, FloatArray
 from shufflebounds.divergence.enclosing import assembled, excess, trivial_bounds
+from shufflebounds.divergence.fourier import shrinking, unscaled, with_factor
 from shufflebounds.divergence.law import Law, laws, log_mgfs
 from shufflebounds.divergence.modes import Plan
-from shufflebounds.divergence.saddle import shrinking, unscaled, with_factor
 from shufflebounds.divergence.series import idle_mass, mean_bounds
 from shufflebounds.divergence.stack import BLOCK, Stack, blocks, laws_at, moments
 from shufflebounds.divergence.stacked_series import stacked_sums
@@ -94,7 +94,7 @@ def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, Fl
         usable, *ends, shrink = _pass(stack)
         rows, stack = rows[usable], stack.at(usable)
         low[rows], high[rows] = np.maximum(low[rows], ends[0]), np.minimum(high[rows], ends[1])
-        # As in `saddle`: atoms near 0 ask for a smaller η, by as much as was measured.
+        # As in `fourier`: atoms near 0 ask for a smaller η, by as much as was measured.
         again = (high[rows] - low[rows] > stack.rtol) & (shrink < 1.0)
         rows, stack = rows[again], stack.at(again)
         if not rows.size:

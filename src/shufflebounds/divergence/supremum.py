@@ -27,8 +27,8 @@ from shufflebounds.divergence.aims import Aim, best_aim, too_small
 from shufflebounds.divergence.certified import divergence
 from shufflebounds.divergence.compress import compress
 from shufflebounds.divergence.enclosing import assembled, excess
+from shufflebounds.divergence.fourier import unscaled, with_factor
 from shufflebounds.divergence.law import Law, U, characteristic, law, tilt
-from shufflebounds.divergence.saddle import unscaled, with_factor
 
 # Components from which on fewer do, and modes times components held in memory at once.
 _MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19

@@ -14,7 +14,6 @@ from typing import Any
 
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import bound
-from shufflebounds.divergence.exact import check_size
 from shufflebounds.experiments import axis as axes
 from shufflebounds.experiments import sent
 from shufflebounds.experiments.axis import Axis
@@ -56,7 +55,7 @@ class Specification:
         The upper bound for inputs that differ in so many coordinates of a joint composition (None:
         in any number, of which all is the worst).
     numerics
-        Engine and relative width of a divergence; other bounds have neither.
+        Relative width of a divergence; other bounds have none.
 
     Raises
     ------
@@ -145,13 +144,6 @@ class Specification:
                 continue
             if isinstance(protocol, SingleMessage):
                 protocol.check_size()
-            if self.numerics.engine == "exact" and self.bound.candidates is not None:
-                largest = max(one.require("n") for one in settings)
-                for part in protocol.parts(largest):
-                    for candidate in self.bound.candidates(part.protocol):
-                        for ends in candidate.decomposition.directions:
-                            for end in ends:
-                                check_size(end, part.protocol.draws(part.n))
 
     def plain(self) -> dict[str, Any]:
         """Everything that decides its values, as numbers, texts, lists and mappings."""
@@ -168,7 +160,7 @@ class Specification:
             "x": self.axis.plain(),
         }
         if self.bound.is_divergence:
-            content |= {"engine": self.numerics.engine, "rtol": self.numerics.rtol}
+            content["rtol"] = self.numerics.rtol
         return content
 
     def text(self) -> str:
@@ -199,7 +191,5 @@ def read(text: str) -> Specification:
         axis=axes.parse(content["x"]),
         quantity=content["quantity"],
         distance=content.get("distance"),
-        numerics=Numerics(content["engine"], content["rtol"])
-        if "engine" in content
-        else Numerics(),
+        numerics=Numerics(content.get("rtol")),
     )

@@ -17,7 +17,6 @@ from shufflebounds.experiments.configuration.values import (
     Caption,
     Colour,
     Delta,
-    EngineName,
     Eps,
     Eps0,
     Finite,
@@ -53,8 +52,6 @@ class _Model(BaseModel):
 class NumericsEntry(_Model):
     """How divergences are computed."""
 
-    engine: EngineName = "saddle"
-    """Engine of the curves that are divergences of a decomposition."""
     rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = 1e-4
     """Relative width of the enclosures."""
 
@@ -230,6 +227,6 @@ class RootEntry(_Model):
     papers: Listed[Name]
     """Which papers: each has its own file, config/<paper>.yaml."""
     numerics: NumericsEntry = NumericsEntry()
-    """Engine and precision of all divergences."""
+    """Precision of all divergences."""
     formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
     """The files of every figure."""

@@ -22,7 +22,6 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds import validation
 from shufflebounds.bounds.base import QUANTITIES
-from shufflebounds.divergence.engines import ENGINES
 from shufflebounds.experiments.sent import MAX_JOINT
 from shufflebounds.setting import NAMES, OverN
 
@@ -63,12 +62,10 @@ Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_dist
 TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
 
 if TYPE_CHECKING:
-    EngineName: TypeAlias = str
     QuantityName: TypeAlias = str
     Transform: TypeAlias = str
 else:
     # Names that stand elsewhere; type checkers want them written out.
-    EngineName = Literal[tuple(ENGINES)]
     QuantityName = Literal[tuple(QUANTITIES)]
     Transform = Literal[TRANSFORMS]
 

@@ -159,9 +159,7 @@ def timed(
         for users in n:
             target = Setting(delta=delta).at(n=users).require("delta")
             start = time.process_time()
-            found = amplification.epsilon(
-                pair, users, target, rtol=numerics.rtol, engine=numerics.engine
-            )
+            found = amplification.epsilon(pair, users, target, rtol=numerics.rtol)
             middle = time.process_time()
             bisected = binary_search.epsilon(p, beta, p, users, target, iterations)
             end = time.process_time()

@@ -1,4 +1,4 @@
-"""The certified engine: D(ε) of a decomposition from a smoothed Fourier series at a saddlepoint.
+"""The Fourier engine: D(ε) of a decomposition from a smoothed Fourier series at a saddlepoint.
 
 With S the sum of n copies of G, Q the law tilted by θ, X = S + θη² + ηZ for an independent standard
 normal Z, and f(x) = x e^{−θx} 1{x > 0},
@@ -53,7 +53,7 @@ _SERIES = 0.5
 _WORTHWHILE, _MOST_REFINED = 0.7, 8.0
 
 
-def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+def fourier(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
     """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
 
     Aims at a relative width of `rtol`; where that is out of reach (few users with few components,
