@@ -44,7 +44,7 @@ bench: $(VENV)/.installed
 # More than 200 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(PYTEST) \
-	    tests/test_saddle.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_doubling.py \
+	    tests/test_fourier.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_contract.py \
 	    tests/test_amplification.py tests/test_uncertain_entries.py tests/test_decomposition.py \
 	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py \
 	    tests/test_coarsening.py tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \

@@ -23,10 +23,11 @@ import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
+from shufflebounds.reproduce.papers.su2026 import fft
 from shufflebounds.reproduce.storage import write_text
 
 COLUMNS = (
-    "what",  # "growth" of the default engine with n, or a "rival" of it at the same n
+    "what",  # "growth" of sb.epsilon with n, or a "rival" of it at the same n
     "mechanism",
     "eps0",
     "delta",
@@ -105,7 +106,7 @@ def _compare(blanket: sb.Decomposition, facts: dict, plan: Plan) -> list[dict]:
     delta = facts["delta"]
     default = partial(_epsilon, blanket, delta)
     default(plan.users[0])  # What a decomposition computes once and keeps is not timed.
-    growth = [{"engine": "saddle"} | row for row in _timed(default, plan.users, plan)]
+    growth = [{"engine": "shufflebounds"} | row for row in _timed(default, plan.users, plan)]
     seconds = {row["n"]: row["seconds"] for row in growth}
     rows = [
         {"what": "growth", "ratio": row["seconds"] / seconds[REFERENCE]} | row for row in growth
@@ -125,18 +126,16 @@ def _rivals(
     delta = facts["delta"]
     if delta >= FFT_SMALLEST_DELTA:
         users = [n for n in plan.users if n in FFT_USERS.get(facts["mechanism"], ())]
-        yield "fft", _timed(partial(_epsilon, blanket, delta, engine="fft"), users, plan)
+        yield "fft", _timed(partial(fft.epsilon, blanket, delta=delta), users, plan)
     if facts["mechanism"] == "clone":
         for engine, tail in (("O(n) sum", 0.0), ("O(√n) sum", CLONE_TAIL * delta)):
             yield engine, _climbed(partial(_summed, facts["eps0"], delta, tail), plan)
 
 
-def _epsilon(
-    blanket: sb.Decomposition, delta: float, n: int, engine: str = "saddle"
-) -> sb.Enclosure:
-    """Where the engine cannot reach the relative width, what it did reach: the table shows it."""
+def _epsilon(blanket: sb.Decomposition, delta: float, n: int) -> sb.Enclosure:
+    """Where it cannot reach the relative width, what it did reach: the table shows it."""
     try:
-        return sb.epsilon(blanket, n, delta, engine=engine)
+        return sb.epsilon(blanket, n, delta)
     except sb.PrecisionError as error:
         return error.enclosure
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+from oracles import _exp
 
 from shufflebounds import Decomposition
-from shufflebounds.divergence.exact import _exp
 
 # Masses (p, q) of the outcomes of two distributions.
 Pair = list[tuple[Fraction, Fraction]]

@@ -7,11 +7,11 @@ import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.divergence.exact import exact
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 

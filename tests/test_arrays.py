@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, examples
-from test_saddle import exact_law
+from test_fourier import exact_law
 
 import shufflebounds as sb
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.divergence import fourier_rows
-from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.fourier_rows import Stack, stacked
 from shufflebounds.divergence.law import laws
 from shufflebounds.divergence.window import Window
@@ -214,18 +214,6 @@ def test_deltas_of_many_losses_and_of_many_users(mechanism):
         assert overlap(one, sb.delta(decomposition, 0.001, n))
 
 
-@pytest.mark.parametrize("engine", ["exact", "fft"])
-def test_other_engines_take_arrays(engine):
-    decomposition = sb.KRR(k=3, eps0=1.0).blanket()
-    n = [20, 30]
-    assert list(sb.delta(decomposition, 0.2, n, engine=engine)) == [
-        sb.delta(decomposition, 0.2, one, engine=engine) for one in n
-    ]
-    assert list(sb.epsilon(decomposition, n, 0.01, rtol=0.1, engine=engine)) == [
-        sb.epsilon(decomposition, one, 0.01, rtol=0.1, engine=engine) for one in n
-    ]
-
-
 def test_a_point_that_falls_short_does_not_take_the_others():
     coarse = sb.Laplace(4.0, cells=20).blanket()
     n = [1000, 30_000, 10**6]
@@ -275,7 +263,6 @@ KRR = sb.KRR(k=10, eps0=4.0).blanket()
         (lambda: sb.delta(KRR, [0.1, True], 100), "eps must be .*, got True"),
         (lambda: sb.delta(None, [0.1, 0.2], 100), "or a randomizer R, got None"),
         (lambda: sb.epsilon("krr", 100, 1e-6), "or a randomizer R, got 'krr'"),
-        (lambda: sb.delta(KRR, [0.1, 0.2], 100, engine="gpu"), "engine must be one of"),
         (lambda: sb.Enclosures([0.0, 2.0], [1.0, 1.0]), r"lower <= upper, got \[2.0, 1.0\]"),
         (lambda: sb.Enclosures([0.0, math.nan], [1.0, 1.0]), "lower <= upper, got"),
         (lambda: sb.Enclosures([0.0], [1.0, 1.0]), "one entry per number, got 1 and 2"),

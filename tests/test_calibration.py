@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions
 
 from shufflebounds import (
@@ -21,7 +22,6 @@ from shufflebounds import (
     standard_clone,
 )
 from shufflebounds.accounting import calibration, single_shuffle
-from shufflebounds.divergence.exact import exact
 
 
 def krr(eps0: float) -> Decomposition:

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 from convex_order import assert_ordered
+from oracles import exact
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 from shufflebounds.randomizers import coarsening
 from shufflebounds.randomizers.coarsening import STRIPS, coarsened, corners, cut, stakes
 from shufflebounds.randomizers.joint import Joint

@@ -15,6 +15,7 @@ import pytest
 import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
@@ -22,8 +23,7 @@ from shufflebounds.bounds.base import QUANTITIES, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence import engine as certified
-from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.fourier import saddle
+from shufflebounds.divergence.fourier import fourier
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.tree import sweep
 from shufflebounds.protocols.base import GenericReports, SingleMessage
@@ -46,7 +46,7 @@ def arrays(decomposition, eps, n, rtol):
     return sb.Enclosure(lower[0], upper[0])
 
 
-ENGINES = {"fourier": saddle, "tree": sweep, "arrays": arrays, "both": certified.divergence}
+ENGINES = {"fourier": fourier, "tree": sweep, "arrays": arrays, "both": certified.divergence}
 each_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
@@ -137,7 +137,7 @@ def test_thousands_of_users_against_a_binomial_sum(first, eps, n):
         found = engine(decomposition, eps, n, rtol)
         assert found.lower <= truth <= found.upper
         # A lattice with atoms next to 0 is the worst case of smoothing.
-        assert engine is not saddle or found.relative_width <= max(rtol, 1e-4)
+        assert engine is not fourier or found.relative_width <= max(rtol, 1e-4)
 
 
 # Questions: each with arguments that are good, and what is said of one that is not.

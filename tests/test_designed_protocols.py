@@ -54,7 +54,7 @@ def test_points_without_a_protocol_stay_empty():
     made = specification.read(
         '{"quantity": "epsilon", "bound": "upper", "k_joint": 1, '
         '"mechanism": {"type": "cheu_zhilyaev_designed"}, "delta": {"over_n": 0.01}, "n": 10000, '
-        '"x": {"target": [0.1, 0.5]}, "engine": "saddle", "rtol": 0.001}'
+        '"x": {"target": [0.1, 0.5]}, "rtol": 0.001}'
     )
     made.check()
     computed = curve.compute(specification.CurveName("a", "b", "c"), made)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.core.domination import exceeds, undominated
-from shufflebounds.divergence.exact import exact
 
 
 def random_decomposition(rng, size, alike=None):

@@ -14,7 +14,7 @@ from shufflebounds.accounting.problem import start_of
 from shufflebounds.accounting.root_search import Trial, bracketed
 from shufflebounds.divergence import edgeworth, estimates
 from shufflebounds.divergence.estimates import log_estimate, refined_estimate
-from shufflebounds.divergence.fourier import saddle
+from shufflebounds.divergence.fourier import fourier
 
 
 def log_mean(theta, density, reach):
@@ -62,7 +62,7 @@ def test_skewness_and_kurtosis_are_corrected_for(theta, shape):
     ],
 )
 def test_refined_estimates_are_close_to_the_enclosure(decomposition, eps, n):
-    truth = saddle(decomposition, eps, n, 1e-7)
+    truth = fourier(decomposition, eps, n, 1e-7)
     found = refined_estimate(decomposition, eps, n)
     missed = abs(found.log - math.log(truth.upper))
     assert missed <= max(found.doubt, 1e-4)

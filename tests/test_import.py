@@ -49,7 +49,7 @@ def test_only_notebooks_load_what_shows_results_in_them():
 
 
 def test_importing_the_library_loads_no_fourier_transforms():
-    """They are for one of three engines, and take as long to load as all the rest."""
+    """They are for many rounds, and take as long to load as all the rest."""
     assert "scipy.fft" not in loaded("import shufflebounds")
 
 

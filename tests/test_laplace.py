@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
+from oracles import exact
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 
 EPS0 = [0.1, 1.0, 4.0]
 

@@ -12,10 +12,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from oracles import exact
 from scipy.linalg import hadamard
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR
 
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 from test_variation_ratio import truth
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 from shufflebounds.randomizers.matrix import _distinct
 
 

@@ -149,11 +149,6 @@ def test_the_bound_tight_composes():
     assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
 
 
-def test_other_engines_are_refused():
-    with pytest.raises(ValueError, match=r"^engine must be saddle for a randomizer, got 'fft'$"):
-        sb.epsilon(sb.BLH(1.0), 100, 1e-3, rounds=2, engine="fft")
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed):
     """At the points, between and beyond them, and at x < 1: of two to four inputs, zeros too."""

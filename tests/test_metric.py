@@ -12,7 +12,7 @@ from scipy import integrate
 
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import NOISES
-from shufflebounds.divergence.fourier import saddle
+from shufflebounds.divergence.fourier import fourier
 
 
 def variation(decomposition):
@@ -113,7 +113,7 @@ def test_enclosures_hold_what_integration_gives(x0, x1, n):
 def _direction(decomposition, n):
     """δ at ε = 0.15 in the direction (a, b) only."""
     inner, outer = (end.merge() for end in decomposition.bounds())
-    return sb.Enclosure(saddle(inner, 0.15, n, 1e-5).lower, saddle(outer, 0.15, n, 1e-5).upper)
+    return sb.Enclosure(fourier(inner, 0.15, n, 1e-5).lower, fourier(outer, 0.15, n, 1e-5).upper)
 
 
 @pytest.mark.parametrize(("x0", "x1"), PLACES[:3])

@@ -10,13 +10,13 @@ import pytest
 import shuffles
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.profile import Profile, advantage, profile
 from shufflebounds.accounting.round_laws import grid
 from shufflebounds.divergence.enumeration import atoms
-from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.losses import lattice_step, optimistic, pessimistic
 
 

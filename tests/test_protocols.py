@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import exact
 from test_variation_ratio import truth
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
-from shufflebounds.divergence.exact import exact
 from shufflebounds.protocols.histograms import HierarchicalHistogram
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 

@@ -279,8 +279,6 @@ def test_rounds_of_the_public_functions():
     for wrong in (0, 2.0, True, None):
         with pytest.raises(ValueError, match="rounds must be an integer >= 1"):
             sb.epsilon(blanket, 10**4, 1e-6, rounds=wrong)
-    with pytest.raises(ValueError, match="engine must be saddle for more rounds than one"):
-        sb.delta(blanket, 0.5, 10**4, rounds=3, engine="fft")
 
 
 def test_several_points_of_many_rounds_are_asked_for_one_by_one():

@@ -8,12 +8,12 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.divergence import worst_dataset as module
-from shufflebounds.divergence.exact import exact
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.worst_dataset import Aim, supremum
 

@@ -21,7 +21,7 @@ from shufflebounds.divergence import tree as leaves_module
 from shufflebounds.divergence import tree as sweep_module
 from shufflebounds.divergence import tree as tree_module
 from shufflebounds.divergence.enclosing import assembled
-from shufflebounds.divergence.fourier import ModeSums, mean_bounds, saddle
+from shufflebounds.divergence.fourier import ModeSums, fourier, mean_bounds
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.tree import sweep
 from shufflebounds.divergence.window import Window
@@ -277,7 +277,7 @@ def test_wide_first_bounds_do_not_stop_the_smooth_engine(a, b, c, eps, n, rel_er
     """What a first pass knew only an absurd upper bound of once left no window at all."""
     a, b = ([*x, 1.0 - x[0]] for x in (a, b))
     decomposition = Decomposition(a, b, c, rel_err=rel_err)
-    one, two = saddle(decomposition, eps, n), sweep(decomposition, eps, n)
+    one, two = fourier(decomposition, eps, n), sweep(decomposition, eps, n)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 
 INF = math.inf
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact_delta
 from strategies import examples
 
 import shufflebounds as sb
@@ -73,7 +74,7 @@ def test_order_of_divergences(randomizer, n, share):
     if eps0 > 0.0:
         eps = share * eps0
         clone, coarse, blanket = (
-            sb.delta(bound, eps, n, engine="exact") for bound in upper_bounds(matrix, eps0)
+            exact_delta(bound, eps, n) for bound in upper_bounds(matrix, eps0)
         )
         assert clone.upper >= coarse.lower
         assert coarse.upper >= blanket.lower
@@ -87,7 +88,7 @@ def test_coarsened_bounds_every_shuffled_dataset(randomizer, data):
         _, coarse, _ = upper_bounds(matrix, eps0)
         eps = data.draw(st.floats(0.0, eps0))
         others = data.draw(st.lists(st.sampled_from(range(len(matrix))), min_size=1, max_size=3))
-        bound = sb.delta(coarse, eps, 1 + len(others), engine="exact")
+        bound = exact_delta(coarse, eps, 1 + len(others))
         assert shuffled_divergence(matrix, others, eps) <= bound.upper + 1e-15
 
 

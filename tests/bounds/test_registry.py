@@ -103,7 +103,7 @@ def test_a_new_bound_takes_one_line(monkeypatch, tmp_path):
     curve.write(computed, tmp_path / "curve.csv")
     curve.verify(tmp_path / "curve.csv", computed.name, made)
     row = curve.read(tmp_path / "curve.csv").iloc[0]
-    assert (row["bound"], row["kind"], row["engine"]) == ("trivial", "upper", "closed_form")
+    assert (row["bound"], row["kind"]) == ("trivial", "upper")
 
 
 # The worst of several pairs.
@@ -146,8 +146,6 @@ def test_only_a_shortfall_that_matters_is_told():
 @pytest.mark.parametrize(
     ("numerics", "message"),
     [
-        ({"engine": "magic"}, "engine must be one of .*, got 'magic'"),
-        ({"engine": None}, "engine must be one of"),
         ({"rtol": 1.0}, "rtol must be .* got 1.0"),
         ({"rtol": "1e-4"}, "rtol must be .* got '1e-4'"),
     ],

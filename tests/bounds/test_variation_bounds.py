@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
@@ -16,7 +17,6 @@ from shufflebounds.bounds.optimal import three_groups
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.variation_ratio import analytic, asymptotic, metric_clone
 from shufflebounds.core.setting import Setting
-from shufflebounds.divergence.exact import exact
 from shufflebounds.protocols.base import GenericReports, Ratios, SingleMessage, largest_variation
 from shufflebounds.protocols.histograms import HierarchicalHistogram
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump

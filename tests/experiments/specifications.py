@@ -16,7 +16,6 @@ PLAIN = {
     "eps0": 4.0,
     "delta": 1e-6,
     "x": {"n": [1000]},
-    "engine": "saddle",
     "rtol": 1e-4,
 }
 
@@ -32,5 +31,5 @@ def specification(**changes) -> Specification:
         axis=axis.parse(given["x"]),
         quantity=given["quantity"],
         distance=given.get("distance"),
-        numerics=Numerics(given["engine"], given["rtol"]),
+        numerics=Numerics(given["rtol"]),
     )

@@ -41,7 +41,7 @@ def test_good_configurations_pass(made):
 MISTAKES = """\
 - \\n  rtol: -> \\n  r_tol:
     config.yaml: numerics.r_tol is not a known key (did you mean rtol?); the keys here are
-    engine, rtol
+    rtol
 - low: {eps0: 0.5, -> low: {epso: 0.5,
     regimes.low.epso is not a known key (did you mean eps0?); the keys here are n, eps0, delta,
     eps, rounds, order, target, messages, label
@@ -95,11 +95,6 @@ MISTAKES = """\
 - bennett: {bound: blanket_bennett} -> bennett: {bound: blanket_benett}
     curves.bennett.bound is 'blanket_benett' (did you mean blanket_bennett?); it must be one of
     <bounds>
-- engine: saddle -> engine: sadle
-    config.yaml: numerics.engine is 'sadle'; it must be one of saddle, fft, exact
-- engine: saddle -> engine: exact
-    experiments.krr10: curve clone in regime low: n must be small enough for enumeration
-    (engine exact), got n = 1000 with more than 20000 histograms
 - {mechanism: blh, regimes -> {mechanism: bhl, regimes
     experiments.blh.mechanism is 'bhl' (did you mean blh?); it must be one of krr10, blh
 - regimes: [low], curves: [bennett, clone, upper]} \
@@ -214,10 +209,10 @@ def test_a_mistake_is_told_in_one_sentence(edit, sentence):
 
 def test_the_first_mistake_is_told_where_there_are_several():
     made = content()
-    made["numerics"]["engine"] = "none"
+    made["numerics"]["rtol"] = "none"
     made[PAPER]["setting"]["delta"] = 2
-    assert mistake(made, "config.yaml").startswith("numerics.engine is 'none'")
-    made["numerics"]["engine"] = "saddle"
+    assert mistake(made, "config.yaml").startswith("numerics.rtol is 'none'")
+    made["numerics"]["rtol"] = 1e-3
     made[PAPER]["x"] = {}
     assert mistake(made).startswith("setting.delta is 2")
 
@@ -308,7 +303,7 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
         reports=Reports(Mechanism("krr", (("k", 10),)), k_joint=2),
         setting=Setting(eps0=0.5, delta=1e-6),
         axis=Axis("n", Grid(100, 1000, 3)),
-        numerics=Numerics("saddle", 1e-3),
+        numerics=Numerics(1e-3),
     )
     assert found.plain() == {
         "quantity": "epsilon",
@@ -318,18 +313,17 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
         "eps0": 0.5,
         "delta": 1e-6,
         "x": {"n": {"start": 100, "stop": 1000, "points": 3}},
-        "engine": "saddle",
         "rtol": 1e-3,
     }
 
 
-def test_closed_forms_do_not_depend_on_the_engine():
+def test_closed_forms_do_not_depend_on_the_width():
     made = content()
     name = CurveName("blh", "low", "bennett")
     before = loading.checked(made).papers[PAPER].curves[name]
-    made["numerics"] = {"engine": "fft", "rtol": 1e-2}
+    made["numerics"] = {"rtol": 1e-2}
     after = loading.checked(made).papers[PAPER].curves[name]
-    assert not {"engine", "rtol"} & before.plain().keys()
+    assert "rtol" not in before.plain()
     assert before.digest == after.digest
 
 

@@ -64,13 +64,12 @@ def test_the_parts_of_a_joint_share_eps0(bound, k_joint):
         first, second = np.outer(first, rows[0]).ravel(), np.outer(second, rows[1]).ravel()
     delta = hockey_stick(first, second, 1.2)
     changes = {"mechanism": {"type": "krr", "k": 3}, "eps0": 2.0, "k_joint": k_joint}
-    lower, upper = ends(**changes, bound=bound, x={"n": [1]}, delta=delta, engine="exact")
+    lower, upper = ends(**changes, bound=bound, x={"n": [1]}, delta=delta)
     assert lower * (1 - 1e-9) <= 1.2 <= upper * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("bound", ["upper", "lower", "clone"])
-@pytest.mark.parametrize("engine", ["saddle", "fft", "exact"])
-def test_curves_of_delta_enclose_the_divergence(bound, engine):
+def test_curves_of_delta_enclose_the_divergence(bound):
     """One user: D(ε) is a hockey-stick divergence of rows, or of binary randomized response."""
     rows = KRR(k=3, eps0=2.0).matrix()[:2]
     for eps in (0.0, 0.5, 1.9):
@@ -80,7 +79,6 @@ def test_curves_of_delta_enclose_the_divergence(bound, engine):
         lower, upper = ends(
             quantity="delta",
             bound=bound,
-            engine=engine,
             mechanism={"type": "krr", "k": 3},
             eps0=2.0,
             n=1,
@@ -201,7 +199,6 @@ def test_a_table_carries_its_settings():
             "order": None,
             "target": None,
             "messages": None,
-            "engine": "saddle",
             "rtol": 1e-4,
             "version": __version__,
             "digest": made.digest,
@@ -209,16 +206,9 @@ def test_a_table_carries_its_settings():
     ]
 
 
-def test_a_closed_form_has_neither_engine_nor_width():
+def test_a_closed_form_has_no_width():
     table = curves.frame(compute(bound="blanket_bennett"))
-    assert table["engine"].tolist() == ["closed_form"]
     assert table["rtol"].isna().all()
-
-
-@pytest.mark.parametrize(("engine", "promised"), [("saddle", 1e-4), ("fft", None), ("exact", None)])
-def test_the_width_is_told_where_it_is_kept(engine, promised):
-    (row,) = curves.rows(compute(engine=engine, x={"n": [20]}))
-    assert dict(zip(curves.columns("epsilon"), row, strict=True))["rtol"] == promised
 
 
 def test_a_failure_says_where(monkeypatch):
@@ -395,7 +385,6 @@ CHANGES = {
     "parts": {"x": {"n": [40]}, "mechanism": joint(part(), part(BLH)), "eps0": 1},
     "lower": {"x": {"n": GRID}, "bound": "lower"},
     "clone": {"x": {"n": GRID}, "bound": "clone"},
-    "exact": {"x": {"n": [5, 6]}, "engine": "exact"},
     "bennett": {"x": {"n": GRID}, "bound": "blanket_bennett"},
     "generic": {"x": {"n": GRID}, "bound": "blanket_bennett_generic"},
     "shared": {"x": {"n": GRID}, "bound": "clone", "delta": OverN(0.01)},
@@ -470,7 +459,6 @@ def test_a_curve_of_another_name_is_named(written, field):
             "has eps0 = 4.0 in row 1 where 4.000000000000001 is wanted",
         ),
         ("upper", {"delta": 1e-5}, "has delta = 1e-06 in row 1 where 1e-05 is wanted"),
-        ("upper", {"engine": "fft"}, "has engine = saddle where fft is wanted"),
         ("upper", {"rtol": 1e-3}, "has rtol = 0.0001 where 0.001 is wanted"),
         (
             "lower",
@@ -482,7 +470,6 @@ def test_a_curve_of_another_name_is_named(written, field):
             {"bound": "blanket_hoeffding"},
             "has bound = blanket_bennett where blanket_hoeffding is wanted",
         ),
-        ("exact", {"engine": "fft"}, "has engine = exact where fft is wanted"),
         ("shared", {"delta": OverN(0.02)}, "has delta = 0.0001 in row 1 where 0.0002 is wanted"),
         ("eps0", {"n": 501}, "has n = 500 in row 1 where 501 is wanted"),
         ("profile_n", {"eps": 0.2}, "has eps = 0.1 in row 1 where 0.2 is wanted"),

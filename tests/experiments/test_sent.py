@@ -78,12 +78,6 @@ def test_formulas_of_one_round_refuse_several(name):
         ask([Setting(n=n, delta=1e-6, rounds=2)])
 
 
-@pytest.mark.parametrize("engine", ["fft", "exact"])
-def test_only_one_engine_composes(engine):
-    with pytest.raises(ValueError, match=r"^engine must be saddle for more rounds than one, got"):
-        enclosures(engine=engine, rounds=2, n=20, x={"n": [20]})
-
-
 @dataclass(frozen=True)
 class Several(Protocol):
     """Several pairs of inputs may be the worst."""

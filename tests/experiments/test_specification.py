@@ -78,7 +78,6 @@ def plans(draw):
         "mechanism": draw(st.sampled_from(MECHANISMS)),
         "k_joint": draw(st.integers(1, 3)),
         "x": {axis: x},
-        "engine": draw(st.sampled_from(["saddle", "fft", "exact"])),
         "rtol": draw(st.sampled_from([None, 1e-4, 0.1])),
     }
     if name == "upper" and draw(st.booleans()):
@@ -111,15 +110,12 @@ def test_digests_are_equal_where_specifications_are(one, two):
 def test_every_change_changes_the_digest(plan, data):
     """And nothing changes it that the values do not depend on."""
     made = specification(**plan)
-    key = data.draw(
-        st.sampled_from(["bound", "quantity", "mechanism", "k_joint", "engine", "rtol", *VALUES])
-    )
+    key = data.draw(st.sampled_from(["bound", "quantity", "mechanism", "k_joint", "rtol", *VALUES]))
     options = {
         "bound": st.sampled_from(list(BOUNDS)),
         "quantity": st.sampled_from(list(QUANTITIES)),
         "mechanism": st.sampled_from(MECHANISMS),
         "k_joint": st.integers(1, 3),
-        "engine": st.sampled_from(["saddle", "fft", "exact"]),
         "rtol": st.sampled_from([None, 1e-4, 0.1]),
     }
     change = {key: data.draw(options[key] if key in options else VALUES[key])}
@@ -133,7 +129,7 @@ def test_every_change_changes_the_digest(plan, data):
     assume(shares[0] == shares[1] or made.setting != other.setting)
     counts = specifications.needed(made.quantity, REPORTS) | {"rounds"}
     idle = (key in VALUES and key not in counts - {made.axis.name}) or (
-        key in ("engine", "rtol") and not made.bound.is_divergence
+        key == "rtol" and not made.bound.is_divergence
     )
     assert (made.digest == other.digest) == idle
     assert (made == other) == idle
@@ -215,7 +211,6 @@ def test_every_axis(changes, settings):
         ({"bound": "erlingsson", "rounds": 2}, "rounds must be left out for the bound erlingsson"),
         ({"k_joint": 0}, "k_joint must be an integer >= 1, got 0"),
         ({"k_joint": 101}, "k_joint must be an integer <= 100, got 101"),
-        ({"engine": "magic"}, "engine must be one of .*, got 'magic'"),
         ({"rtol": 0.5}, "rtol must be .* got 0.5"),
         ({"mechanism": {"type": "kr"}}, "type must be one of .*, got 'kr'"),
         ({"mechanism": "krr"}, "description must be a mapping"),
@@ -241,7 +236,6 @@ def test_what_makes_no_specification_is_refused_in_one_sentence(changes, message
         ({"distance": 0, "k_joint": 2}, "distance must be an integer >= 1, got 0"),
         ({"distance": True, "k_joint": 2}, "distance must be an integer >= 1, got True"),
         ({"delta": OverN(2000.0)}, r"delta must be .* got 2\.0, which is 2000\.0/n at n = 1000"),
-        ({"engine": "exact", "x": {"n": [10**6]}}, "n must be small enough for enumeration"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_by_its_check(changes, message):

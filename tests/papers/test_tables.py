@@ -9,7 +9,7 @@ from shufflebounds.reproduce.papers.registry import research
 @pytest.mark.parametrize("paper", ["su2026", "wang2024"])
 def test_every_kind_of_table_has_its_code(paper):
     tables = research(paper).tables
-    codes = [kind.load() for kind in tables.values()]
+    codes = [kind.load_code() for kind in tables.values()]
     assert len({id(code) for code in codes}) == len(tables) > 0
     for kind, code in zip(tables.values(), codes, strict=True):
         assert isinstance(code, TableCode)

@@ -183,8 +183,9 @@ def test_odd_texts_stay_texts(checkout):
     results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', page)[1])
     result = results["figures/su2026/fig.png"]
     assert html.unescape(result["caption"]) == f"<p>{ODD.replace(chr(92), '')}</p>\n"
-    # Of all that a figure shows, the job is told the digest only.
-    assert re.fullmatch(r"digest=[0-9a-f]{16}", result["job_properties"]["params"])
+    # Of all that a figure shows, the job is told the digest only, and which code draws it.
+    told = r"digest=[0-9a-f]{16}, presentation=code of presentation [0-9a-f]{16}"
+    assert re.fullmatch(told, result["job_properties"]["params"])
 
 
 # What our code would need to run a text, to start a program or to read a pickle.

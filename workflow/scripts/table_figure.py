@@ -13,4 +13,4 @@ with job.running(snakemake) as given:
     table = paper.tables[paper.drawn_tables[given.wildcards.figure]]
     stale.require(lambda path: table_stamp.verify(path, table.digest), given.input.csv)
     frame, title = table_files.read(given.input.csv), paper.titles[given.wildcards.figure]
-    theme.write(lambda: table.kind.load().draw(frame, title), given.output)
+    theme.write(lambda: table.kind.load_code().draw(frame, title), given.output)

@@ -16,4 +16,4 @@ with job.running(snakemake) as given:
     stale.require(lambda path: table_stamp.verify(path, table.digest), given.input.csv)
     frame, title = table_files.read(given.input.csv), paper.titles[given.wildcards.figure]
     program = Path(given.input.program).read_text(encoding="utf-8")
-    write_text(table.kind.load().interact(frame, title, program), given.output.page)
+    write_text(table.kind.load_code().interact(frame, title, program), given.output.page)

@@ -22,7 +22,6 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
-from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.estimates import log_estimate
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import Randomizer
@@ -232,13 +231,12 @@ class Divergence(Question):
     n: int
     at: float
     rtol: float | None = None
-    engine: str = DEFAULT
 
     def answer(self, decomposition: Decomposition) -> Enclosure:
         """See `Question`."""
         if self.quantity == "epsilon":
-            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol, engine=self.engine)
-        return delta_at(decomposition, self.at, self.n, rtol=self.rtol, engine=self.engine)
+            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol)
+        return delta_at(decomposition, self.at, self.n, rtol=self.rtol)
 
     def point(self, found: float) -> tuple[float, float, int] | None:
         """See `Question`; ε may be infinite."""

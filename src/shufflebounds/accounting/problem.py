@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,46 +22,38 @@ from shufflebounds.accounting.root_search import (
     Trial,
     Trials,
 )
-from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
-from shufflebounds.divergence.chernoff import ceiling
 from shufflebounds.divergence.convex_order import Question, sketch, spread, united
-from shufflebounds.divergence.engine import Experience, divergence
-from shufflebounds.divergence.engines import DEFAULT, ENGINES
+from shufflebounds.divergence.engine import divergence
+from shufflebounds.divergence.enumeration import Atoms, atoms, histogram_count
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
-from shufflebounds.divergence.exact import exact, histogram_count
 from shufflebounds.divergence.law import U
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
-_FEW_COMPONENTS = 40
 # The relative width of a direction in which D seems to be far smaller than in the other.
 _COARSE = 0.1
-# How much smaller, as a logarithm, it must seem for Chernoff's bound to show it.
-_FAR_BEHIND = 3.0
 
 
 @dataclass(frozen=True)
 class Problem:
     """What has to be evaluated, at one n: the directions, each as (inner, outer).
 
-    ``experience`` is that of a search over ε; every other evaluation makes its own.
+    D far from ``target`` need only be known to be so: a search for the ε of that δ sets it.
     """
 
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
-    engine: str
-    experience: Experience | None = field(default=None, repr=False, compare=False)
+    target: float = math.nan
 
     @staticmethod
-    def of(decomposition: Decomposition, n: int, engine: str = DEFAULT) -> Problem:
-        validation.choice("engine", engine, ENGINES)
-        return Problem(require("decomposition", decomposition).directions, n, engine)
+    def of(decomposition: Decomposition, n: int) -> Problem:
+        return Problem(require("decomposition", decomposition).directions, n)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
-        if len(self.directions) == 1 or self.engine != DEFAULT:
+        if len(self.directions) == 1:
             ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
             return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
         logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]
@@ -69,8 +62,6 @@ class Problem:
         # The other direction need only be known to be smaller, if it is.
         inner, outer = self.directions[1 - large]
         behind = logs[large] - logs[1 - large]
-        if behind > _FAR_BEHIND and ceiling(outer, eps, self.n) <= first.lower:
-            return first
         coarse = max(rtol, min(_COARSE, 0.3 * behind)) if behind < math.inf else rtol
         above = self.enclose(outer, eps, coarse)
         if above.upper <= first.lower:
@@ -91,15 +82,12 @@ class Problem:
 
     def enclose(self, decomposition: Decomposition, eps: float, rtol: float) -> Enclosure:
         """D(ε) of one decomposition in the order it has, at this problem's n."""
-        if self.engine != DEFAULT:
-            return ENGINES[self.engine](decomposition, eps, self.n)
-        if (
-            1 < self.n <= _FEW_USERS
-            and len(decomposition) <= _FEW_COMPONENTS
-            and histogram_count(decomposition, self.n) <= _FEW_HISTOGRAMS
-        ):
-            return exact(decomposition, eps, self.n)
-        return divergence(decomposition, eps, self.n, rtol, self.experience)
+        few = _few_outcomes(decomposition, self.n)
+        counted = few.divergence(eps) if few is not None else Enclosure(0.0, math.inf)
+        if counted.relative_width <= rtol:
+            return counted
+        found = divergence(decomposition, eps, self.n, rtol, self.target)
+        return Enclosure(max(counted.lower, found.lower), min(counted.upper, found.upper))
 
     def estimate(self, eps: float) -> tuple[float, float]:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
@@ -121,7 +109,7 @@ class Problem:
 
     def promises(self, rtol: float | None) -> bool:
         """Whether a relative width above the goal is a failure."""
-        return self.engine == DEFAULT and (rtol is not None or self.is_finite())
+        return rtol is not None or self.is_finite()
 
     def largest_loss(self) -> float:
         """An ε at which D is certainly 0: the largest log a/b, inf where some b is 0."""
@@ -150,6 +138,14 @@ class Problem:
         with np.errstate(over="ignore"):
             variance = float(masses @ values**2)
         return math.sqrt(2.0 * variance * -math.log(delta) / self.n)
+
+
+@functools.lru_cache(maxsize=8)
+def _few_outcomes(decomposition: Decomposition, n: int) -> Atoms | None:
+    """The outcomes of so few users that enumerating them costs next to nothing."""
+    if 1 < n <= _FEW_USERS and histogram_count(decomposition, n) <= _FEW_HISTOGRAMS:
+        return atoms(decomposition, n)
+    return None
 
 
 def largest_loss(decomposition: Decomposition) -> tuple[float, float]:
@@ -467,7 +463,7 @@ class _Few:
 
     @staticmethod
     def of(problem: Problem, delta: float, goal: float) -> _Few:
-        problem = dataclasses.replace(problem, experience=Experience(delta))
+        problem = dataclasses.replace(problem, target=delta)
         sketched = _only(problem, (sketch(outer) for _, outer in problem.directions))
         return _Few(problem, sketched, delta, goal)
 

@@ -12,7 +12,6 @@ from shufflebounds.accounting.single_shuffle import Several
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures
-from shufflebounds.divergence.engines import DEFAULT, ENGINES
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 
@@ -25,7 +24,6 @@ def epsilon(  # type: ignore[overload-overlap]
     *,
     rounds: int = ...,
     rtol: float | None = ...,
-    engine: str = ...,
 ) -> Enclosure: ...
 
 
@@ -37,7 +35,6 @@ def epsilon(
     *,
     rounds: int = ...,
     rtol: float | None = ...,
-    engine: str = ...,
 ) -> Enclosures: ...
 
 
@@ -48,25 +45,22 @@ def epsilon(
     *,
     rounds: int = 1,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
     Of a decomposition, one round is that of `amplification.epsilon`, which tells of all arguments
     and takes arrays of n or δ; for more see `Composed.epsilon`, which also says what may be
-    composed (docs/composition.md). More rounds have one engine only, ``saddle``, and take no
-    arrays.
+    composed (docs/composition.md). More rounds take no arrays.
 
     Of a randomizer, the enclosure is of the mechanism's own ε: what the worst known dataset
     attains, and what is proven for all datasets. Of one round, `mechanism_epsilon` tells which they
     are; for more, `compose` says what is composed.
     """
-    _require_askable(decomposition, engine)
+    require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
-        return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol, engine=engine)
-    _require_default(engine)
+        return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
     _require_single(n=n, delta=delta)
     return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
 
@@ -80,7 +74,6 @@ def delta(  # type: ignore[overload-overlap]
     *,
     rounds: int = ...,
     rtol: float | None = ...,
-    engine: str = ...,
 ) -> Enclosure: ...
 
 
@@ -92,7 +85,6 @@ def delta(
     *,
     rounds: int = ...,
     rtol: float | None = ...,
-    engine: str = ...,
 ) -> Enclosures: ...
 
 
@@ -103,26 +95,19 @@ def delta(
     *,
     rounds: int = 1,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest δ with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
 
     One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
     `Composed.delta`. All else is as for `epsilon`, randomizers included.
     """
-    _require_askable(decomposition, engine)
+    require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
             return mechanism.deltas(decomposition, eps, n, rtol=rtol)
-        return single_shuffle.delta(decomposition, eps, n, rtol=rtol, engine=engine)
-    _require_default(engine)
+        return single_shuffle.delta(decomposition, eps, n, rtol=rtol)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
-
-
-def _require_askable(given: object, engine: str) -> None:
-    if isinstance(require_mechanism(given), Randomizer):
-        _require_default(engine, "a randomizer")
 
 
 def _composed(
@@ -138,9 +123,3 @@ def _require_single(**given: object) -> None:
                 f"{name} must be one number for more rounds than one, got {value!r}: "
                 "ask for each by itself"
             )
-
-
-def _require_default(engine: str, where: str = "more rounds than one") -> None:
-    validation.choice("engine", engine, ENGINES)
-    if engine != DEFAULT:
-        raise ValueError(f"engine must be {DEFAULT} for {where}, got {engine!r}")

@@ -21,10 +21,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.engine import Experience
-from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.estimates import roots
-from shufflebounds.divergence.fourier import saddle
+from shufflebounds.divergence.fourier import fourier
 from shufflebounds.divergence.fourier_rows import stacked
 
 Indices = NDArray[np.int64]
@@ -33,7 +31,7 @@ S = TypeVar("S")
 
 # Where log D is this flat in log ε, estimates of its root are worth little.
 _FLAT = 1.0
-# Beyond, `saddle` works with fewer values, and the cost of calling NumPy is nothing.
+# Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
@@ -237,7 +235,7 @@ def _one_by_one(
 ) -> tuple[FloatArray, FloatArray]:
     """What `stacked` gives."""
     points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [saddle(decomposition, *point) for point in points]
+    found = [fourier(decomposition, *point) for point in points]
     return np.array([x.lower for x in found]), np.array([x.upper for x in found])
 
 
@@ -331,7 +329,7 @@ Several = Sequence[T] | NDArray
 # The numbers among the arguments of the second are those of the first.
 @overload
 def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ..., engine: str = ...
+    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ...
 ) -> Enclosure: ...
 
 
@@ -342,7 +340,6 @@ def delta(
     n: int | Several[int],
     *,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosures: ...
 
 
@@ -352,7 +349,6 @@ def delta(
     n: int | Several[int],
     *,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosure | Enclosures:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
@@ -376,8 +372,6 @@ def delta(
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
         account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.
-    engine
-        ``saddle``, or ``fft`` or ``exact`` to cross-check it; their width is what it is.
 
     Raises
     ------
@@ -393,13 +387,9 @@ def delta(
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if is_several(eps) or is_several(n):
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
-        problems = [Problem.of(decomposition, one, engine) for one in users]
+        problems = [Problem.of(decomposition, one) for one in users]
         within = [min(one, LARGEST_EPS) for one in losses]
-        each = (
-            deltas(problems, within, goal)
-            if engine == DEFAULT
-            else [p.delta(one, goal) for p, one in zip(problems, within, strict=True)]
-        )
+        each = deltas(problems, within, goal)
         each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
         return all_or_raise(
             each,
@@ -408,10 +398,8 @@ def delta(
     near, far = validation.eps_between(eps)
     n = validation.users(n)
     if near < far:  # D falls in ε
-        return _joined(
-            lambda one: delta(decomposition, one, n, rtol=rtol, engine=engine), far, near
-        )
-    problem = Problem.of(decomposition, n, engine)
+        return _joined(lambda one: delta(decomposition, one, n, rtol=rtol), far, near)
+    problem = Problem.of(decomposition, n)
     found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
     return or_raise(found, delta_shortfall(problem, near, found, rtol))
 
@@ -424,7 +412,6 @@ def epsilon(  # type: ignore[overload-overlap]
     delta: float,
     *,
     rtol: float | None = ...,
-    engine: str = ...,
 ) -> Enclosure: ...
 
 
@@ -435,7 +422,6 @@ def epsilon(
     delta: float | Several[float],
     *,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosures: ...
 
 
@@ -445,7 +431,6 @@ def epsilon(
     delta: float | Several[float],
     *,
     rtol: float | None = None,
-    engine: str = DEFAULT,
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
@@ -457,7 +442,7 @@ def epsilon(
     asked = None if rtol is None else validation.rtol(rtol)
     if is_several(n) or is_several(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
-        problems = [Problem.of(decomposition, one, engine) for one in users]
+        problems = [Problem.of(decomposition, one) for one in users]
         each = _epsilons(problems, targets, asked)
         return all_or_raise(
             each,
@@ -466,10 +451,8 @@ def epsilon(
     small, large = validation.delta_between(delta)
     n = validation.users(n)
     if small < large:  # ε falls in δ
-        return _joined(
-            lambda one: epsilon(decomposition, n, one, rtol=rtol, engine=engine), large, small
-        )
-    problem = Problem.of(decomposition, n, engine)
+        return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
+    problem = Problem.of(decomposition, n)
     found = _epsilon(problem, small, asked)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
 
@@ -491,14 +474,14 @@ def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
     apart = None
-    if problem.engine == DEFAULT and not problem.is_finite():
+    if not problem.is_finite():
         apart = epsilon_apart(problem, delta, goal)
         most = _DOUBTFUL if rtol is None else rtol
         if apart is not None and apart.close and apart.enclosure.relative_width <= most:
             return apart.enclosure
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
-    problem = dataclasses.replace(problem, experience=Experience(delta))
+    problem = dataclasses.replace(problem, target=delta)
     found = smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
     if apart is None:
         return found
@@ -514,8 +497,7 @@ def _epsilons(problems: list[Problem], deltas: list[float], rtol: float | None) 
 
     # With few users outputs that tell count for most.
     fewest = min(problems, key=lambda problem: problem.n)
-    together = fewest.engine == DEFAULT and is_worthwhile(problems)
-    if not together or fewest.never_below() > min(deltas):
+    if not is_worthwhile(problems) or fewest.never_below() > min(deltas):
         return [alone(i) for i in range(len(problems))]
     goal = DEFAULT_RTOL if rtol is None else rtol
     return epsilons(problems, deltas, fewest.largest_loss(), goal, alone)

@@ -15,7 +15,6 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.divergence import engines
 from shufflebounds.protocols.base import Candidate, Part, Protocol
 
 
@@ -36,17 +35,15 @@ OPTIONAL = frozenset({"rounds"})
 
 @dataclass(frozen=True)
 class Numerics:
-    """Which engine computes divergences, and the relative width it is asked for.
+    """The relative width that divergences are asked for.
 
-    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for an
-    unknown engine or a width out of range.
+    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for a
+    width out of range.
     """
 
-    engine: str = engines.DEFAULT
     rtol: float | None = None
 
     def __post_init__(self) -> None:
-        validation.choice("engine", self.engine, engines.ENGINES)
         if self.rtol is not None:
             object.__setattr__(self, "rtol", validation.rtol(self.rtol))
 
@@ -103,7 +100,7 @@ class Bound:
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
-        Whether it is the divergence of decompositions, so that engine and width matter.
+        Whether it is the divergence of decompositions, so that the width matters.
     quantities
         Which of `QUANTITIES` it gives.
     composes

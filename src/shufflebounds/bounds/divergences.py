@@ -28,7 +28,6 @@ from shufflebounds.bounds.base import (
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.divergence.engines import DEFAULT
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Part, Protocol
 
@@ -43,10 +42,8 @@ def of_rounds(
     pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
     quantity: str,
     asked: Asked,
-    numerics: Numerics,
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
-    _require_saddle(numerics)
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
     def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
@@ -68,13 +65,6 @@ def of_rounds(
     return largest(answer(chosen) for chosen in choices)
 
 
-def _require_saddle(numerics: Numerics) -> None:
-    if numerics.engine != DEFAULT:
-        raise ValueError(
-            f"engine must be {DEFAULT} for more rounds than one, got {numerics.engine!r}"
-        )
-
-
 # The largest divergence of many pairs, most of which need no precise answer.
 
 
@@ -82,7 +72,7 @@ def largest_of_many(
     kind: Kind, pairs: Sequence[Candidate], quantity: str, asked: Asked, numerics: Numerics
 ) -> Answer:
     """The largest of all pairs or, of lower bounds, the largest that was found (`worst_case`)."""
-    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol, numerics.engine)
+    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol)
     return largest_answer(kind, pairs, question)
 
 
@@ -108,8 +98,6 @@ def renyi_answers(
 
     For a lower bound that is attained by one pair of datasets in all rounds.
     """
-    if numerics.engine != DEFAULT:
-        raise ValueError(f"engine must be {DEFAULT} for Renyi divergences, got {numerics.engine!r}")
     groups: dict[int, list[Setting]] = {}
     for setting in settings:
         groups.setdefault(setting.require("n"), []).append(setting)
@@ -202,7 +190,7 @@ def divergence_bound(
             if len(single) == len(asked):
                 return list(once)
             return [
-                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one, numerics)
+                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one)
                 for one in asked
             ]
 
@@ -255,15 +243,13 @@ def _answers(
     def alone(point: Asked) -> Answer:
         name = "eps" if quantity == "delta" else "delta"
         given: dict[str, Any] = {"n": point.draws, name: point.at}
-        return attempt(
-            lambda: function(decomposition, **given, rtol=numerics.rtol, engine=numerics.engine)
-        )
+        return attempt(lambda: function(decomposition, **given, rtol=numerics.rtol))
 
     several = _along_one_axis(quantity, asked)
     if several is None:
         return [alone(point) for point in asked]
     try:
-        found = function(decomposition, **several, rtol=numerics.rtol, engine=numerics.engine)
+        found = function(decomposition, **several, rtol=numerics.rtol)
         return [Answer(enclosure) for enclosure in found]
     except PrecisionError as error:
         # What they have together does not say which of them fell short, nor why.

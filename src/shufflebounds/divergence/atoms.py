@@ -1,6 +1,6 @@
 """A law by falling size of its values, for the sweep: recentred, with the laws of its tails.
 
-Notation: the values h are those of G minus the likeliest one, the base; atom 0 has the largest |h|.
+Notation: the values h are those of G minus the likeliest one, the base; atom 0 may be the largest.
 "Law j" is that of one draw given that it is none of the atoms before j: masses p_i/R_j for i ≥ j,
 and what remains of R_j = 1 − Σ_{i<j} p_i sits at the base, 0. The proofs are in docs/engine.md,
 section 11.
@@ -33,7 +33,7 @@ _LEAST_REST = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Atoms away from the base, by falling |h|, and what is known of law j for j = 0, …, A.
+    """Atoms away from the base, by falling |h| + error, and what is known of law j, j = 0, …, A.
 
     ``values``, ``masses`` have shape (A,); the true values lie within ``value_err`` (A,), the true
     masses within the relative distances ``mass_err`` (A,), which are at most about 1. ``base`` is
@@ -84,7 +84,7 @@ def recentred(g: Law) -> Atoms:
     keep[star] = False
     h = values - values[star]
     h_err = value_err + value_err[star] + U * np.abs(h)
-    order = np.argsort(-np.abs(h[keep]), kind="stable")
+    order = np.argsort(-(np.abs(h) + h_err)[keep], kind="stable")
     base_mass, base_mass_err = float(masses[star]), float(mass_err[star])
     h, h_err, masses, mass_err = (x[keep][order] for x in (h, h_err, masses, mass_err))
 

@@ -17,7 +17,6 @@ import numpy as np
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.exact import histogram_count
 from shufflebounds.divergence.law import U
 
 MAX_HISTOGRAMS, MAX_USERS = 400_000, 300
@@ -129,6 +128,12 @@ def atoms(decomposition: Decomposition, n: int) -> Atoms | None:
         for weight in (low, high)
     ]
     return Atoms(ratios[order], sums[0], sums[1], err) if err < 1e-6 else None
+
+
+def histogram_count(decomposition: Decomposition, n: int) -> int:
+    """How many histograms n reports have."""
+    somewhere_else = decomposition.residual > 0.0 or decomposition.rel_err > 0.0
+    return math.comb(n + int(np.count_nonzero(decomposition.c)) + somewhere_else - 1, n)
 
 
 def _log_factorials(n: int) -> FloatArray:

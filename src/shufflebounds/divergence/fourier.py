@@ -1,4 +1,21 @@
-"""The Fourier series of the certified engine, summed over the modes that can matter."""
+"""The Fourier engine: D(ε) of a decomposition from a smoothed Fourier series at a saddlepoint.
+
+With S the sum of n copies of G, Q the law tilted by θ, X = S + θη² + ηZ for an independent standard
+normal Z, and f(x) = x e^{−θx} 1{x > 0},
+
+    E[(S + ηZ)₊] = e^{nK(θ) + θ²η²/2} E_Q f(X)  ≥  E[S₊],
+
+and E_Q f(X) is read off the characteristic function of X at the points t_m = mh, as a Fourier
+series of f repeated with period P = 2π/h. Every step that is not exact has a bound, and both ends
+of the result carry all of them:
+
+* repeating f only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
+* leaving out modes: `Window` and `series`, from |φ_X(t)| ≤ |φ(t)|ⁿ e^{−η²t²/2};
+* smoothing: at most e^{nK + θ²η²/2} η² p_X(0), p_X the density of X, a sum over the same modes;
+* round-off of the data and of every operation: `law` and `series`.
+
+The cost depends on the precision, not on n.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +50,8 @@ from shufflebounds.divergence.window import (
     needed_modes,
     samples,
 )
+
+# The Fourier series of the Fourier engine, summed over the modes that can matter.
 
 
 def sum_series(
@@ -190,24 +209,6 @@ def _power(
     return size + size * cosine, size * sine, err
 
 
-# The certified engine: D(ε) of a decomposition from a smoothed Fourier series at a saddlepoint.
-#
-# With S the sum of n copies of G, Q the law tilted by θ, X = S + θη² + ηZ for an independent
-# standard normal Z, and f(x) = x e^{−θx} 1{x > 0},
-#
-#     E[(S + ηZ)₊] = e^{nK(θ) + θ²η²/2} E_Q f(X)  ≥  E[S₊],
-#
-# and E_Q f(X) is read off the characteristic function of X at the points t_m = mh, as a Fourier
-# series of f repeated with period P = 2π/h. Every step that is not exact has a bound, and both
-# ends of the result carry all of them:
-#
-# * repeating f only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
-# * leaving out modes: `Window` and `series`, from |φ_X(t)| ≤ |φ(t)|ⁿ e^{−η²t²/2};
-# * smoothing: at most e^{nK + θ²η²/2} η² p_X(0), p_X the density of X, a sum over the same modes;
-# * round-off of the data and of every operation: `law` and `series`.
-#
-# The cost depends on the precision, not on n.
-
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
 # takes, which is its components and a share that does not depend on them.
 _MOST_MODES, _MOST_SCANNED = 2**20, 2**28
@@ -227,7 +228,7 @@ _SERIES = 0.5
 _WORTHWHILE, _MOST_REFINED = 0.7, 8.0
 
 
-def saddle(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+def fourier(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
     """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
 
     Aims at a relative width of `rtol`; where that is out of reach (few users with few components,

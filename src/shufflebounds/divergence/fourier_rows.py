@@ -284,13 +284,13 @@ def _characteristic(
     return away, away_err
 
 
-# The certified engine at several points of one decomposition at once.
+# The Fourier engine at several points of one decomposition at once.
 #
-# The bounds are those of `saddle` (see there), with one row of each array a point, so that the
+# The bounds are those of `fourier` (see there), with one row of each array a point, so that the
 # cost of calling NumPy is shared. Sums run over rows or over segments, in another order than
 # there; the errors of `law.Law.sum_err` hold for any order, and `stacked_series` counts its own.
 # Only what goes smoothly is done here: few passes, tails found at once, not too many modes.
-# Elsewhere the bounds are the trivial ones, and the caller may turn to `saddle`.
+# Elsewhere the bounds are the trivial ones, and the caller may turn to `fourier`.
 #
 # Arrays have shape (P,), P points, or (P, J), J components with c > 0.
 
@@ -352,7 +352,7 @@ def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, Fl
         usable, *ends, shrink = _pass(stack)
         rows, stack = rows[usable], stack.at(usable)
         low[rows], high[rows] = np.maximum(low[rows], ends[0]), np.minimum(high[rows], ends[1])
-        # As in `saddle`: atoms near 0 ask for a smaller η, by as much as was measured.
+        # As in `fourier`: atoms near 0 ask for a smaller η, by as much as was measured.
         again = (high[rows] - low[rows] > stack.rtol) & (shrink < 1.0)
         rows, stack = rows[again], stack.at(again)
         if not rows.size:
@@ -486,7 +486,7 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `saddle.enclose`, whose bounds they are."""
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclosing.enclose`, whose bounds they are."""
     growth = np.array([[math.expm1(eps)]])
     alone = decomposition.c == 0.0
     apart = (float(x[0]) for x in excess(decomposition, growth, alone))

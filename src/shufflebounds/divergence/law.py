@@ -356,7 +356,7 @@ def _steepest_tilt(gains: FloatArray, masses: FloatArray, loss: float, n: int) -
     return max(1.0, math.log((loss + 2.0 * largest / n) / alone)) / largest
 
 
-# Laws with fewer values that bound a law with many, for the certified engine.
+# Laws with fewer values that bound a law with many, for the Fourier engine.
 #
 # E[S₊] is increasing and convex in every draw of G, so it grows with each value and with each
 # mean-preserving spread. Values may then be split between two neighbouring vertices for an upper

@@ -352,7 +352,7 @@ def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
 
 # The divergence where large values are rare: condition on their draws, largest first.
 #
-# The tilt of the smooth engine (`saddle`) follows a rare jump, while the bulk of S may live
+# The tilt of the smooth engine (`fourier`) follows a rare jump, while the bulk of S may live
 # decades below it. Here the draws of the largest atoms are enumerated, as far as they can matter,
 # until what is left is tame and the smooth engine can take over. A branch is closed as soon as a
 # Chernoff bound says that its positive or its negative part is negligible. Proofs: docs/engine.md,
@@ -379,7 +379,7 @@ _SMALLEST, _LARGEST = 1e-250, 1e300
 def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
     """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
 
-    Like `saddle`, and for the laws that are hard for it: few, rare, large values above many small
+    Like `fourier`, and for the laws that are hard for it: few, rare, large values above many small
     ones, or few draws that count at all.
     """
     return enclose(decomposition, eps, n, rtol, log_bounds)

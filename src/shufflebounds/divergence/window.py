@@ -1,6 +1,6 @@
-"""How much of the frequency axis the certified engine samples, and what the rest can amount to.
+"""How much of the frequency axis the Fourier engine samples, and what the rest can amount to.
 
-Notation as in `saddle`: X = S + θη² + ηZ under the tilted law, f(x) = x e^{−θx} 1{x > 0}, f^P its
+Notation as in `fourier`: X = S + θη² + ηZ under the tilted law, f(x) = x e^{−θx} 1{x > 0}, f^P its
 repetition with period P.
 """
 

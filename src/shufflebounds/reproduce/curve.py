@@ -33,7 +33,6 @@ _TEXT = (
     "differing",
     "inputs",
     "others",
-    "engine",
     "version",
     "digest",
 )
@@ -98,7 +97,6 @@ def columns(quantity: str) -> tuple[str, ...]:
         *NAMES,
         f"{quantity}_lower",
         f"{quantity}_upper",
-        "engine",
         "rtol",
         "version",
         "digest",
@@ -217,13 +215,8 @@ def _points(name: CurveName, specification: Specification) -> Iterator[Point]:
 def _constant(name: CurveName, specification: Specification) -> dict[str, Any]:
     """Columns that are the same in all rows."""
     bound, numerics = specification.bound, specification.numerics
-    # The other engines are as wide as they are, and compositions have a width of their own.
-    promised = (
-        bound.is_divergence
-        and numerics.engine == "saddle"
-        and numerics.rtol is not None
-        and not specification.has_rounds
-    )
+    # Compositions have a width of their own.
+    promised = bound.is_divergence and numerics.rtol is not None and not specification.has_rounds
     return {
         "experiment": name.experiment,
         "regime": name.regime,
@@ -234,7 +227,6 @@ def _constant(name: CurveName, specification: Specification) -> dict[str, Any]:
         "x": specification.axis.name,
         "mechanism": str(specification.reports.mechanism),
         "k_joint": specification.reports.k_joint,
-        "engine": numerics.engine if bound.is_divergence else "closed_form",
         "rtol": numerics.rtol if promised else None,
         "version": __version__,
         "digest": specification.digest,

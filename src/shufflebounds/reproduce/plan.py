@@ -224,8 +224,7 @@ class Table:
             "mechanisms": [mechanism.plain() for mechanism in self.mechanisms],
         }
         if self.kind.uses_numerics:
-            numerics = self.context.numerics
-            content |= {"engine": numerics.engine, "rtol": numerics.rtol}
+            content["rtol"] = self.context.numerics.rtol
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
@@ -277,7 +276,7 @@ def make(root: RootEntry, papers: Mapping[str, PaperEntry]) -> Plan:
 
 def numerics_of(root: RootEntry) -> Numerics:
     """How config.yaml wants divergences to be computed."""
-    return Numerics(root.numerics.engine, root.numerics.rtol)
+    return Numerics(root.numerics.rtol)
 
 
 def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:

@@ -18,7 +18,6 @@ from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
-from shufflebounds.divergence.exact import check_size
 from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
 from shufflebounds.reproduce import sent
 from shufflebounds.reproduce.sent import Sent
@@ -200,7 +199,7 @@ class Specification:
         The upper bound for inputs that differ in so many coordinates of a joint composition (None:
         in any number, of which all is the worst).
     numerics
-        Engine and relative width of a divergence; other bounds have neither.
+        Relative width of a divergence; other bounds have none.
 
     Raises
     ------
@@ -289,13 +288,6 @@ class Specification:
                 continue
             if isinstance(protocol, SingleMessage):
                 protocol.check_size()
-            if self.numerics.engine == "exact" and self.bound.candidates is not None:
-                largest = max(one.require("n") for one in settings)
-                for part in protocol.parts(largest):
-                    for candidate in self.bound.candidates(part.protocol):
-                        for ends in candidate.decomposition.directions:
-                            for end in ends:
-                                check_size(end, part.protocol.draws(part.n))
 
     def plain(self) -> dict[str, Any]:
         """Everything that decides its values, as numbers, texts, lists and mappings."""
@@ -312,7 +304,7 @@ class Specification:
             "x": self.axis.plain(),
         }
         if self.bound.is_divergence:
-            content |= {"engine": self.numerics.engine, "rtol": self.numerics.rtol}
+            content["rtol"] = self.numerics.rtol
         return content
 
     def text(self) -> str:
@@ -343,7 +335,5 @@ def read(text: str) -> Specification:
         axis=parse(content["x"]),
         quantity=content["quantity"],
         distance=content.get("distance"),
-        numerics=Numerics(content["engine"], content["rtol"])
-        if "engine" in content
-        else Numerics(),
+        numerics=Numerics(content.get("rtol")),
     )

@@ -242,7 +242,7 @@ def cells(page):
 def test_files(tmp_path, kind, number, parameters, header):
     kind = RESEARCH.tables[kind]
     given = kind.parameters.model_validate(parameters)
-    code = kind.load()
+    code = kind.load_code()
     frame = code.compute(given, Context({}, Numerics()))
     assert set(frame["table"]) == {number}
     for name in ("1.csv", "2.csv"):

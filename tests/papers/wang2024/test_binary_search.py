@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from oracles import exact
 
 import shufflebounds as sb
-from shufflebounds.divergence.exact import exact
 from shufflebounds.reproduce.papers.wang2024 import general_pair
 
 CASES = [(3.0, 0.5, 3.0), (3.0, 0.3, 2.5), (9.0, 0.4, 20.0), (1.2, 0.05, 1.1)]

@@ -93,7 +93,7 @@ def test_pages_survive_a_file(tmp_path):
         base.write(table, "0123", tmp_path / f"{name}.csv")
         read = base.read(tmp_path / f"{name}.csv")
         assert list(read.columns[: len(table.columns)]) == list(table.columns)
-        page = kinds[name].load().page(read)
+        page = kinds[name].load_code().page(read)
         assert len(page.rows) == len(table)
         assert page.markdown().startswith("# Table")
         assert page.latex()

@@ -461,11 +461,9 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                         entry, mechanism, axis, experiment, regime, curve, numerics
                     )
                     # What decides whether it can be computed; most curves share it with others.
-                    bound = wanted.bound.name if numerics.engine == "exact" else ""
                     points = wanted.setting, wanted.axis
-                    key = wanted.reports, *points, wanted.distance, bound
-                    looks_at_none = not wanted.bound.knows_mechanism and not bound
-                    if key not in seen and not looks_at_none:
+                    key = wanted.reports, *points, wanted.distance
+                    if key not in seen and wanted.bound.knows_mechanism:
                         seen |= {key, points}
                         wanted.check()
                     if points not in seen:

@@ -28,7 +28,6 @@ from pydantic_core import PydanticCustomError
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
-from shufflebounds.divergence.engines import ENGINES
 from shufflebounds.reproduce.sent import MAX_JOINT
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
@@ -72,12 +71,10 @@ Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_dist
 TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
 
 if TYPE_CHECKING:
-    EngineName: TypeAlias = str
     QuantityName: TypeAlias = str
     Transform: TypeAlias = str
 else:
     # Names that stand elsewhere; type checkers want them written out.
-    EngineName = Literal[tuple(ENGINES)]
     QuantityName = Literal[tuple(QUANTITIES)]
     Transform = Literal[TRANSFORMS]
 
@@ -170,8 +167,6 @@ class _Model(BaseModel):
 class NumericsEntry(_Model):
     """How divergences are computed."""
 
-    engine: EngineName = "saddle"
-    """Engine of the curves that are divergences of a decomposition."""
     rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = 1e-4
     """Relative width of the enclosures."""
 
@@ -347,6 +342,6 @@ class RootEntry(_Model):
     papers: Listed[Name]
     """Which papers: each has its own file, config/<paper>.yaml."""
     numerics: NumericsEntry = NumericsEntry()
-    """Engine and precision of all divergences."""
+    """Precision of all divergences."""
     formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
     """The files of every figure."""

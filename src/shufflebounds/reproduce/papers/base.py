@@ -76,7 +76,7 @@ class TableKind:
     uses_numerics: bool = False
     is_drawn: bool = False
 
-    def load(self) -> TableCode:
+    def load_code(self) -> TableCode:
         """Its code; this imports the module that has it."""
         code: TableCode = resolve_name(self.code)
         return code

@@ -168,9 +168,7 @@ def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...
 
 
 def _epsilon(bound: Decomposition, at: Setting, numerics: Numerics) -> Enclosure:
-    return single_shuffle.epsilon(
-        bound, at.require("n"), at.require("delta"), rtol=numerics.rtol, engine=numerics.engine
-    )
+    return single_shuffle.epsilon(bound, at.require("n"), at.require("delta"), rtol=numerics.rtol)
 
 
 def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:

@@ -234,9 +234,7 @@ def timed(
         for users in n:
             target = Setting(delta=delta).at(n=users).require("delta")
             start = time.process_time()
-            found = single_shuffle.epsilon(
-                pair, users, target, rtol=numerics.rtol, engine=numerics.engine
-            )
+            found = single_shuffle.epsilon(pair, users, target, rtol=numerics.rtol)
             middle = time.process_time()
             bisected = epsilon(p, beta, p, users, target, iterations)
             end = time.process_time()

@@ -1,4 +1,4 @@
-"""The divergence by enumeration of histograms, in rational arithmetic: the tests' oracle.
+"""Oracles: the divergence by enumeration of histograms, in rational arithmetic.
 
 Theorem 12 of arXiv 2504.07414: with e = e^ε, g_j = (a_j − e b_j)/c_j and the residual r = 1 − Σc,
 
@@ -29,11 +29,10 @@ from collections.abc import Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
-import numpy as np
-
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.divergence.enumeration import histogram_count
 
 # Well under a second for three atoms or more (the residual is one). With two, n is as large as this
 # and the integers have 50 n bits: a second at n = 5 000, half a minute at the limit.
@@ -54,7 +53,8 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     more than `MAX_HISTOGRAMS` histograms to sum over.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    check_size(decomposition, n)
+    if decomposition.c.any() and histogram_count(decomposition, n) > MAX_HISTOGRAMS:
+        raise ValueError(f"n must have at most {MAX_HISTOGRAMS} histograms, got {n}")
     if not decomposition.c.any():
         n = 1  # Reports that nobody else is sure to send are as good as alone.
     a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
@@ -70,20 +70,10 @@ def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
     return Enclosure(_round(floor * _exp(-shift)[0], -math.inf), _round(ceiling, math.inf))
 
 
-def check_size(decomposition: Decomposition, n: int) -> None:
-    """Raise ValueError where there are more than `MAX_HISTOGRAMS` histograms to sum over."""
-    if decomposition.c.any() and histogram_count(decomposition, n) > MAX_HISTOGRAMS:
-        raise ValueError(
-            f"n must be small enough for enumeration (engine exact), got n = {n} with more than "
-            f"{MAX_HISTOGRAMS} histograms"
-        )
-
-
-def histogram_count(decomposition: Decomposition, n: int) -> int:
-    """Number of histograms that `exact` would sum over."""
-    somewhere_else = decomposition.residual > 0.0 or decomposition.rel_err > 0.0
-    atoms = int(np.count_nonzero(decomposition.c)) + somewhere_else
-    return math.comb(n + atoms - 1, n)
+def exact_delta(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
+    """The same in the direction where it is larger, equal components united."""
+    ends = [exact(one, eps, n) for one, _ in decomposition.directions]
+    return Enclosure(max(one.lower for one in ends), max(one.upper for one in ends))
 
 
 def _divergence(

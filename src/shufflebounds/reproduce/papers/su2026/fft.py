@@ -35,6 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
+from shufflebounds.accounting.problem import Problem, start_of
+from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -84,6 +86,24 @@ def fft(decomposition: Decomposition, eps: float, n: int, step: float | None = N
     lower += _hidden(decomposition, low, n, step, -1).lower
     upper += _hidden(decomposition, high, n, step, 1).upper
     return Enclosure(lower * (1.0 - 8.0 * _U), min(upper * (1.0 + 8.0 * _U), largest))
+
+
+def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e-4) -> Enclosure:
+    """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, as narrow as `fft` makes it.
+
+    It aims at the relative width `rtol`; ``inner`` and ``outer`` are taken as they are.
+    """
+    problem = Problem.of(decomposition, n)
+    end = problem.largest_loss()
+
+    def evaluate(eps: float, _: float) -> Enclosure:
+        above = below = [fft(inner, eps, n) for inner, _ in problem.directions]
+        if not problem.is_finite():
+            above = [fft(outer, eps, n) for _, outer in problem.directions]
+        return Enclosure(max(x.lower for x in below), max(x.upper for x in above))
+
+    start = start_of(problem, delta, min(end, LARGEST_EPS))
+    return smallest_eps(evaluate, delta, *start[:2], end, rtol, start.doubt)
 
 
 def _checked_step(step: float) -> float:

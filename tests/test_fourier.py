@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import exact
 from strategies import examples
 
 from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import window
-from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.fourier import log_bounds, log_mean_positive_part, mode_sums, saddle
+from shufflebounds.divergence.fourier import fourier, log_bounds, log_mean_positive_part, mode_sums
 from shufflebounds.divergence.law import (
     Law,
     characteristic,
@@ -38,7 +38,7 @@ def overlap(one, two):
 def test_dozens_of_users_against_enumeration(n, eps0, share):
     clone = standard_clone(eps0)
     clone = Decomposition(clone.a, clone.b, clone.c)
-    found = saddle(clone, share * eps0, n, 1e-3)
+    found = fourier(clone, share * eps0, n, 1e-3)
     oracle = exact(clone, share * eps0, n)
     assert overlap(found, oracle)
     assert found.relative_width <= 1e-3 or share > 0.999
@@ -145,10 +145,10 @@ def test_compressed_and_full_results_agree(monkeypatch):
     a, b = (c * np.exp(rng.uniform(0.0, 1.5, 3000)) for _ in "ab")
     many = Decomposition(a / a.sum(), b / b.sum(), c)
     for decomposition, eps, n in ((many, 0.05, 20_000), (many.joint(part), 0.08, 5000)):
-        compressed = saddle(decomposition, eps, n, 1e-3)
+        compressed = fourier(decomposition, eps, n, 1e-3)
         with monkeypatch.context() as patch:
             patch.setattr(module, "_CELLS", 1e9)
-            full = saddle(decomposition, eps, n, 1e-5)
+            full = fourier(decomposition, eps, n, 1e-5)
         assert overlap(compressed, full)
         assert compressed.relative_width <= 1e-3
         assert full.relative_width <= 1e-5
@@ -181,7 +181,7 @@ def test_compression_for_few_users_against_all_draws(seed, size, spread, share, 
     a, b = (c * np.exp(spread * rng.uniform(0.0, 1.0, components) ** 3) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), sure * c / c.sum())
     eps = max(0.0, share * float(np.log(decomposition.a / decomposition.b).max()))
-    found, truth = saddle(decomposition, eps, n, rtol), all_draws(decomposition, eps, n)
+    found, truth = fourier(decomposition, eps, n, rtol), all_draws(decomposition, eps, n)
     assert found.lower <= truth * (1.0 + 1e-10)
     assert found.upper >= truth * (1.0 - 1e-10)
 
@@ -195,13 +195,13 @@ def test_more_cells_are_tried_until_the_width_is_reached(monkeypatch, cells):
     c = rng.dirichlet(np.ones(2000))
     a, b = (c * np.exp(rng.uniform(0.0, 1.5, 2000)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), c)
-    narrow = saddle(decomposition, 0.05, 3000, 1e-5)
+    narrow = fourier(decomposition, 0.05, 3000, 1e-5)
     monkeypatch.setattr(module, "_CELLS", cells)
-    found = saddle(decomposition, 0.05, 3000, 1e-3)
+    found = fourier(decomposition, 0.05, 3000, 1e-3)
     assert overlap(found, narrow)
     assert found.relative_width <= 1e-3
     monkeypatch.setattr(module, "_WORTHWHILE", -1.0)  # never refine
-    coarse = saddle(decomposition, 0.05, 3000, 1e-3)
+    coarse = fourier(decomposition, 0.05, 3000, 1e-3)
     assert overlap(coarse, narrow)
     assert (coarse.relative_width > 1e-3) == (cells < 4.0)
 
@@ -212,13 +212,13 @@ def test_a_law_whose_tilt_is_out_of_range_is_bounded_all_the_same():
     weight = 3.1407658633824305e-136
     arrays = (np.append(weight * getattr(rare, x), getattr(common, x)) for x in "abc")
     decomposition = Decomposition(*arrays, rel_err=1e-15)
-    found = saddle(decomposition, 1.0, 300, 1e-4)
+    found = fourier(decomposition, 1.0, 300, 1e-4)
     assert 0.0 <= found.lower <= found.upper
-    assert found.upper <= saddle(decomposition, 1.0, 1, 1e-4).upper < 1e-135
+    assert found.upper <= fourier(decomposition, 1.0, 1, 1e-4).upper < 1e-135
 
 
 def test_smallest_divergences_keep_their_precision():
-    found = saddle(KRR(k=10, eps0=4.0).blanket(), 2.9, 10_000, 1e-4)
+    found = fourier(KRR(k=10, eps0=4.0).blanket(), 2.9, 10_000, 1e-4)
     assert 0.0 < found.upper < 1e-100
     assert found.relative_width <= 1e-4
 
@@ -239,9 +239,9 @@ def test_smallest_divergences_keep_their_precision():
 def test_extreme_values(a, b, c, eps, n):
     a, b = ([x[0], 1.0 - x[0]] for x in (a, b))
     decomposition = Decomposition(a, b, c)
-    assert overlap(saddle(decomposition, eps, n, 1e-3), exact(decomposition, eps, n))
+    assert overlap(fourier(decomposition, eps, n, 1e-3), exact(decomposition, eps, n))
     assert (
-        saddle(decomposition, eps, 10**6, 1e-3).upper <= exact(decomposition, eps, n).upper + 1e-14
+        fourier(decomposition, eps, 10**6, 1e-3).upper <= exact(decomposition, eps, n).upper + 1e-14
     )
 
 
@@ -251,7 +251,7 @@ def test_every_decomposition_within_the_uncertainty_is_covered():
     uncertain = Decomposition(*given, rel_err=1e-4)
     a, b, c = given
     possible = Decomposition(a, b, [x * (1.0 - 0.99e-4) for x in c])
-    assert overlap(saddle(uncertain, 1.0, 50, 0.1), exact(possible, 1.0, 50))
+    assert overlap(fourier(uncertain, 1.0, 50, 0.1), exact(possible, 1.0, 50))
 
     r = 9.9e-4
     ratio = 1.0 + 2.0 * r + 0.02 * r * r + 4e-9
@@ -260,13 +260,13 @@ def test_every_decomposition_within_the_uncertainty_is_covered():
     f = (1.0 - 1e-7) * r
     first, second = a[0] * (1.0 - f), b[0] * (1.0 + f)
     possible = Decomposition([first, a[1], 1.0 - first - a[1]], [second, 0.0, 1.0 - second], c)
-    assert overlap(saddle(uncertain, 0.0, 50, 0.1), exact(possible, 0.0, 50))
+    assert overlap(fourier(uncertain, 0.0, 50, 0.1), exact(possible, 0.0, 50))
 
 
 def test_a_window_with_one_last_mode():
     blanket = RAPPOR(eps0=0.20615992898587865, domain_size=5).blanket()
-    coarse = saddle(blanket, 1.179397945549451e-08, 1152, 0.02276075879927849)
-    assert overlap(coarse, saddle(blanket, 1.179397945549451e-08, 1152, 1e-5))
+    coarse = fourier(blanket, 1.179397945549451e-08, 1152, 0.02276075879927849)
+    assert overlap(coarse, fourier(blanket, 1.179397945549451e-08, 1152, 1e-5))
 
 
 @pytest.mark.parametrize("mean", [0.01, 1.0, 20.0])
@@ -289,7 +289,7 @@ def test_few_draws_that_matter_against_their_binomial_sum(mean, n):
             )
             truth += mass * mp.fsum(terms) / mp.mpf(2) ** total
         truth /= n
-    found = saddle(decomposition, eps, n, 1e-3)
+    found = fourier(decomposition, eps, n, 1e-3)
     assert found.lower <= truth * (1 + mp.mpf("1e-12"))
     assert found.upper >= truth * (1 - mp.mpf("1e-12"))
 

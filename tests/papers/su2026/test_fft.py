@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import exact
 from scipy import stats
 from strategies import decompositions, epsilons
 
+import shufflebounds as sb
 from shufflebounds import KRR, Decomposition, standard_clone
-from shufflebounds.divergence.exact import exact
-from shufflebounds.divergence.fft import MAX_CELLS, fft
+from shufflebounds.reproduce.papers.su2026.fft import MAX_CELLS, epsilon, fft
 
 # D(ε) of 10-RR's blanket: ε₀, n, ε, D by direct summation in another program.
 ANCHORS = [
@@ -191,3 +192,13 @@ def test_an_excess_that_underflows_is_still_above_0():
     assert truth.lower > 2.6e-251
     found = fft(decomposition, 1.3, 4)
     assert found.lower <= truth.lower <= truth.upper <= found.upper
+
+
+@pytest.mark.parametrize("eps0", [0.1, 1.0, 4.0])
+def test_epsilon_agrees_with_the_library(eps0):
+    blanket = KRR(k=5, eps0=eps0).blanket()
+    reference = sb.epsilon(blanket, 2000, 1e-5, rtol=1e-6)
+    found = epsilon(blanket, 2000, 1e-5, rtol=0.02)
+    assert found.lower <= reference.upper
+    assert reference.lower <= found.upper
+    assert found.relative_width < 0.1
