@@ -26,7 +26,7 @@ ENTRIES = [
 
 
 @st.composite
-def matrices(draw, most=5):
+def matrices(draw, most=4):
     """Rows with zeros, of many decades, next to each other, of ten digits, and of sums off 1."""
     inputs, outputs = draw(st.integers(2, most)), draw(st.integers(2, most))
     entry = draw(st.sampled_from(ENTRIES))
@@ -45,8 +45,13 @@ def matrices(draw, most=5):
     return sb.MatrixRandomizer(rows)
 
 
-def curve(randomizer, n, **rounds):
-    found = sb.profile(randomizer, n, density=4.0, smallest=1e-6, **rounds)
+def first(randomizer):
+    """A blanket: curves of a randomizer take minutes where losses reach from 0 to 690."""
+    return next(iter(randomizer.blankets().values()))
+
+
+def curve(decomposition, n):
+    found = sb.profile(decomposition, n, density=4.0, smallest=1e-6)
     tests = found.false_negatives(0.0), found.false_negatives(0.3)
     return [found.delta(-1.0), found.delta(0.3), found.epsilon(0.1), *tests]
 
@@ -57,13 +62,15 @@ QUESTIONS = {
     "epsilon": lambda of, n, eps, delta: [sb.epsilon(of, n, delta)],
     "arrays": lambda of, n, eps, delta: sb.epsilon(of, np.array([n, 10 * n]), delta),
     "advantage": lambda of, n, eps, delta: [sb.advantage(of, n)],
-    "profile": lambda of, n, eps, delta: curve(of, n),
+    "profile": lambda of, n, eps, delta: curve(first(of), n),
     "renyi": lambda of, n, eps, delta: [sb.renyi(of, min(n, 10), 2.0)],
     "renyi_epsilon": lambda of, n, eps, delta: [sb.renyi_epsilon(of, min(n, 3), delta)],
-    "rounds": lambda of, n, eps, delta: [sb.delta(of, eps, n, rounds=3)],
-    "compose": lambda of, n, eps, delta: [sb.compose([(of, n, 2), (of, 2, 1)]).epsilon(delta)],
-    "fewest_users": lambda of, n, eps, delta: [sb.fewest_users(of, eps, delta)],
-    "most_rounds": lambda of, n, eps, delta: [sb.most_rounds(of, 0.0, delta, n)],
+    "rounds": lambda of, n, eps, delta: [sb.delta(first(of), eps, n, rounds=3)],
+    "compose": lambda of, n, eps, delta: [
+        sb.compose([(first(of), n, 2), (first(of), 2, 1)]).epsilon(delta)
+    ],
+    "fewest_users": lambda of, n, eps, delta: [sb.fewest_users(first(of), eps, delta)],
+    "most_rounds": lambda of, n, eps, delta: [sb.most_rounds(first(of), 0.0, delta, n)],
     "worst_delta": lambda of, n, eps, delta: [sb.worst_delta(of.blankets(), eps, n)[1]],
     "best_lower": lambda of, n, eps, delta: [sb.best_lower_delta(of.dataset_pairs(), eps, n)[1]],
     "worst_dataset": lambda of, n, eps, delta: [
@@ -71,15 +78,13 @@ QUESTIONS = {
         sb.worst_dataset(of, min(n, 4), eps=eps).enclosure,
     ],
     "subsampled": lambda of, n, eps, delta: [sb.epsilon(sb.Subsampled(of, 0.1), n, delta)],
-    "joint": lambda of, n, eps, delta: [
-        sb.delta(one.joint(one), eps, n) for one in list(of.blankets().values())[:1]
-    ],
+    "joint": lambda of, n, eps, delta: [sb.delta(first(of).joint(first(of)), eps, n)],
 }
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@examples(5)
-@given(matrices(), st.sampled_from([1, 2, 10, 1000]), EPS, DELTA)
+@examples(4)
+@given(matrices(), st.sampled_from([1, 2, 10, 100]), EPS, DELTA)
 def test_every_question_has_an_answer_or_a_sentence(question, randomizer, n, eps, delta):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

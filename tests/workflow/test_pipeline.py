@@ -259,7 +259,7 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
 
 def test_a_touched_module_reruns_nothing(checkout):
     """As after switching branches and back: what counts is the content."""
-    (checkout.path / "src" / "shufflebounds" / "experiments" / "curve.py").touch()
+    (checkout.path / "src" / "shufflebounds" / "reproduce" / "curve.py").touch()
     assert checkout.pending() == set()
 
 
