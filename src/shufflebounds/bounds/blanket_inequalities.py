@@ -151,16 +151,13 @@ def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> flo
 class _OneWay:
     """R in one direction, for a blanket whose components all have c > 0.
 
-    Arrays have shape (J,): ``shift`` is (a − b)/c and ``weight`` is b/c. ``excess_a`` and
-    ``excess_b`` are Σa − 1 and Σb − 1. ``rel_err`` bounds the relative error of the masses,
-    ``slack`` that of sums over them.
+    Arrays have shape (J,): ``shift`` is (a − b)/c and ``weight`` is b/c. ``rel_err`` bounds
+    the relative error of the masses, ``slack`` that of sums over them.
     """
 
     shift: FloatArray
     weight: FloatArray
     c: FloatArray
-    excess_a: float
-    excess_b: float
     gamma: float
     rest: float
     rel_err: float
@@ -175,8 +172,6 @@ class _OneWay:
             shift=(a - b) / c,
             weight=b / c,
             c=c,
-            excess_a=_excess(a, blanket.rel_err),
-            excess_b=_excess(b, blanket.rel_err),
             gamma=math.fsum(c),
             rest=blanket.residual,
             rel_err=rel_err,
@@ -184,13 +179,9 @@ class _OneWay:
         )
 
     def loss(self, lo: float, hi: float, side: int) -> Loss:
-        beyond = self._drift_beyond(lo, hi, side)
-        drift = math.expm1(lo) + beyond
-        if drift <= 0.0:
-            return _NO_DRIFT
         with np.errstate(over="ignore", invalid="ignore"):
-            first, first_err = self._values(lo, beyond)
-            last, last_err = self._values(hi, beyond)
+            first, first_err = self._values(lo)
+            last, last_err = self._values(hi)
             # The values are straight lines, so each is least and largest at the ends.
             least = np.minimum(first + side * first_err, last + side * last_err)
             most = np.maximum(first - side * first_err, last - side * last_err)
@@ -199,7 +190,7 @@ class _OneWay:
             square = float((self.c * size * size).sum())
         scale = self.gamma * (1.0 + side * self.slack)
         return Loss(
-            drift=drift,
+            drift=math.expm1(lo),
             top=top * scale,
             spread=(top - bottom) * scale,
             square=square * scale,
@@ -207,32 +198,14 @@ class _OneWay:
             rest=max(self.rest + side * self.slack * self.gamma, 0.0),
         )
 
-    def _drift_beyond(self, lo: float, hi: float, side: int) -> float:
-        """What the sums of masses that are not exactly 1 add to a = e^ε − 1; one number for all ε.
-
-        a = e^ε Σb − Σa. As the bound falls in a, it may be too small ABOVE and too large BELOW.
-        """
-        if self.excess_a == self.excess_b == 0.0:
-            return 0.0
-        beyond = [math.exp(eps) * self.excess_b - self.excess_a for eps in (lo, hi)]
-        terms = math.expm1(hi) + math.exp(hi) * abs(self.excess_b) + abs(self.excess_a)
-        error = 8.0 * _U * terms + 2.0 * self.rel_err * (math.exp(hi) + 1.0)
-        return min(beyond) - error if side == ABOVE else max(*beyond, 0.0) + error
-
-    def _values(self, eps: float, beyond: float) -> tuple[FloatArray, FloatArray]:
+    def _values(self, eps: float) -> tuple[FloatArray, FloatArray]:
         """Values of R/γ at ε, and how far the true ones may be from them."""
-        s = 1.0 / (math.expm1(eps) + beyond)
-        values = s * (self.shift + beyond * self.weight) - self.weight
-        terms = s * np.abs(self.shift) + (1.0 + s * abs(beyond)) * self.weight
+        s = 1.0 / math.expm1(eps)
+        values = s * self.shift - self.weight
+        terms = s * np.abs(self.shift) + self.weight
         # Errors of the masses count for s(a + e^ε b)/c, which is at most the terms and 2sb/c.
         error = (16.0 * _U + 2.0 * self.rel_err) * terms + 4.0 * self.rel_err * s * self.weight
         return values, error
-
-
-def _excess(masses: FloatArray, rel_err: float) -> float:
-    """Σ − 1, or 0 where masses that sum to 1 exactly are within the uncertainty."""
-    excess = math.fsum([-1.0, *masses.tolist()])
-    return 0.0 if abs(excess) <= rel_err else excess
 
 
 # Of R, n and the side: what an inequality says of D.

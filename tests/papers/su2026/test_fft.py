@@ -28,7 +28,9 @@ ANCHORS = [
 def fraction_of_range(decomposition, eps, cells):
     """A step small beside the values of G at ε and at 0, so not smaller than their round-off."""
     size = max(float(np.abs(decomposition.gparv(x)[0]).max()) for x in (0.0, eps))
-    return max(size / cells, 1e-100)
+    used = decomposition.c > 0.0
+    largest = np.max(decomposition.a[used] / decomposition.c[used], initial=0.0)
+    return max(size / cells, decomposition.rel_err * float(largest), 1e-100)
 
 
 def two_point(tilt):
