@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 import shufflebounds as sb
 from shufflebounds.bounds import blanket_inequalities
-from shufflebounds.bounds import blanket_inequalities as blanket_bennett
-from shufflebounds.bounds import blanket_inequalities as blanket_hoeffding
-from shufflebounds.bounds import blanket_inequalities as blanket_loss
 from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.blanket_inequalities import bennett_divergence, hoeffding_divergence
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
 
-MODULES = [blanket_hoeffding, blanket_bennett]
+DIVERGENCES = [hoeffding_divergence, bennett_divergence]
 CLOSED_FORMS = [
     "blanket_hoeffding",
     "blanket_hoeffding_generic",
@@ -58,16 +56,16 @@ def epsilon(name, *, blanket, eps0, n, delta):
     return answer.enclosure
 
 
-def on_delta(module, blanket, eps, n):
+def on_delta(divergence, blanket, eps, n):
     """The upper end of what an inequality says of δ, for a known blanket."""
-    losses = blanket_loss.specific(blanket)
-    return blanket_inequalities.delta_enclosed(module.divergence, losses, eps, n).upper
+    losses = blanket_inequalities.specific(blanket)
+    return blanket_inequalities.delta_enclosed(divergence, losses, eps, n).upper
 
 
-def on_delta_generic(module, eps0, eps, n):
+def on_delta_generic(divergence, eps0, eps, n):
     """The upper end of what an inequality says of δ, for every ε₀-LDP randomizer."""
-    losses = blanket_loss.generic(eps0)
-    return blanket_inequalities.delta_enclosed(module.divergence, losses, eps, n).upper
+    losses = blanket_inequalities.generic(eps0)
+    return blanket_inequalities.delta_enclosed(divergence, losses, eps, n).upper
 
 
 # The witnesses: D by enumeration, and the bounds as the paper writes them. They take masses as
@@ -140,7 +138,7 @@ def bennett_terms(drift, top, spread, square):
     return top / mpmath.log(1 + u), rate
 
 
-TERMS = {blanket_hoeffding: hoeffding_terms, blanket_bennett: bennett_terms}
+TERMS = {hoeffding_divergence: hoeffding_terms, bennett_divergence: bennett_terms}
 
 
 def averaged(prefactor, rate, gamma, n):
@@ -161,19 +159,19 @@ def summed(prefactor, rate, gamma, n):
     return mpmath.fsum(terms) / (gamma * n)
 
 
-def formula(module, masses, eps, n, average=averaged):
+def formula(divergence, masses, eps, n, average=averaged):
     a, b, c = masses
     t = mpmath.exp(mp(eps))
     bounds = []
     for x, y in ((a, b), (b, a)):
         gamma, *moments = loss_moments(x, y, c, t)
-        bounds.append(average(*TERMS[module](*moments), gamma, n))
+        bounds.append(average(*TERMS[divergence](*moments), gamma, n))
     return min(mp(1), max(bounds))
 
 
-def generic_formula(module, eps0, eps, n, average=averaged):
+def generic_formula(divergence, eps0, eps, n, average=averaged):
     gamma, *moments = generic_moments(eps0, mpmath.exp(mp(eps)))
-    return min(mp(1), average(*TERMS[module](*moments), gamma, n))
+    return min(mp(1), average(*TERMS[divergence](*moments), gamma, n))
 
 
 def assert_just_above(value, witness, relative=RELATIVE):
@@ -216,26 +214,26 @@ fractions_of_eps0 = st.floats(0.02, 0.98)
 
 
 class TestBoundsAreBounds:
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=40)
     @given(decomposition=decompositions(), eps=st.floats(0.001, 3.0), n=users)
-    def test_above_exact_divergence(self, module, decomposition, eps, n):
+    def test_above_exact_divergence(self, divergence, decomposition, eps, n):
         with mpmath.workdps(30):
             exact = exact_divergence(float_masses(decomposition), eps, n)
-            assert on_delta(module, decomposition, eps, n) >= exact
+            assert on_delta(divergence, decomposition, eps, n) >= exact
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=40)
     @given(channel=channels(), fraction=fractions_of_eps0, n=users)
-    def test_generic_holds_for_any_channel(self, module, channel, fraction, n):
+    def test_generic_holds_for_any_channel(self, divergence, channel, fraction, n):
         eps0, rows = channel
         eps = fraction * eps0
         blanket = sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
-        generic = on_delta_generic(module, eps0, eps, n)
+        generic = on_delta_generic(divergence, eps0, eps, n)
         with mpmath.workdps(30):
             assert generic >= exact_divergence(float_masses(blanket), eps, n)
         # Both formulas rise with what the generic one has overestimated.
-        assert generic * (1 + RELATIVE) >= on_delta(module, blanket, eps, n)
+        assert generic * (1 + RELATIVE) >= on_delta(divergence, blanket, eps, n)
 
     def test_variance_in_bennett_would_not_be_a_bound(self):
         k, eps0, eps = 10**6, math.log(9.0), math.log(8.0)
@@ -244,7 +242,9 @@ class TestBoundsAreBounds:
         gamma, drift, top, spread, square = loss_moments(*masses, mpmath.exp(mp(eps)))
         wrong = averaged(*bennett_terms(drift, top, spread, square - drift**2), gamma, 1)
         assert (
-            wrong < truth <= on_delta(blanket_bennett, sb.KRR(k=k, eps0=eps0).blanket(), eps, n=1)
+            wrong
+            < truth
+            <= on_delta(bennett_divergence, sb.KRR(k=k, eps0=eps0).blanket(), eps, n=1)
         )
 
     def test_least_gamma_in_the_range_of_hoeffding_would_not_be_a_bound(self):
@@ -252,21 +252,21 @@ class TestBoundsAreBounds:
         truth = exact_divergence(krr_masses(2, eps0), eps, n)
         gamma, drift, top, spread, square = generic_moments(eps0, mpmath.exp(mp(eps)))
         wrong = averaged(*hoeffding_terms(drift, top, gamma * spread, square), gamma, n)
-        assert wrong < truth <= on_delta_generic(blanket_hoeffding, eps0, eps, n)
+        assert wrong < truth <= on_delta_generic(hoeffding_divergence, eps0, eps, n)
 
 
 class TestAgainstFormulas:
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @pytest.mark.parametrize("n", [1, 2, 7, 60])
     @pytest.mark.parametrize(("k", "eps0", "eps"), [(2, 1.0, 0.5), (10, 4.0, 2.0), (50, 0.3, 0.1)])
-    def test_average_over_blanket_users_term_by_term(self, module, k, eps0, eps, n):
+    def test_average_over_blanket_users_term_by_term(self, divergence, k, eps0, eps, n):
         blanket = sb.KRR(k=k, eps0=eps0).blanket()
-        expected = formula(module, krr_masses(k, eps0), eps, n, average=summed)
-        assert_just_above(on_delta(module, blanket, eps, n), expected)
-        expected = generic_formula(module, eps0, eps, n, average=summed)
-        assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
+        expected = formula(divergence, krr_masses(k, eps0), eps, n, average=summed)
+        assert_just_above(on_delta(divergence, blanket, eps, n), expected)
+        expected = generic_formula(divergence, eps0, eps, n, average=summed)
+        assert_just_above(on_delta_generic(divergence, eps0, eps, n), expected)
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @pytest.mark.parametrize(
         ("eps0", "eps", "n"),
         [
@@ -292,36 +292,36 @@ class TestAgainstFormulas:
             (300.0, 299.9, 10**15),
         ],
     )
-    def test_extreme_arguments(self, module, eps0, eps, n):
+    def test_extreme_arguments(self, divergence, eps0, eps, n):
         # A relative error of the masses counts 1/ε₀ times in L.
         relative = RELATIVE * max(1.0, 1e-2 / eps0)
         with mpmath.workdps(400), warnings.catch_warnings():
             warnings.simplefilter("error")
             blanket = sb.KRR(k=40, eps0=eps0).blanket()
-            expected = formula(module, krr_masses(40, eps0), eps, n)
-            assert_just_above(on_delta(module, blanket, eps, n), expected, relative)
-            expected = generic_formula(module, eps0, eps, n)
-            assert_just_above(on_delta_generic(module, eps0, eps, n), expected)
+            expected = formula(divergence, krr_masses(40, eps0), eps, n)
+            assert_just_above(on_delta(divergence, blanket, eps, n), expected, relative)
+            expected = generic_formula(divergence, eps0, eps, n)
+            assert_just_above(on_delta_generic(divergence, eps0, eps, n), expected)
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=150)
     @given(
         decomposition=decompositions(largest=6),
         log_eps=st.floats(math.log(1e-12), math.log(5.0)),
         log_n=st.floats(0.0, math.log(1e15)),
     )
-    def test_random_decompositions(self, module, decomposition, log_eps, log_n):
+    def test_random_decompositions(self, divergence, decomposition, log_eps, log_n):
         eps, n = math.exp(log_eps), round(math.exp(log_n))
-        value = on_delta(module, decomposition, eps, n)
+        value = on_delta(divergence, decomposition, eps, n)
         # (1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ cancels where L is nearly constant.
         with mpmath.workdps(400):
             a, b, c = float_masses(decomposition)
-            assert mp(value) >= formula(module, (a, b, c), eps, n)
+            assert mp(value) >= formula(divergence, (a, b, c), eps, n)
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.7, 1.79])
     @pytest.mark.parametrize("n", [1, 3, 300, 30_000])
-    def test_each_direction_on_both_sides(self, module, eps, n):
+    def test_each_direction_on_both_sides(self, divergence, eps, n):
         """u = ab₊/c from 10⁻¹² on, across the switch from the series to the closed form."""
         # Binary fractions, so that nothing is uncertain. L is positive with probability 1/59 only.
         decomposition = sb.Decomposition(
@@ -329,18 +329,18 @@ class TestAgainstFormulas:
         )
         a, b, c = float_masses(decomposition)
         t = mpmath.exp(mp(eps))
-        losses = blanket_loss.specific(decomposition)
+        losses = blanket_inequalities.specific(decomposition)
         above, below = (
-            [module.divergence(loss, n, side) for loss in losses(eps, eps, side)]
-            for side in (blanket_loss.ABOVE, blanket_loss.BELOW)
+            [divergence(loss, n, side) for loss in losses(eps, eps, side)]
+            for side in (blanket_inequalities.ABOVE, blanket_inequalities.BELOW)
         )
         for way, (x, y) in enumerate(((a, b), (b, a))):
             gamma, *moments = loss_moments(x, y, c, t)
-            expected = min(averaged(*TERMS[module](*moments), gamma, n), 1)
+            expected = min(averaged(*TERMS[divergence](*moments), gamma, n), 1)
             assert_just_above(above[way], expected)
             assert expected * (1 - mp(RELATIVE)) - mp(2) ** -1000 <= below[way] <= expected
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=100)
     @given(
         decomposition=decompositions(),
@@ -349,98 +349,98 @@ class TestAgainstFormulas:
         log_width=st.floats(math.log(1e-9), math.log(10.0)),
         n=st.integers(1, 10**5),
     )
-    def test_bound_over_an_interval(self, module, decomposition, eps0, log_lo, log_width, n):
+    def test_bound_over_an_interval(self, divergence, decomposition, eps0, log_lo, log_width, n):
         lo = math.exp(log_lo)
         hi = lo * (1.0 + math.exp(log_width))
 
         def least(losses):
-            sides = losses(lo, hi, blanket_loss.BELOW)
-            return max(module.divergence(loss, n, blanket_loss.BELOW) for loss in sides)
+            sides = losses(lo, hi, blanket_inequalities.BELOW)
+            return max(divergence(loss, n, blanket_inequalities.BELOW) for loss in sides)
 
-        specific = least(blanket_loss.specific(decomposition))
-        generic = least(blanket_loss.generic(eps0))
+        specific = least(blanket_inequalities.specific(decomposition))
+        generic = least(blanket_inequalities.generic(eps0))
         for fraction in (0.0, 0.3, 0.7, 0.999):
             eps = lo + fraction * (hi - lo)
             with mpmath.workdps(400):
-                assert specific <= formula(module, float_masses(decomposition), eps, n)
-                assert generic <= generic_formula(module, eps0, eps, n)
+                assert specific <= formula(divergence, float_masses(decomposition), eps, n)
+                assert generic <= generic_formula(divergence, eps0, eps, n)
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @pytest.mark.parametrize(("lo", "hi"), [(0.25, 3.0), (0.01, 0.26), (1.0, 1.01)])
-    def test_interval_over_which_the_range_of_r_rises(self, module, lo, hi):
+    def test_interval_over_which_the_range_of_r_rises(self, divergence, lo, hi):
         """In one direction L/a is γ times −(s + 4)/3 or s − 6, with s = 1/(e^ε − 1)."""
         n, decomposition = 200, sb.Decomposition([0.3, 0.7], [0.4, 0.6], [0.3, 0.1])
         a, b, c = float_masses(decomposition)
-        losses = blanket_loss.specific(decomposition)(lo, hi, blanket_loss.BELOW)
+        losses = blanket_inequalities.specific(decomposition)(lo, hi, blanket_inequalities.BELOW)
         for loss, (x, y) in zip(losses, ((a, b), (b, a)), strict=True):
-            least = module.divergence(loss, n, blanket_loss.BELOW)
+            least = divergence(loss, n, blanket_inequalities.BELOW)
             for eps in np.linspace(lo, hi, 30, endpoint=False):
                 with mpmath.workdps(400):
                     gamma, *moments = loss_moments(x, y, c, mpmath.exp(mp(float(eps))))
-                    assert least <= averaged(*TERMS[module](*moments), gamma, n)
+                    assert least <= averaged(*TERMS[divergence](*moments), gamma, n)
 
 
 class TestDelta:
-    @pytest.mark.parametrize("module", MODULES)
-    def test_trivial_at_eps_0(self, module):
-        assert on_delta(module, sb.KRR(k=3, eps0=1.0).blanket(), 0.0, 10**9) == 1.0
-        assert on_delta_generic(module, 1.0, 0.0, 10**9) == 1.0
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_trivial_at_eps_0(self, divergence):
+        assert on_delta(divergence, sb.KRR(k=3, eps0=1.0).blanket(), 0.0, 10**9) == 1.0
+        assert on_delta_generic(divergence, 1.0, 0.0, 10**9) == 1.0
 
     def test_bennett_is_0_where_the_loss_cannot_be_positive(self):
-        assert on_delta_generic(blanket_bennett, 1.0, 1.0, 10) == 0.0
-        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 + 1e-9, 10) == 0.0
-        assert on_delta(blanket_bennett, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 - 1e-9, 10) > 0.0
+        assert on_delta_generic(bennett_divergence, 1.0, 1.0, 10) == 0.0
+        assert on_delta(bennett_divergence, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 + 1e-9, 10) == 0.0
+        assert on_delta(bennett_divergence, sb.KRR(k=3, eps0=1.0).blanket(), 1.0 - 1e-9, 10) > 0.0
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_trivial_where_nobody_covers_a_component(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_trivial_where_nobody_covers_a_component(self, divergence):
         for a, b in (([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), ([0.5, 0.3, 0.2], [0.5, 0.5, 0.0])):
             decomposition = sb.Decomposition(a, b, [0.5, 0.3, 0.0])
-            assert on_delta(module, decomposition, 0.5, 10**9) == 1.0
+            assert on_delta(divergence, decomposition, 0.5, 10**9) == 1.0
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_any_eps(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_any_eps(self, divergence):
         """Where b has a component less, D stays above 0 for every ε."""
         decomposition = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.5])
         for eps in (10.0, 710.0, 1e300):
-            assert on_delta(module, decomposition, eps, 1) >= 0.5
-            assert 0.0 <= on_delta_generic(module, 1.0, eps, 1) <= 1.0
+            assert on_delta(divergence, decomposition, eps, 1) >= 0.5
+            assert 0.0 <= on_delta_generic(divergence, 1.0, eps, 1) <= 1.0
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_ignores_components_without_any_mass(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_ignores_components_without_any_mass(self, divergence):
         plain = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4])
         padded = sb.Decomposition([0.6, 0.0, 0.4], [0.4, 0.0, 0.6], [0.4, 0.0, 0.4])
-        assert on_delta(module, plain, 0.1, 500) == on_delta(module, padded, 0.1, 500) < 1.0
+        assert on_delta(divergence, plain, 0.1, 500) == on_delta(divergence, padded, 0.1, 500) < 1.0
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_both_directions(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_both_directions(self, divergence):
         lopsided = sb.Decomposition([0.9, 0.1], [0.5, 0.5], [0.5, 0.1])
         a, b, c = float_masses(lopsided)
         t = mpmath.exp(mp(0.3))
         ways = []
         for x, y in ((a, b), (b, a)):
             gamma, *moments = loss_moments(x, y, c, t)
-            ways.append(averaged(*TERMS[module](*moments), gamma, 2000))
+            ways.append(averaged(*TERMS[divergence](*moments), gamma, 2000))
         assert max(ways) > 2 * min(ways)
         for decomposition in (lopsided, lopsided.swap()):
-            assert_just_above(on_delta(module, decomposition, 0.3, 2000), max(ways))
+            assert_just_above(on_delta(divergence, decomposition, 0.3, 2000), max(ways))
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_uses_the_outer_end(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_uses_the_outer_end(self, divergence):
         inner, outer = (sb.KRR(k=4, eps0=eps0).blanket() for eps0 in (1.0, 1.1))
         both = sb.Decomposition(inner.a, inner.b, inner.c, outer=outer)
-        assert on_delta(module, both, 0.2, 1000) == on_delta(module, outer, 0.2, 1000)
-        assert on_delta(module, both, 0.2, 1000) > on_delta(module, inner, 0.2, 1000)
+        assert on_delta(divergence, both, 0.2, 1000) == on_delta(divergence, outer, 0.2, 1000)
+        assert on_delta(divergence, both, 0.2, 1000) > on_delta(divergence, inner, 0.2, 1000)
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_uncertain_masses_widen_the_bound(self, module):
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
+    def test_uncertain_masses_widen_the_bound(self, divergence):
         """The bound for masses within rel_err holds for every distribution among them."""
         rough = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4], rel_err=1e-4)
-        widened = on_delta(module, rough, 0.1, 500)
+        widened = on_delta(divergence, rough, 0.1, 500)
         for shift in (-4e-5, 4e-5):
             a, b, c = [0.6 + shift, 0.4 - shift], [0.4 - shift, 0.6 + shift], [0.4 - abs(shift)] * 2
-            assert widened > on_delta(module, sb.Decomposition(a, b, c), 0.1, 500)
+            assert widened > on_delta(divergence, sb.Decomposition(a, b, c), 0.1, 500)
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=150)
     @given(
         decomposition=decompositions(largest=6),
@@ -448,31 +448,31 @@ class TestDelta:
         log_eps=st.floats(math.log(1e-12), math.log(20.0)),
         log_n=st.floats(0.0, math.log(1e15)),
     )
-    def test_both_ends_against_the_formula(self, module, decomposition, eps0, log_eps, log_n):
+    def test_both_ends_against_the_formula(self, divergence, decomposition, eps0, log_eps, log_n):
         eps, n = math.exp(log_eps), round(math.exp(log_n))
         a, b, c = float_masses(decomposition)
         with mpmath.workdps(400):
-            losses = blanket_loss.specific(decomposition)
-            found = blanket_inequalities.delta_enclosed(module.divergence, losses, eps, n)
-            assert found.lower <= formula(module, (a, b, c), eps, n) <= found.upper
+            losses = blanket_inequalities.specific(decomposition)
+            found = blanket_inequalities.delta_enclosed(divergence, losses, eps, n)
+            assert found.lower <= formula(divergence, (a, b, c), eps, n) <= found.upper
             found = blanket_inequalities.delta_enclosed(
-                module.divergence, blanket_loss.generic(eps0), eps, n
+                divergence, blanket_inequalities.generic(eps0), eps, n
             )
-            truth = generic_formula(module, eps0, eps, n)
+            truth = generic_formula(divergence, eps0, eps, n)
             assert found.lower <= truth <= found.upper
             if truth > 1e-250:
                 assert found.relative_width <= 1e-6 * max(1.0, 1e-2 / min(eps0, eps))
 
-    @pytest.mark.parametrize("module", MODULES)
+    @pytest.mark.parametrize("divergence", DIVERGENCES)
     @pytest.mark.parametrize("name", ["specific", "generic"])
     @pytest.mark.parametrize("eps", [0.0, 1e-31, 1e-30, 1e-12, 0.5, 2.0, 699.0, 701.0, 1e300])
     @pytest.mark.parametrize("n", [1, 1000, 10**15])
-    def test_ends_wherever_eps_lies(self, module, name, eps, n):
+    def test_ends_wherever_eps_lies(self, divergence, name, eps, n):
         """k-RR's masses are algebraic, so the formula of the blanket itself is the witness."""
         eps0 = 2.0
-        specific = blanket_loss.specific(sb.KRR(k=3, eps0=eps0).blanket())
-        losses = specific if name == "specific" else blanket_loss.generic(eps0)
-        found = blanket_inequalities.delta_enclosed(module.divergence, losses, eps, n)
+        specific = blanket_inequalities.specific(sb.KRR(k=3, eps0=eps0).blanket())
+        losses = specific if name == "specific" else blanket_inequalities.generic(eps0)
+        found = blanket_inequalities.delta_enclosed(divergence, losses, eps, n)
         assert 0.0 <= found.lower <= found.upper <= 1.0
         if eps == 0.0:
             # No drift, no bound.
@@ -480,9 +480,9 @@ class TestDelta:
             return
         with mpmath.workdps(700):
             if name == "specific":
-                truth = formula(module, krr_masses(3, eps0), eps, n)
+                truth = formula(divergence, krr_masses(3, eps0), eps, n)
             else:
-                truth = generic_formula(module, eps0, eps, n)
+                truth = generic_formula(divergence, eps0, eps, n)
             # A bound of D for this ε, if not of the formula itself where that has turned.
             assert found.lower <= truth
             if eps <= 700.0:
@@ -500,10 +500,10 @@ class TestDelta:
 
 
 def witness(name, masses, eps0, eps, n):
-    module = blanket_bennett if "bennett" in name else blanket_hoeffding
+    divergence = bennett_divergence if "bennett" in name else hoeffding_divergence
     if name.endswith("generic"):
-        return generic_formula(module, eps0, eps, n)
-    return formula(module, masses, eps, n)
+        return generic_formula(divergence, eps0, eps, n)
+    return formula(divergence, masses, eps, n)
 
 
 class TestEpsilon:
@@ -548,13 +548,13 @@ class TestEpsilon:
         """At its minimum the bound just reaches δ: the enclosure may be wide but must come soon."""
         name, eps0, n, turn = "blanket_hoeffding", 8.0, 10**6, 5.5725
         blanket = sb.KRR(k=10, eps0=eps0).blanket()
-        delta = on_delta(blanket_hoeffding, blanket, turn, n)
-        counted = Mock(wraps=blanket_loss.average)
-        monkeypatch.setattr(blanket_hoeffding, "average", counted)
+        delta = on_delta(hoeffding_divergence, blanket, turn, n)
+        counted = Mock(wraps=blanket_inequalities.average)
+        monkeypatch.setattr(blanket_inequalities, "average", counted)
         enclosure = epsilon(name, blanket=blanket, eps0=eps0, n=n, delta=delta)
         assert 0 < counted.call_count < 20_000
         assert turn * 0.999 < enclosure.lower <= turn
-        at_upper = on_delta(blanket_hoeffding, blanket, enclosure.upper, n)
+        at_upper = on_delta(hoeffding_divergence, blanket, enclosure.upper, n)
         assert enclosure.upper == eps0 or at_upper <= delta
 
     @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])

@@ -4,8 +4,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import NAMES, Setting
 from shufflebounds.reproduce import sent
-from shufflebounds.reproduce import specification as axis
-from shufflebounds.reproduce.specification import CurveName, Specification
+from shufflebounds.reproduce.specification import CurveName, Specification, parse_axis
 
 NAME = CurveName("krr10", "large", "upper")
 PLAIN = {
@@ -28,7 +27,7 @@ def specification(**changes) -> Specification:
         bound=bound(given["bound"]),
         reports=sent.parse(given["mechanism"], given["k_joint"]),
         setting=Setting(**setting),
-        axis=axis.parse(given["x"]),
+        axis=parse_axis(given["x"]),
         quantity=given["quantity"],
         distance=given.get("distance"),
         numerics=Numerics(given["rtol"]),

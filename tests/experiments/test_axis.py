@@ -89,10 +89,10 @@ def test_an_impossible_grid_is_refused(start, stop, points, message):
     ],
 )
 def test_axes_are_found_again_from_their_mapping(x, name, values):
-    parsed = specification.parse(x)
+    parsed = specification.parse_axis(x)
     assert (parsed.name, parsed.values) == (name, values)
     assert parsed.plain() == x
-    assert specification.parse(parsed.plain()) == parsed
+    assert specification.parse_axis(parsed.plain()) == parsed
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
 )
 def test_a_bad_axis_is_refused_in_one_sentence(x, message):
     with pytest.raises(ValueError, match=f"^{message}") as caught:
-        specification.parse(x)
+        specification.parse_axis(x)
     assert "\n" not in str(caught.value)
 
 
@@ -153,4 +153,4 @@ def test_axes_compare_by_what_was_written():
     assert Axis("n", Grid(1, 2, 2)) != Axis("n", (1, 2))
     assert Axis("eps0", (1, 2)) == Axis("eps0", (1.0, 2.0))
     assert Axis("eps", Grid(1, 2, 2)) == Axis("eps", Grid(1.0, 2.0, 2))
-    assert hash(Axis("n", (1, 2))) == hash(specification.parse({"n": [1, 2]}))
+    assert hash(Axis("n", (1, 2))) == hash(specification.parse_axis({"n": [1, 2]}))

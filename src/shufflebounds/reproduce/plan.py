@@ -385,7 +385,7 @@ def specification(
 
 def axis_of(entry: PaperEntry, experiment: Experiment) -> Axis:
     """What varies along the curves of an experiment."""
-    return axes.parse(experiment.x or entry.x)
+    return axes.parse_axis(experiment.x or entry.x)
 
 
 def setting_of(entry: PaperEntry, experiment: Experiment, regime: str) -> Setting:

@@ -140,7 +140,7 @@ class Axis:
         return {self.name: grid}
 
 
-def parse(axis: Mapping[str, Any]) -> Axis:
+def parse_axis(axis: Mapping[str, Any]) -> Axis:
     """The axis that a mapping such as ``{"n": [100, 1000]}`` holds.
 
     The values are a list, or a mapping with ``start``, ``stop``, ``points`` and, if it is not to be
@@ -332,7 +332,7 @@ def read(text: str) -> Specification:
         bound=bound(content["bound"]),
         reports=sent.parse(content["mechanism"], content["k_joint"]),
         setting=Setting(**given),
-        axis=parse(content["x"]),
+        axis=parse_axis(content["x"]),
         quantity=content["quantity"],
         distance=content.get("distance"),
         numerics=Numerics(content.get("rtol")),

@@ -413,13 +413,13 @@ def _axis_faults(entry: PaperEntry) -> Iterator[str]:
     }
     for place, x in given.items():
         try:
-            axes.parse(x)
+            axes.parse_axis(x)
         except ValueError as error:
             yield _axis_sentence(place, x, str(error))
 
 
 def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
-    """A sentence of `axes.parse` with its place in the file before it."""
+    """A sentence of `axes.parse_axis` with its place in the file before it."""
     axis, values = next(iter(x.items()), ("", None))
     subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
     if isinstance(values, Mapping) and subject in values:

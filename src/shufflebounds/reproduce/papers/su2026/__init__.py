@@ -14,17 +14,17 @@ RESEARCH = Research(
         "gparv": TableKind(
             title="Table 1: the law of the GPARV, regenerated from the mechanisms",
             parameters=parameters.Gparv,
-            code=f"{__name__}.decomposition_tables:GPARV",
+            code=f"{__name__}.tables:GPARV",
         ),
         "finite_domains": TableKind(
             title="Table 2: optimal decompositions at a finite size of the domain",
             parameters=parameters.FiniteDomains,
-            code=f"{__name__}.decomposition_tables:FINITE",
+            code=f"{__name__}.tables:FINITE",
         ),
         "large_domains": TableKind(
             title="Table 3: optimal decompositions in the limit of large domains",
             parameters=parameters.LargeDomains,
-            code=f"{__name__}.decomposition_tables:LIMIT",
+            code=f"{__name__}.tables:LIMIT",
         ),
         "hierarchy": TableKind(
             title="Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
@@ -37,7 +37,7 @@ RESEARCH = Research(
         "amplification_variable": TableKind(
             title="The law of the privacy amplification random variable",
             parameters=parameters.AmplificationVariable,
-            code=f"{__name__}.amplification_variable:TABLE",
+            code=f"{__name__}.hierarchy:LAW_TABLE",
             mechanisms=lambda given: (given.mechanism,),
             is_drawn=True,
         ),
