@@ -46,6 +46,16 @@ def test_delta_covers_both_directions(data, n):
     assert oracle.lower <= found.upper
 
 
+def test_outcomes_whose_products_are_no_floats_claim_nothing():
+    """Two reports of mass 10⁻¹⁰⁰ each, which one input sends with 10⁻¹⁵⁰, the other with 10⁻²⁵⁰."""
+    wide, eps = sb.Decomposition([1.0, 1e-150], [1.0, 1e-250], [1.0, 1e-100]), 230.258
+    with pytest.raises(sb.PrecisionError) as caught:
+        sb.delta(wide, eps, 2)
+    truth = exact_delta(wide, eps, 2)
+    assert caught.value.enclosure.lower <= truth.lower <= truth.upper
+    assert truth.upper <= caught.value.enclosure.upper
+
+
 def test_directions_of_a_lopsided_pair_differ():
     one = sb.delta(LOPSIDED, 0.5, 500)
     other = [exact(d, 0.5, 8).lower for d in (LOPSIDED, LOPSIDED.swap())]

@@ -52,7 +52,7 @@ _LADDERS: tuple[tuple[float, tuple[LogBounds, ...]], ...] = (
         ),
     ),
 )
-# So many times the rounding of nK is what the smooth engine may leave where it is the first rung.
+# So many times the rounding of nK is what many draws may leave: the smooth engine has no better.
 _CLOSE = 30.0
 # What is left of a width this small is rounding, which no other engine mends.
 _FINEST = 1e-11
@@ -86,11 +86,7 @@ def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[f
         if high - low <= max(rtol, _FINEST) or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
             break
         # What rounding holds up it would hold up with the other one, too.
-        if (
-            bounds is ladder[0]
-            and kurtosis <= _LADDERS[0][0]
-            and high - low <= _CLOSE * _rounding(g, n)
-        ):
+        if ladder is _LADDERS[0][1] and high - low <= _CLOSE * _rounding(g, n):
             break
     return low, high
 

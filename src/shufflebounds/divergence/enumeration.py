@@ -21,8 +21,9 @@ from shufflebounds.divergence.law import U
 
 MAX_HISTOGRAMS, MAX_USERS = 400_000, 300
 
-# Masses below this are counted as this much, from above, and as nothing from below.
-_TINY = 1e-300
+# Masses below the first are counted as this much, from above, and as nothing from below; quotients
+# below the second are not dealt with: no product of both is below the range of floats.
+_TINY, _LEAST = 1e-200, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +110,13 @@ def outcomes(
 
 
 def atoms(decomposition: Decomposition, n: int) -> Atoms | None:
-    """The outcomes of n ≥ 1 users by their ratios; None where there are too many of them."""
+    """The outcomes of n ≥ 1 users by their ratios; None where there are too many of them, or where
+    floats cannot tell what they are worth.
+    """
     found = outcomes(decomposition, n)
-    if found is None:
+    if found is None or any(x[x > 0.0].min(initial=1.0) < _LEAST for x in (found.gain, found.cost)):
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(found.gain > 0.0, found.gain / found.cost, 0.0)
     order = np.argsort(-ratios, kind="stable")
     low, high = (
