@@ -28,6 +28,7 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 X = TypeVar("X", bound=float)
 
+# Probes in all, and the longest step on the scale: both ends rest on probes, wherever these are.
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
 

@@ -20,7 +20,8 @@ from shufflebounds.divergence.losses import Composition
 from shufflebounds.randomizers.base import Randomizer
 
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
-# do: every point of a round asks for all of them. And pairs of datasets that are composed.
+# do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
+# and width only.
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
 
 
@@ -120,6 +121,8 @@ DEFAULT_DELTA_RTOL = 0.05
 
 # ε is wide by about this over the square of the lattice points per standard deviation.
 _WIDTH = 0.6
+# Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
+# every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 3, 0.9
 
 

@@ -19,6 +19,7 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
 _MOST_WORK = 10**8
+# The relative width of ε.
 _RTOL = 1e-6
 # Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
 # units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.

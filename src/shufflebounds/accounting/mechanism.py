@@ -33,11 +33,13 @@ from shufflebounds.randomizers.matrix import MatrixRandomizer
 # Each search returns a point at which the suprema themselves were found to be at most δ, or the
 # one it was given. That they grow or fall along the axis steers it, and no more rests on that.
 
-# The search ends where the bound cannot be lowered by more than about this share.
+# The search ends where the bound cannot be lowered by more than about this share, or with so many
+# probes. Speed and width only (no benchmark asks for mechanisms so far).
 _WITHIN = 1e-4
 _PROBES = 40
 # So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
 _FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
+# What a supremum of 0 counts for where the secant takes its logarithm.
 _SMALLEST = 1e-304
 
 # Whether the suprema at a point are at most δ, and log of the largest over δ.
@@ -191,7 +193,7 @@ _COARSE = 0.05
 # So many dataset pairs are looked at more closely than by the variance of G.
 _TRIES = 300
 
-# So few are all answered.
+# So few are all answered: that costs no more than to find out which to leave out.
 _FEW = 4
 
 # The largest enclosure so far.

@@ -19,6 +19,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
+# Of several rounds: each point is a sum over the lattice.
 _MOST_POINTS = 4000
 # More than what underflows in sums of a few terms.
 _TINY = 1e-300

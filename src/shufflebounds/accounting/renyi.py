@@ -29,6 +29,9 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3
 
+# Where the curve is looked at, and how closely, decides speed and width, never what holds (no
+# benchmark asks for Rényi divergences so far).
+#
 # Passes of refinement, points in the end, and into how many pieces one pass may cut a cell.
 _PASSES, _MOST_KNOTS, _MOST_PIECES = 24, 12_000, 8
 # Share of the width that bounds at the points may take, and by which a pass narrows it at most.
@@ -303,7 +306,7 @@ def _finite(x: FloatArray) -> FloatArray:
 
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 
-# Orders of the first look, those looked at together, and pieces that an interval is cut into.
+# Orders of the first look, those looked at together, pieces of an interval that is cut, and passes.
 _LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 12, 6, 8
 
 # Of orders (O,): lower and upper ends of the divergence.

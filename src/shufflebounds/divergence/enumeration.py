@@ -20,6 +20,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.exact import histogram_count
 from shufflebounds.divergence.law import U
 
+# Beyond so many it is left to the engines of many users: speed (benchmarks/deployer_grid.py).
 MAX_HISTOGRAMS, MAX_USERS = 400_000, 300
 
 # Masses below this are counted as this much, from above, and as nothing from below.
