@@ -175,10 +175,20 @@ def to_dp_accounting(
         Whether δ is never below the truth, or never above that of the lower bound's dataset pair
         (of (a, b) for (b, a) if both orders differ).
 
-    What leaves here is proven; dp_accounting's own convolutions are not, and lose relative
-    precision below some 10⁻¹⁴. Raises ValueError for a bad argument, ImportError where
-    dp_accounting is not installed, and ArithmeticError where no optimistic pair was found.
+    Returns
+    -------
+    PrivacyLossDistribution
+        Proven as it leaves here; dp_accounting's own convolutions are not, and lose relative
+        precision below some 10⁻¹⁴.
 
+    Raises
+    ------
+    ValueError
+        For a bad argument.
+    ImportError
+        Where dp_accounting is not installed.
+    ArithmeticError
+        Where no optimistic pair was found.
     """
     interval = validation.finite("interval", interval)
     if not 1e-9 <= interval <= 1.0:
@@ -217,9 +227,17 @@ def to_renyi_accounting(
     orders
         1 < α ≤ 10⁶, shape (O,), such as ``accountant.orders``; those of dp_accounting by default.
 
-    Raises ValueError for a bad argument, and ImportError where the orders of dp_accounting are
-    wanted and it is not installed.
+    Returns
+    -------
+    tuple of two arrays
+        Orders and divergences (natural log), shape (O,).
 
+    Raises
+    ------
+    ValueError
+        For a bad argument.
+    ImportError
+        Where the orders of dp_accounting are wanted and it is not installed.
     """
     if orders is None:
         orders = _module("dp_accounting.rdp").RdpAccountant().orders

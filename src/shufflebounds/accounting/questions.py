@@ -53,8 +53,10 @@ def epsilon(  # noqa: D417
     """Enclose the smallest ε at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
     Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
-    the randomizer, reports are independent given the inputs, and rounds are independent of each
-    other or chosen adaptively as docs/composition.md, section 1, says.
+    the randomizer; reports are independent given the inputs; rounds have randomness of their own,
+    and may be adaptive as docs/composition.md, section 1, says. A decomposition covers the two
+    inputs of the victim that it is made of, whatever the others hold if it is a blanket, and all
+    datasets if that pair is the worst.
 
     Parameters
     ----------
@@ -64,12 +66,13 @@ def epsilon(  # noqa: D417
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
         Target δ, 10⁻³⁰⁰ ≤ δ < 1; or a 1-d array of such. One of `n` and `delta` may be an array,
-        neither for more rounds than one.
+        neither for more rounds than one. A Fraction is not rounded (one round, a decomposition).
     rounds
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
-        several rounds. Of a randomizer, the width to which its decompositions are evaluated.
+        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
+        randomizer, the width to which its decompositions are evaluated.
 
     Returns
     -------
@@ -153,14 +156,15 @@ def delta(  # noqa: D417
         What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
     eps
         ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array, neither
-        for more rounds than one.
+        for more rounds than one. A Fraction is not rounded (one round, a decomposition).
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     rounds
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
-        several rounds. Of a randomizer, the width to which its decompositions are evaluated.
+        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
+        randomizer, the width to which its decompositions are evaluated.
 
     Returns
     -------

@@ -37,8 +37,8 @@ class Laplace(Randomizer):
         N, number of cells that each side of y = 1/2 is cut into, 1 to 100 000. None chooses it by
         ε₀, and the attribute then holds the choice.
     domain
-        ``binary``, {0, 1}, or ``interval``, [0, 1]. There the same pair and blanket hold for the
-        inputs 0 and 1, but nobody has proved that this pair is the worst of that domain.
+        ``binary``, {0, 1}, or ``interval``, [0, 1]. On [0, 1] the same pair and blanket hold for
+        the inputs 0 and 1, but nobody has proved that this pair is the worst of that domain.
     others
         What all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the choice of the
         paper's earlier version). None leaves open every choice that the domain allows.

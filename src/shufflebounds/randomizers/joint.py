@@ -191,7 +191,7 @@ def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[Choic
     if not alike:
         return part.choices(apart=distance is not None)
     differing = Choice("any two", True, part.blanket())
-    # Differing is worse, whatever the other coordinates are (`composed`).
+    # Differing is worse, whatever the other coordinates are (docs/engine.md, section 10).
     if distance is None:
         return (differing,)
     return differing, Choice("any in both", False, part.blanket().same_input())
