@@ -40,6 +40,7 @@ MAX_HISTOGRAMS = 20_000
 
 # Ratios of P₀ to P₁ are below n·2^2200 (or infinite), so D is constant from here on.
 _LARGEST_EPS = 4000
+# Of e^x, which is enclosed.
 _DIGITS = 60
 # Bits by which masses may differ in size and yet share a denominator.
 _CLOSE = 100

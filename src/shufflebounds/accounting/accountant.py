@@ -30,8 +30,14 @@ class ShuffleAccountant:
     ``compose``, ``get_epsilon`` and ``get_delta`` are called as those of a ``PrivacyAccountant`` of
     dp_accounting, and neighbours are datasets in which one user's value is replaced
     (``REPLACE_ONE``). Unlike there, what they return is certified (docs/composition.md, section 1,
-    says of which rounds): every approximation and rounding is charged. ``composed`` tells the lower
-    ends as well.
+    says of which rounds). ``composed`` tells the lower ends as well.
+
+    Examples
+    --------
+    >>> ledger = sb.ShuffleAccountant()
+    >>> ledger = ledger.compose(sb.KRR(k=10, eps0=2.0).blanket(), n=10_000, count=5)
+    >>> f"{ledger.get_epsilon(1e-6):.2f}"
+    '0.19'
     """
 
     def __init__(self) -> None:
@@ -45,11 +51,27 @@ class ShuffleAccountant:
         n: int,
         count: int = 1,
     ) -> Self:
-        """Add `count` rounds of n users, 1 to 10¹⁵, and return the accountant.
+        """Add rounds of n users to the ledger.
 
-        Several decompositions are those of pairs any of which may be the worst; a randomizer is
-        taken as `accounting.composed.compose` takes it. At most 10⁶ rounds fit. Raises ValueError
-        for arguments outside these ranges, and leaves the ledger as it was.
+        Parameters
+        ----------
+        decomposition
+            What one report tells: a `Decomposition`, several any of which may be the worst, or a
+            `Randomizer`, as for `shufflebounds.compose`.
+        n
+            Number of users, 1 to 10¹⁵.
+        count
+            How many such rounds, at least 1; 10⁶ fit in all.
+
+        Returns
+        -------
+        ShuffleAccountant
+            The ledger itself.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside these ranges; the ledger is then as it was.
         """
         given = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
@@ -69,10 +91,23 @@ class ShuffleAccountant:
         return compose(self._rounds.values())
 
     def get_epsilon(self, target_delta: float) -> float:
-        """The least ε ≥ 0 that may be claimed at δ = `target_delta`, 10⁻³⁰⁰ to below 1.
+        """The least ε that may be claimed at δ; 0 before the first round.
 
-        0 before the first round. Raises ValueError for a δ outside this range, and for one that is
-        out of reach because some outputs give the victim's value away.
+        Parameters
+        ----------
+        target_delta
+            δ, 10⁻³⁰⁰ ≤ δ < 1.
+
+        Returns
+        -------
+        float
+            ε ≥ 0 (natural log), rounded up.
+
+        Raises
+        ------
+        ValueError
+            For a δ outside this range, and for one that is out of reach because some outputs give
+            the victim's value away.
         """
         target_delta = validation.delta(target_delta)
         if not self._rounds:
@@ -88,9 +123,22 @@ class ShuffleAccountant:
         return reached(partial(composed.epsilon, target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
-        """The least δ that may be claimed at ε = `target_epsilon` ≥ 0 (natural log).
+        """The least δ that may be claimed at ε; 0 before the first round.
 
-        0 before the first round. Raises ValueError for a negative or infinite ε.
+        Parameters
+        ----------
+        target_epsilon
+            ε ≥ 0 (natural log).
+
+        Returns
+        -------
+        float
+            δ, a probability, rounded up.
+
+        Raises
+        ------
+        ValueError
+            For a negative or infinite ε.
         """
         target_epsilon = validation.eps(target_epsilon)
         if not self._rounds:
@@ -127,10 +175,20 @@ def to_dp_accounting(
         Whether δ is never below the truth, or never above that of the lower bound's dataset pair
         (of (a, b) for (b, a) if both orders differ).
 
-    What leaves here is proven; dp_accounting's own convolutions are not, and lose relative
-    precision below some 10⁻¹⁴. Raises ValueError for a bad argument, ImportError where
-    dp_accounting is not installed, and ArithmeticError where no optimistic pair was found.
+    Returns
+    -------
+    PrivacyLossDistribution
+        Proven as it leaves here; dp_accounting's own convolutions are not, and lose relative
+        precision below some 10⁻¹⁴.
 
+    Raises
+    ------
+    ValueError
+        For a bad argument.
+    ImportError
+        Where dp_accounting is not installed.
+    ArithmeticError
+        Where no optimistic pair was found.
     """
     interval = validation.finite("interval", interval)
     if not 1e-9 <= interval <= 1.0:
@@ -169,9 +227,17 @@ def to_renyi_accounting(
     orders
         1 < α ≤ 10⁶, shape (O,), such as ``accountant.orders``; those of dp_accounting by default.
 
-    Raises ValueError for a bad argument, and ImportError where the orders of dp_accounting are
-    wanted and it is not installed.
+    Returns
+    -------
+    tuple of two arrays
+        Orders and divergences (natural log), shape (O,).
 
+    Raises
+    ------
+    ValueError
+        For a bad argument.
+    ImportError
+        Where the orders of dp_accounting are wanted and it is not installed.
     """
     if orders is None:
         orders = _module("dp_accounting.rdp").RdpAccountant().orders

@@ -28,6 +28,7 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 X = TypeVar("X", bound=float)
 
+# Probes in all, and the longest step on the scale: both ends rest on probes, wherever these are.
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
 
@@ -220,30 +221,25 @@ def largest_eps0(
     rounds: int = 1,
     rtol: float = 1e-3,
 ) -> Enclosure:
-    """Enclosure of the largest ε₀ at which a decomposition makes `n` shuffled reports (ε, δ)-DP.
+    """Enclose the largest ε₀ at which n shuffled reports, or several rounds, are (ε, δ)-DP.
 
-    ``lower`` may be deployed: there D(ε) was found to be at most δ in both directions. At ``upper``
-    it was found to be above δ. That D(ε) grows with ε₀ steers the search and is why nothing above
-    ``upper`` should do; what is said of ``lower`` rests on the evaluation at ``lower`` alone.
-
-    Of randomizers in place of decompositions, both are of the mechanism's own δ, as `rounds.delta`
-    encloses it: at ``lower`` no two datasets miss the target, at ``upper`` some do, and what lies
-    between is not known.
+    What is assumed of users and rounds is as for `epsilon`. That D(ε) grows with ε₀ steers the
+    search; what is said of either end rests on an evaluation at that end alone.
 
     Parameters
     ----------
     mechanism
-        From ε₀ to the decomposition of an ε₀-LDP randomizer, such as
-        ``lambda eps0: KRR(k=10, eps0=eps0).blanket()``, or `standard_clone`; or to the randomizer,
+        A function from ε₀ to the decomposition of an ε₀-LDP randomizer, such as
+        ``lambda eps0: KRR(k=10, eps0=eps0).blanket()`` or `stronger_clone`; or to the randomizer,
         such as `BLH`.
-    eps, delta
-        The target, 0 ≤ ε ≤ 300 (natural log) and 10⁻³⁰⁰ ≤ δ < 1. Local privacy needs no shuffling,
-        so that ε₀ = ε/`rounds` always meets it, and so does ε₀ = 2δ/`rounds`: total variation of
-        ε₀-LDP reports is at most tanh(ε₀/2).
+    eps
+        Target ε (natural log), 0 ≤ ε ≤ 300.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
     n
         Number of users, 1 to 10¹⁵.
     rounds
-        How many such rounds together must meet the target, 1 to 10⁶.
+        How many rounds together must meet the target, 1 to 10⁶.
     rtol
         The relative width to aim at, 10⁻⁹ to 0.1. The answer is wider where the engine cannot tell
         D(ε) from δ that closely, as for a continuous randomizer in few cells.
@@ -251,15 +247,22 @@ def largest_eps0(
     Returns
     -------
     Enclosure
-        Of ε₀ (natural log). ``upper`` is inf where 300, the largest ε₀ of this library, will do.
+        Of ε₀ (natural log). ``lower`` may be deployed: there the target was found to be met. At
+        ``upper`` it was found to be missed; inf where 300, the largest ε₀ here, will do. Of
+        randomizers both are of the mechanism's own δ, and what lies between is not known.
 
     Raises
     ------
     ValueError
-        For arguments outside these ranges, and where not even an ε₀ a little below those is found
-        to meet the target: then `mechanism` cannot be what it should be, or floats cannot tell δ
-        from 0.
+        For an argument outside these ranges, and where not even a little less than
+        max(ε, 2δ)/`rounds` is found to meet the target, which local privacy alone should: then
+        `mechanism` does not give ε₀-LDP decompositions, or floats cannot tell δ from 0.
 
+    Examples
+    --------
+    >>> found = sb.largest_eps0(sb.stronger_clone, eps=1.0, delta=1e-6, n=10_000)
+    >>> f"{found.lower:.1f}"
+    '5.5'
     """
     eps, delta = _eps_within_eps0(eps), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
@@ -305,37 +308,38 @@ def _eps_within_eps0(eps: object) -> float:
 def fewest_users(
     decomposition: Decomposition | Randomizer, eps: float, delta: float, *, rounds: int = 1
 ) -> Enclosure:
-    """Enclosure of the smallest n at which a decomposition makes n shuffled reports (ε, δ)-DP.
+    """Enclose the smallest n at which n shuffled reports, or several rounds, are (ε, δ)-DP.
 
-    ``upper`` users are enough: there D(ε) was found to be at most δ in both directions, and D does
-    not grow with n. ``lower`` − 1 users are not: there it was found to be above δ. Both ends are
-    integers, and equal where the engine can tell neighbouring numbers of users apart (up to some
-    10⁸ in a single round, and a few hundred in more).
-
-    Of a randomizer in place of a decomposition, both are of the mechanism's own δ, as
-    `rounds.delta` encloses it: with ``upper`` users no two datasets miss the target, with
-    ``lower`` − 1 some do, and what lies between is not known.
+    What is assumed of users and rounds is as for `epsilon`. D(ε) does not grow with n.
 
     Parameters
     ----------
     decomposition
-        Of the randomizer; or the randomizer.
-    eps, delta
-        The target, ε ≥ 0 (natural log) and 10⁻³⁰⁰ ≤ δ < 1.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    eps
+        Target ε ≥ 0 (natural log).
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
     rounds
-        How many such rounds together must meet the target, 1 to 10⁶.
+        How many rounds together must meet the target, 1 to 10⁶.
 
     Returns
     -------
     Enclosure
-        Of a number of users. ``upper`` is inf where 10¹⁵ users, the most of this library, are not
-        known to be enough; ``lower`` is 10¹⁵ + 1 where they certainly are not.
+        Of a number of users, ends that are integers: ``upper`` users are enough, ``lower`` − 1 are
+        not. They are equal where the engine can tell neighbouring numbers apart, up to some 10⁸ in
+        one round and a few hundred in more. ``upper`` is inf where 10¹⁵ are not known to be enough;
+        ``lower`` is 10¹⁵ + 1 where they are not. Of a randomizer both are of the mechanism's own δ.
 
     Raises
     ------
     ValueError
-        For arguments outside these ranges.
+        For an argument outside these ranges.
 
+    Examples
+    --------
+    >>> sb.fewest_users(sb.KRR(k=10, eps0=4.0).blanket(), eps=1.0, delta=1e-6)
+    Enclosure(lower=1866, upper=1866)
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
@@ -413,17 +417,39 @@ def most_rounds(
     *,
     rtol: float = 1e-3,
 ) -> Enclosure:
-    """Enclosure of the most rounds of n users that are (ε, δ)-DP together.
+    """Enclose the largest number of rounds of n users that are (ε, δ)-DP together.
 
-    ``lower`` rounds may be run: there an ε below `eps` was found to do (0 if not even for one).
-    ``upper`` + 1 may not, where an ε above was found not to; ``upper`` is inf where 10⁶ rounds, the
-    most of this library, are not known to be too many. Both are integers otherwise.
+    What is assumed of users and rounds is as for `epsilon`; see docs/composition.md.
 
-    `eps` is ε ≥ 0 (natural log), 10⁻³⁰⁰ ≤ δ < 1, `n` from 1 to 10¹⁵, and `rtol` the relative width
-    of the ε that are compared. Of a randomizer, the ε are the mechanism's own, as `rounds.epsilon`
-    encloses them: ``lower`` is proven for all datasets, ``upper`` is that of pairs of datasets.
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    eps
+        Target ε ≥ 0 (natural log).
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    n
+        Number of users in every round, 1 to 10¹⁵.
+    rtol
+        Relative width of the ε that are compared with `eps`, 10⁻⁹ to 0.1.
 
-    Raises ValueError for arguments outside these ranges.
+    Returns
+    -------
+    Enclosure
+        ``lower`` rounds may be run (0 if not even one), ``upper`` + 1 may not. Both are integers,
+        but for ``upper`` = inf where 10⁶ rounds, the most here, are not known to be too many. Of a
+        randomizer ``lower`` is proven for all datasets, and two datasets show ``upper``.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Examples
+    --------
+    >>> sb.most_rounds(sb.KRR(k=10, eps0=2.0).blanket(), eps=1.0, delta=1e-6, n=10_000)
+    Enclosure(lower=112, upper=112)
     """
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)

@@ -20,7 +20,8 @@ from shufflebounds.divergence.losses import Composition
 from shufflebounds.randomizers.base import Randomizer
 
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
-# do: every point of a round asks for all of them. And pairs of datasets that are composed.
+# do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
+# and width only.
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
 
 
@@ -120,17 +121,31 @@ DEFAULT_DELTA_RTOL = 0.05
 
 # ε is wide by about this over the square of the lattice points per standard deviation.
 _WIDTH = 0.6
+# Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
+# every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 3, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """Rounds of shuffling, one after the other, as `compose` makes them."""
+    """Rounds of shuffling, one after the other, as `compose` makes them.
+
+    Parameters
+    ----------
+    rounds
+        Rounds of one kind each: decompositions, number of users, how many times.
+
+    Examples
+    --------
+    >>> five = sb.compose([(sb.KRR(k=10, eps0=2.0).blanket(), 10_000, 5)])
+    >>> five.delta(eps=5 * 2.0 + 0.01)  # 0 beyond the local ε₀ of all rounds together
+    Enclosure(lower=0.0, upper=0.0)
+    """
 
     rounds: tuple[Round, ...]
 
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
-        """Enclosure of the smallest ε at which all rounds together are (ε, δ)-DP.
+        """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
 
         Of two datasets that differ by the replacement of one user's input; n counts users who
         follow the protocol and do not collude. The decomposition must bound the victim's inputs in
@@ -139,7 +154,7 @@ class Composed:
         Parameters
         ----------
         delta
-            10⁻³⁰⁰ ≤ δ < 1.
+            Target δ, 10⁻³⁰⁰ ≤ δ < 1.
         rtol
             The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻³, and leaves out
             of account what separates the ends in theory: a decomposition whose two directions
@@ -148,17 +163,22 @@ class Composed:
         Returns
         -------
         Enclosure
-            At ``upper``, δ(ε) was found to be at most `delta` for rounds chosen adaptively. At
-            ``lower``, it was found to be at least `delta` for independent rounds on one pair of
-            datasets (or it is 0). Both are inf where no ε will do.
+            Of ε (natural log). At ``upper``, δ(ε) was found to be at most `delta` for rounds chosen
+            adaptively. At ``lower``, it was found to be at least `delta` for independent rounds on
+            one pair of datasets (or it is 0). Both are inf where no ε will do.
 
         Raises
         ------
         ValueError
-            For arguments outside these ranges.
+            For an argument outside these ranges.
         PrecisionError
             Where the width stays above `rtol`.
 
+        Examples
+        --------
+        >>> month = sb.compose([(sb.KRR(k=10, eps0=4.0).blanket(), 100_000, 30)])
+        >>> f"{month.epsilon(delta=1e-6).upper:.2f}"
+        '0.68'
         """
         delta = validation.delta(delta)
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
@@ -179,10 +199,33 @@ class Composed:
         return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
 
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
-        """Enclosure of the smallest δ at which all rounds together are (ε, δ)-DP.
+        """Enclose the smallest δ at which all rounds together are (ε, δ)-DP.
 
-        `eps` is ε ≥ 0 (natural log). `rtol` is the largest relative width of δ to accept, where
-        None stands for 0.05; all else is as for `epsilon`.
+        Parameters
+        ----------
+        eps
+            ε ≥ 0 (natural log).
+        rtol
+            The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 0.05, with the same
+            exceptions as for `epsilon`.
+
+        Returns
+        -------
+        Enclosure
+            Of δ, a probability; what the ends promise is as for `epsilon`.
+
+        Raises
+        ------
+        ValueError
+            For an argument outside these ranges.
+        PrecisionError
+            Where the width stays above `rtol`.
+
+        Examples
+        --------
+        >>> month = sb.compose([(sb.KRR(k=10, eps0=4.0).blanket(), 100_000, 30)])
+        >>> f"{month.delta(eps=0.7, rtol=1e-3).upper:.1e}"
+        '5.3e-07'
         """
         eps = validation.eps(eps)
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
@@ -277,18 +320,37 @@ class Composed:
 def compose(
     rounds: Iterable[tuple[Decomposition | Randomizer | Iterable[Decomposition], int, int]],
 ) -> Composed:
-    """Rounds (decomposition, n, times), in any order: n users, 1 to 10¹⁵; at most 10⁶ times in all.
+    """Collect rounds of shuffling, one after the other, to ask for their ε and δ together.
 
-    Where any of several pairs of inputs may be the worst, such as `MatrixRandomizer.blankets`, a
-    round has all of their decompositions: the worst may be another in every round. Lower ends are
-    then those of one of them, the same in all rounds of a kind.
+    Parameters
+    ----------
+    rounds
+        Triples (decomposition, n, times) in any order: n users, 1 to 10¹⁵, and how many such
+        rounds; 10⁶ at most in all. In place of the `Decomposition` there may be several, such as
+        ``MatrixRandomizer(P).blankets().values()``, any of which may be the worst in any round; or
+        a `Randomizer`, of which upper ends are proven for all datasets and lower ends are those of
+        pairs of datasets, the same pair in all rounds of a kind.
 
-    Of a randomizer in place of a decomposition, the enclosure is of the mechanism's own ε and δ:
-    upper ends are proven for all datasets (docs/closing-the-gap.md) and lower ones are those of
-    pairs of datasets.
+    Returns
+    -------
+    Composed
+        Ask it for ``epsilon(delta)`` or ``delta(eps)``.
 
-    Ask the result for its `Composed.epsilon` or `Composed.delta`, each an `Enclosure`. Raises
-    ValueError for an empty list, and for entries outside these ranges.
+    Raises
+    ------
+    ValueError
+        For an empty list, and for entries outside these ranges.
+
+    Notes
+    -----
+    Zhu, Dong and Wang (AISTATS 2022), Theorem 10; assumptions and proofs in docs/composition.md.
+
+    Examples
+    --------
+    >>> first, then = sb.KRR(k=10, eps0=2.0).blanket(), sb.BLH(1.0).blanket()
+    >>> both = sb.compose([(first, 10_000, 5), (then, 20_000, 5)])
+    >>> f"{both.epsilon(delta=1e-6).upper:.2f}"
+    '0.20'
     """
     listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
     if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):

@@ -19,6 +19,7 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
 _MOST_WORK = 10**8
+# The relative width of ε.
 _RTOL = 1e-6
 # Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
 # units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.
@@ -27,10 +28,22 @@ _SCALE, _FAINT = 1000, 1e-305
 
 @dataclass(frozen=True)
 class WorstDataset:
-    """A pair of datasets that no other exceeds, but for the width of ``enclosure``.
+    """A pair of neighbouring datasets that no other exceeds, but for the width of ``enclosure``.
 
-    ``victim`` are the two inputs of the victim, as rows of the randomizer's matrix; ``others`` says
-    how many other users hold each input. ``enclosure`` is of the mechanism's own δ, or ε.
+    Parameters
+    ----------
+    victim
+        The victim's input and what it is replaced by, as rows of the randomizer's matrix.
+    others
+        How many other users hold each input; they sum to n − 1.
+    enclosure
+        Of the mechanism's own δ, or ε (natural log), whichever `worst_dataset` was asked for.
+
+    Examples
+    --------
+    >>> found = sb.worst_dataset(sb.KRR(k=2, eps0=1.0), n=1, eps=0.0)
+    >>> found.victim, found.others
+    ((0, 1), (0, 0))
     """
 
     victim: tuple[int, int]
@@ -41,22 +54,38 @@ class WorstDataset:
 def worst_dataset(
     randomizer: Randomizer, n: int, *, eps: float | None = None, delta: float | None = None
 ) -> WorstDataset:
-    """The worst dataset of `n` users at ε, or at δ, among all, and what the mechanism has there.
+    """Find the worst of all datasets of n users by enumerating every one.
 
-    Every dataset is enumerated, and every histogram of reports: exact but for roundings, which are
-    charged, of a mechanism with a ``matrix()``.
+    Every histogram of reports is enumerated, too: exact but for roundings, which are charged.
 
     Parameters
     ----------
     randomizer
-        One that can enumerate its inputs and outputs.
+        That all users share, with a ``matrix()`` of few inputs and outputs.
     n
         Number of users, at least 1.
-    eps, delta
-        One of them: ε ≥ 0 (natural log), or 10⁻³⁰⁰ ≤ δ < 1.
+    eps
+        ε ≥ 0 (natural log) to find the largest δ at; exactly one of `eps` and `delta` is given.
+    delta
+        δ, 10⁻³⁰⁰ ≤ δ < 1, to find the largest ε at.
 
-    Raises ValueError for other arguments, and where there is too much to enumerate.
+    Returns
+    -------
+    WorstDataset
+        The datasets, and an enclosure of the mechanism's δ or ε there.
 
+    Raises
+    ------
+    ValueError
+        For other arguments, and where there is too much to enumerate (some seconds' work).
+
+    Examples
+    --------
+    All users but the victim holding the same third value need not be the worst:
+
+    >>> found = sb.worst_dataset(sb.KRR(k=3, eps0=1.0), n=5, eps=0.5)
+    >>> sorted(found.others), f"{found.enclosure.upper:.4f}"
+    ([0, 1, 3], '0.0522')
     """
     n = validation.users(n)
     if (eps is None) == (delta is None):

@@ -32,11 +32,13 @@ from shufflebounds.randomizers.matrix import MatrixRandomizer
 # Each search returns a point at which the suprema themselves were found to be at most δ, or the
 # one it was given. That they grow or fall along the axis steers it, and no more rests on that.
 
-# The search ends where the bound cannot be lowered by more than about this share.
+# The search ends where the bound cannot be lowered by more than about this share, or with so many
+# probes. Speed and width only (no benchmark asks for mechanisms so far).
 _WITHIN = 1e-4
 _PROBES = 40
 # So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
 _FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
+# What a supremum of 0 counts for where the secant takes its logarithm.
 _SMALLEST = 1e-304
 
 # Whether the suprema at a point are at most δ, and log of the largest over δ.
@@ -190,7 +192,7 @@ _COARSE = 0.05
 # So many dataset pairs are looked at more closely than by the variance of G.
 _TRIES = 300
 
-# So few are all answered.
+# So few are all answered: that costs no more than to find out which to leave out.
 _FEW = 4
 
 # The largest enclosure so far.
@@ -248,13 +250,41 @@ class Divergence(Question):
 def worst_epsilon(
     candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Name and enclosure of the largest ε(δ) for n users among the candidates.
+    """Enclose the largest ε among decompositions any of which may be the worst.
 
-    What may be claimed where any of them may be the worst: at ``upper`` every candidate was found
-    to have D(ε) ≤ δ. Which is the worst depends on `n` and `delta`: the one that is named need not
-    be at others, nor for several rounds. One whose D is that small at the largest ε so far is not
-    looked into further. The arguments, and what is raised, are those of `epsilon`; ValueError for
-    no candidates.
+    For ``R.blankets()`` that is what may be claimed of one round of R. Which pair is the worst
+    depends on n and δ: the one that is named need not be at others, nor of several rounds.
+
+    Parameters
+    ----------
+    candidates
+        Decompositions by name, such as ``R.blankets()``.
+    n
+        Number of users, 1 to 10¹⁵.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the worst, and its ε (natural log); at ``upper`` every candidate was found to
+        have D(ε) ≤ δ.
+
+    Raises
+    ------
+    ValueError
+        For no candidates, and for an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    >>> name, found = sb.worst_epsilon(R.blankets(), n=10_000, delta=1e-6)
+    >>> name, f"{found.upper:.4f}"
+    ('0 against 2', '0.0649')
     """
     return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
 
@@ -262,11 +292,40 @@ def worst_epsilon(
 def best_lower_epsilon(
     pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Name and enclosure of the largest ε(δ) that was found among the dataset pairs.
+    """Enclose the largest ε that was found among pairs of datasets.
 
-    Each of them is a lower bound, so that none has to be looked at. Of many, those whose G varies
-    most at the first one's ε are, and of these, those that an estimate puts above the best so far.
-    The arguments, and what is raised, are those of `epsilon`; ValueError for no pairs.
+    Each pair bounds the mechanism's ε from below, so that none has to be looked at. Of many, the
+    promising ones are: by the variance of G, then by an estimate.
+
+    Parameters
+    ----------
+    pairs
+        Decompositions by name, such as ``R.dataset_pairs()``.
+    n
+        Number of users, 1 to 10¹⁵.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the best pair found, and its ε (natural log); two datasets attain ``lower``.
+
+    Raises
+    ------
+    ValueError
+        For no pairs, and for an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> pairs = sb.KRR(k=10, eps0=4.0).dataset_pairs()
+    >>> name, found = sb.best_lower_epsilon(pairs, n=10_000, delta=1e-6)
+    >>> name, f"{found.lower:.2f}"
+    ('third', '0.38')
     """
     return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
 
@@ -274,9 +333,39 @@ def best_lower_epsilon(
 def worst_delta(
     candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Name and enclosure of the largest δ(ε) for n users among the candidates.
+    """Enclose the largest δ among decompositions any of which may be the worst.
 
-    All else is as for `worst_epsilon`; the arguments are those of `delta`.
+    What it may be claimed of is as for `worst_epsilon`.
+
+    Parameters
+    ----------
+    candidates
+        Decompositions by name, such as ``R.blankets()``.
+    eps
+        ε ≥ 0 (natural log).
+    n
+        Number of users, 1 to 10¹⁵.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the worst, and its δ; no candidate was found to have more than ``upper``.
+
+    Raises
+    ------
+    ValueError
+        For no candidates, and for an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    >>> name, found = sb.worst_delta(R.blankets(), eps=0.2, n=1000)
+    >>> name, f"{found.upper:.1e}"
+    ('0 against 2', '5.7e-06')
     """
     return largest_answer(candidates, Divergence("delta", n, eps, rtol), worth_asking)
 
@@ -284,9 +373,39 @@ def worst_delta(
 def best_lower_delta(
     pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Name and enclosure of the largest δ(ε) that was found among the dataset pairs.
+    """Enclose the largest δ that was found among pairs of datasets.
 
-    All else is as for `best_lower_epsilon`; the arguments are those of `delta`.
+    Which pairs are looked at is as for `best_lower_epsilon`.
+
+    Parameters
+    ----------
+    pairs
+        Decompositions by name, such as ``R.dataset_pairs()``.
+    eps
+        ε ≥ 0 (natural log).
+    n
+        Number of users, 1 to 10¹⁵.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the best pair found, and its δ; two datasets attain ``lower``.
+
+    Raises
+    ------
+    ValueError
+        For no pairs, and for an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> pairs = sb.KRR(k=2, eps0=np.log(3.0)).dataset_pairs()
+    >>> name, found = sb.best_lower_delta(pairs, eps=0.0, n=1)
+    >>> name, f"{found.lower:.2f}"
+    ('x1', '0.50')
     """
     return largest_answer(pairs, Divergence("delta", n, eps, rtol), worth_trying)
 
@@ -377,12 +496,23 @@ class _Reached(Divergence):
 
 @dataclass(frozen=True)
 class MechanismBounds:
-    """What is known of a mechanism.
+    """What is known of a mechanism's own ε or δ, and what shows it.
 
-    ``enclosure`` holds its own ε or δ: two datasets attain ``lower``, and ``upper`` is proven for
-    all. ``upper_bound`` is the bound that is the smallest, ``blanket`` or ``all datasets``
-    (docs/closing-the-gap.md); ``others`` is what all other users hold at ``lower``, and of
-    compositions the coordinates in which the victim's inputs differ there, if not in all.
+    Parameters
+    ----------
+    enclosure
+        Two datasets attain ``lower``; ``upper`` is proven for all (docs/closing-the-gap.md).
+    upper_bound
+        The bound that is the smallest: ``blanket`` or ``all datasets``.
+    others
+        What all other users hold at ``lower``, such as ``third`` or ``x1``; of compositions also
+        the coordinates in which the victim's inputs differ there, if not in all.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=1.0), eps=0.0, n=1)
+    >>> found.upper_bound, found.others
+    ('blanket', 'x1')
     """
 
     enclosure: Enclosure
@@ -393,11 +523,10 @@ class MechanismBounds:
 def mechanism_epsilon(
     randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
 ) -> MechanismBounds:
-    """Bounds of the smallest ε at which `n` shuffled reports are (ε, δ)-DP.
+    """Enclose a mechanism's own smallest ε at which n shuffled reports are (ε, δ)-DP, and say why.
 
     For two datasets that differ by the replacement of one user's input, whatever the others hold.
-    ``lower`` is that of the worst dataset known, among those in which all other users hold one
-    input; ``upper`` the least of the proven bounds. What lies between them is not known.
+    Assumed: reports are independent given the inputs.
 
     Parameters
     ----------
@@ -406,13 +535,32 @@ def mechanism_epsilon(
     n
         Number of users, 1 to 10¹⁵, without those who drop out or collude.
     delta
-        10⁻³⁰⁰ ≤ δ < 1, a float.
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1, a float.
     rtol
-        The relative width to which decompositions are evaluated, as in `amplification.epsilon`;
-        no promise of how far the ends lie apart.
+        The relative width to which decompositions are evaluated, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+        No promise of how far the ends lie apart.
 
-    Raises ValueError for arguments outside these ranges.
+    Returns
+    -------
+    MechanismBounds
+        Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset in
+        which all other users hold one input, ``upper`` the least of the proven bounds. What lies
+        between them is not known.
 
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    The bound for all datasets is proven in docs/closing-the-gap.md.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_epsilon(sb.BLH(4.0), n=10_000, delta=1e-6)
+    >>> found.upper_bound, f"{found.enclosure.upper:.2f}"
+    ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
     question = _Reached("epsilon", n, delta, rtol)
@@ -428,9 +576,36 @@ def mechanism_epsilon(
 def mechanism_delta(
     randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
 ) -> MechanismBounds:
-    """Bounds of the smallest δ at which `n` shuffled reports are (ε, δ)-DP.
+    """Enclose a mechanism's own smallest δ at which n shuffled reports are (ε, δ)-DP, and say why.
 
-    `eps` is ε ≥ 0 (natural log), a float; all else is as for `mechanism_epsilon`.
+    What is assumed, and the proof, are as for `mechanism_epsilon`.
+
+    Parameters
+    ----------
+    randomizer
+        That all users share.
+    eps
+        ε ≥ 0 (natural log), a float.
+    n
+        Number of users, 1 to 10¹⁵, without those who drop out or collude.
+    rtol
+        The relative width to which decompositions are evaluated, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    MechanismBounds
+        Its ``enclosure`` is of δ: two datasets attain ``lower``, ``upper`` is proven for all.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=np.log(3.0)), eps=0.0, n=1)
+    >>> f"{found.enclosure.upper:.2f}"
+    '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
 

@@ -19,6 +19,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
+# Of several rounds: each point is a sum over the lattice.
 _MOST_POINTS = 4000
 # More than what underflows in sums of a few terms.
 _TINY = 1e-300
@@ -45,6 +46,11 @@ class Profile:
     such curves as well: of a mechanism H is that of all its datasets, and what is told of it from
     below is true of the largest curve of the pairs of datasets that ``lower`` is of.
 
+    Examples
+    --------
+    >>> curve = sb.profile(sb.KRR(k=2, eps0=1.0).blanket(), n=100)
+    >>> f"{curve.delta(eps=0.0).upper:.3f}", f"{curve.epsilon(delta=1e-6).upper:.2f}"
+    ('0.050', '0.52')
     """
 
     step: float
@@ -53,7 +59,29 @@ class Profile:
     limit: float
 
     def delta(self, eps: float) -> Enclosure:
-        """Enclosure of δ(ε) for any finite real ε."""
+        """Enclose δ at ε, which may be negative.
+
+        Parameters
+        ----------
+        eps
+            Any finite real ε (natural log).
+
+        Returns
+        -------
+        Enclosure
+            Of δ(ε), a probability.
+
+        Raises
+        ------
+        ValueError
+            For an ε that is not finite.
+
+        Examples
+        --------
+        >>> curve = sb.profile(sb.KRR(k=2, eps0=np.log(3.0)).blanket(), n=1)
+        >>> f"{curve.delta(eps=0.0).upper:.2f}"
+        '0.50'
+        """
         eps = validation.finite("eps", eps)
         if eps < 0.0:
             ends = self.delta(-eps)
@@ -87,10 +115,29 @@ class Profile:
         return Enclosure(min(max(low, right, 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
-        """Enclosure of the smallest real ε with δ(ε) ≤ `delta`, 10⁻³⁰⁰ ≤ δ < 1.
+        """Enclose the smallest real ε with δ(ε) ≤ δ.
 
-        Negative where δ(0) is less. ``upper`` is inf where the points do not reach that far;
-        ``lower`` is −inf where they do not on the negative side.
+        Parameters
+        ----------
+        delta
+            Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+
+        Returns
+        -------
+        Enclosure
+            Of ε (natural log), negative where δ(0) is less than `delta`. ``upper`` is inf where the
+            points do not reach that far; ``lower`` is −inf where they do not on the negative side.
+
+        Raises
+        ------
+        ValueError
+            For a δ outside this range.
+
+        Examples
+        --------
+        >>> curve = sb.profile(sb.KRR(k=2, eps0=1.0).blanket(), n=100)
+        >>> f"{curve.epsilon(delta=1e-6).upper:.2f}"
+        '0.52'
         """
         delta = validation.delta(delta)
         reach = (self.upper.size - 1) * self.step
@@ -109,13 +156,34 @@ class Profile:
         return self.delta(0.0)
 
     def false_negatives(self, false_positives: float) -> Enclosure:
-        """Enclosure of the trade-off curve f: the least rate of false negatives of any test.
+        """Enclose the trade-off curve: the least rate of false negatives that any test attains.
 
-        `false_positives` is the rate α at which the test may take x₁⁰ for x₁¹, 0 ≤ α ≤ 1. By
-        duality, f(α) = sup over x ≥ 0 of 1 − H(x) − xα (Dong, Roth, Su, JRSS B 2022, Prop. 2.13).
-        ``lower`` is what no attack undercuts, and of the pair of datasets of the lower bound some
-        attack comes below ``upper``. Where there are several such pairs it is an attack that may
-        choose among them, or mix them: no trade-off curve above ``upper`` holds for all.
+        By duality f(α) = sup over x ≥ 0 of 1 − H(x) − xα (Dong, Roth and Su, JRSS B 2022,
+        Proposition 2.13).
+
+        Parameters
+        ----------
+        false_positives
+            The rate α at which the test may take x₁⁰ for x₁¹, 0 ≤ α ≤ 1.
+
+        Returns
+        -------
+        Enclosure
+            Of f(α), a probability. No attack undercuts ``lower``, and of the pair of datasets of
+            the lower bound some attack comes below ``upper``. Where there are several such pairs it
+            is an attack that may choose among them, or mix them: no curve above ``upper`` holds for
+            all.
+
+        Raises
+        ------
+        ValueError
+            For a rate outside this range.
+
+        Examples
+        --------
+        >>> curve = sb.profile(sb.KRR(k=2, eps0=1.0).blanket(), n=100)
+        >>> f"{curve.false_negatives(0.05).lower:.2f}"
+        '0.94'
         """
         validation.probability("false_positives", false_positives)
         alpha = validation.finite("false_positives", false_positives)
@@ -164,18 +232,40 @@ def profile(
     smallest: float = 1e-12,
     density: float = 24.0,
 ) -> Profile:
-    """The profile of `rounds` rounds (1 to 10⁶) of n users, 1 to 10¹⁵.
-
-    Its points lie so close that ``density`` of them make a standard deviation of the privacy loss,
-    and reach to where δ is at most `smallest`, or as far as some thousand points do.
+    """Enclose δ as a curve in ε, the privacy profile of one round of n users or of several.
 
     Of a randomizer it is the mechanism's own curve, the largest of all its datasets: ``upper`` is
     proven for all of them, and at every ε one of some known pairs of datasets attains ``lower``,
-    the same pair in all rounds (docs/composition.md, section 7). Which pairs are tried, and where
-    ``upper`` is that of the blankets only, is as for `compose`. The standard deviation is that of
-    a blanket.
+    the same pair in all rounds. Proofs: docs/composition.md, section 7.
 
-    Raises ValueError for arguments outside these ranges.
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    n
+        Number of users, 1 to 10¹⁵.
+    rounds
+        How many rounds, 1 to 10⁶.
+    smallest
+        The points reach to where δ is at most this, 10⁻³⁰⁰ to 1, or as far as some thousand do.
+    density
+        Points for each standard deviation of the privacy loss (of a blanket), 1 to 1000.
+
+    Returns
+    -------
+    Profile
+        Ask it for δ, ε, the advantage or the trade-off curve.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Examples
+    --------
+    >>> curve = sb.profile(sb.KRR(k=2, eps0=1.0).blanket(), n=100)
+    >>> f"{curve.false_negatives(0.05).lower:.2f}"
+    '0.94'
     """
     composed = compose([(require_mechanism(decomposition), validation.users(n), rounds)])
     smallest = validation.delta(smallest)
@@ -225,14 +315,40 @@ def advantage(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure:
-    """δ at ε = 0, the advantage of the best test over a guess (total variation).
+    """Enclose δ at ε = 0, the advantage of the best test over a guess (total variation).
 
     It is 1 less the least sum of both error rates of a test; from even odds such a test guesses
-    right with probability (1 + advantage)/2. `rtol` is the largest relative width to accept; None
-    stands for 10⁻⁴ of one round and 0.05 of more, as for δ anywhere.
+    right with probability (1 + advantage)/2. What is assumed is as for `epsilon`.
 
-    Of a randomizer the enclosure is of the mechanism's own, as with `rounds.delta`: no test does
-    better than ``upper`` on any two datasets, and some test attains ``lower`` on two of them.
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    n
+        Number of users, 1 to 10¹⁵.
+    rounds
+        How many rounds of n users together, 1 to 10⁶.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
+        several rounds.
+
+    Returns
+    -------
+    Enclosure
+        A probability. Of a randomizer it is the mechanism's own: no test does better than ``upper``
+        on any two neighbouring datasets, and some test attains ``lower`` on two of them.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`, as for `delta`.
+
+    Examples
+    --------
+    >>> f"{sb.advantage(sb.KRR(k=2, eps0=np.log(3.0)), n=1).upper:.2f}"
+    '0.50'
     """
     return delta_of(decomposition, 0.0, validation.users(n), rounds=rounds, rtol=rtol)
 

@@ -46,15 +46,57 @@ def epsilon(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
-    """Enclosure of the smallest ε with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
+    """Enclose the smallest ε at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    Of a decomposition, one round is that of `amplification.epsilon`, which tells of all arguments
-    and takes arrays of n or δ; for more see `Composed.epsilon`, which also says what may be
-    composed (docs/composition.md). More rounds take no arrays.
+    Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
+    the randomizer; reports are independent given the inputs; rounds have randomness of their own,
+    and may be adaptive as docs/composition.md, section 1, says. A decomposition covers the two
+    inputs of the victim that it is made of, whatever the others hold if it is a blanket, and all
+    datasets if that pair is the worst.
 
-    Of a randomizer, the enclosure is of the mechanism's own ε: what the worst known dataset
-    attains, and what is proven for all datasets. Of one round, `mechanism_epsilon` tells which they
-    are; for more, `compose` says what is composed.
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    n
+        Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1; or a 1-d array of such. One of `n` and `delta` may be an array,
+        neither for more rounds than one. A Fraction is not rounded (one round, a decomposition).
+    rounds
+        How many rounds of n users together, 1 to 10⁶.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
+        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
+        randomizer, the width to which its decompositions are evaluated.
+
+    Returns
+    -------
+    Enclosure
+        Of ε (natural log); `Enclosures` where an argument is an array. Of a decomposition both ends
+        are of its own divergence D(ε), in both directions: D ≤ δ was found at ``upper``, D ≥ δ at
+        ``lower``. Of a randomizer they are of the mechanism's own ε: ``upper`` is proven for all
+        datasets, two datasets attain ``lower`` (see `mechanism_epsilon`). Both are inf where no ε
+        will do.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`; it holds the enclosure that was reached. Of a randomizer
+        never in one round, and in several only for an `rtol` that was given.
+
+    Notes
+    -----
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 12. Proofs: docs/engine.md, for rounds
+    docs/composition.md, for randomizers docs/closing-the-gap.md.
+
+    Examples
+    --------
+    >>> R = sb.KRR(k=10, eps0=4.0)
+    >>> f"{sb.epsilon(R.blanket(), n=100_000, delta=1e-6).upper:.3f}"
+    '0.110'
     """
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
@@ -96,10 +138,48 @@ def delta(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
-    """Enclosure of the smallest δ with (ε, δ)-DP of `rounds` rounds of `n` users, 1 to 10⁶.
+    """Enclose the smallest δ at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    One round is that of `amplification.delta`, which takes arrays of ε or n; for more see
-    `Composed.delta`. All else is as for `epsilon`, randomizers included.
+    What is assumed, and the sources, are those of `epsilon`.
+
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    eps
+        ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array, neither
+        for more rounds than one. A Fraction is not rounded (one round, a decomposition).
+    n
+        Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
+    rounds
+        How many rounds of n users together, 1 to 10⁶.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
+        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
+        randomizer, the width to which its decompositions are evaluated.
+
+    Returns
+    -------
+    Enclosure
+        Of δ, a probability; `Enclosures` where an argument is an array. Of a decomposition both
+        ends are of the larger of its two divergences D(ε). Of a randomizer they are of the
+        mechanism's own δ: ``upper`` is proven for all datasets, two datasets attain ``lower``.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`, as for `epsilon`. A δ below 10⁻³⁰⁰ does not count, nor
+        one that the rounding of the decomposition's entries cannot tell from 0.
+
+    Examples
+    --------
+    Without others to hide among, δ at ε = 0 is tanh(ε₀/2), which is 1/2 for ε₀ = log 3.
+
+    >>> R = sb.KRR(k=2, eps0=np.log(3.0))
+    >>> f"{sb.delta(R, eps=0.0, n=1).upper:.2f}"
+    '0.50'
     """
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:

@@ -29,6 +29,9 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3
 
+# Where the curve is looked at, and how closely, decides speed and width, never what holds (no
+# benchmark asks for Rényi divergences so far).
+#
 # Passes of refinement, points in the end, and into how many pieces one pass may cut a cell.
 _PASSES, _MOST_KNOTS, _MOST_PIECES = 24, 12_000, 8
 # Share of the width that bounds at the points may take, and by which a pass narrows it at most.
@@ -73,48 +76,53 @@ def renyi(
     *,
     rounds: int = 1,
 ) -> Enclosure | Enclosures:
-    """Enclosure of the larger Rényi divergence D_α(P‖Q), D_α(Q‖P) of n shuffled reports.
+    """Enclose the Rényi divergence of n shuffled reports, the larger of both directions.
 
-    D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1), natural log. ``upper`` holds for whatever the
-    decomposition bounds, as with `amplification.delta`: the shuffled reports are
-    (α, ``upper``)-RDP (Girgis et al., CCS 2021), over `rounds` rounds even where each depends on
-    what was seen. ``lower`` is that of the decomposition's own histograms, the same in all rounds.
-
-    Of a randomizer the enclosure is of the mechanism's own divergence, the largest of any two
-    datasets: ``upper`` is the largest of its `Randomizer.blankets`, which is proven for all
-    datasets, and two known datasets attain ``lower``, in all rounds the same. What lies between
-    them is not known, however small `rtol` is.
+    D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1). What is assumed is as for `epsilon`.
 
     Parameters
     ----------
     decomposition
-        Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
-        they surround. Or the randomizer itself.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
     n
         Number of users, 1 to 10¹⁵.
     order
-        α, 1 < α ≤ 10⁶, or a one-dimensional array of such; `Enclosures` in the same order then, at
-        hardly more cost.
+        α, 1 < α ≤ 10⁶; or a 1-d array of such, at hardly more cost.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
         account how far ``inner`` and ``outer`` lie apart. Costs grow like 1/√rtol. Of a randomizer,
-        the width to which its decompositions are evaluated; no promise of how far the ends lie
-        apart.
+        the width to which its decompositions are evaluated.
     rounds
         How many rounds, 1 to 10⁶: divergences add up.
 
     Returns
     -------
     Enclosure
-        Both ends are inf where some output is possible under one input only.
+        Of the divergence (natural log); `Enclosures` for an array of orders. The shuffled reports
+        are (α, ``upper``)-RDP, also over rounds each of which depends on what was seen. ``lower``
+        is that of the decomposition's own histograms, the same in all rounds. Of a randomizer
+        ``upper`` is proven for all datasets, and two known datasets attain ``lower``. Both are inf
+        where some output is possible under one input only.
 
     Raises
     ------
     ValueError
-        For arguments outside these ranges.
+        For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`; of several orders all are computed first.
+        Where the width stays above `rtol`, never of a randomizer; it holds what was found of all
+        orders.
 
+    Notes
+    -----
+    Girgis et al. (CCS 2021) ask this question of clones. Proof: docs/renyi.md.
+
+    Examples
+    --------
+    A single report of 2-RR at ε₀ = log 3 has D₂ = log(3/4·3 + 1/4·1/3) = log(7/3).
+
+    >>> found = sb.renyi(sb.KRR(k=2, eps0=np.log(3.0)).blanket(), n=1, order=2.0)
+    >>> f"{np.exp(found.upper):.1f}"
+    '2.3'
     """
     require_mechanism(decomposition)
     n = validation.users(n)
@@ -298,7 +306,7 @@ def _finite(x: FloatArray) -> FloatArray:
 
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 
-# Orders of the first look, those looked at together, and pieces that an interval is cut into.
+# Orders of the first look, those looked at together, pieces of an interval that is cut, and passes.
 _LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 12, 6, 8
 
 # Of orders (O,): lower and upper ends of the divergence.
@@ -308,22 +316,38 @@ Divergences = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 def epsilon_of_orders(
     orders: ArrayLike, divergences: ArrayLike, delta: float, *, rounds: int = 1
 ) -> float:
-    """The least ε with (ε, δ)-DP that upper bounds of Rényi divergences give, rounded up.
+    """Convert Rényi divergences to the least ε with (ε, δ)-DP that they give.
 
-    Canonne, Kamath and Steinke (NeurIPS 2020), Proposition 12: if the divergence of order α is at
-    most ε_α, then ε = ε_α + log(1 − 1/α) − log(αδ)/(α − 1). `rounds` of the same add up.
+    If the divergence of order α is at most ε_α, then ε = ε_α + log(1 − 1/α) − log(αδ)/(α − 1)
+    (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 12).
 
     Parameters
     ----------
-    orders, divergences
-        α > 1 and ε_α ≥ 0 (natural log, inf allowed), shape (O,), O ≥ 1.
+    orders
+        α, 1 < α ≤ 10⁶, shape (O,), O ≥ 1.
+    divergences
+        Upper bounds ε_α ≥ 0 (natural log, inf allowed), shape (O,).
     delta
-        10⁻³⁰⁰ ≤ δ < 1.
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
     rounds
-        How many rounds, 1 to 10⁶.
+        How many rounds of these divergences add up, 1 to 10⁶.
 
-    Raises ValueError for arguments outside these ranges.
+    Returns
+    -------
+    float
+        The least ε ≥ 0 (natural log) over the orders, rounded up.
 
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges, and for arrays of different lengths.
+
+    Examples
+    --------
+    log(1/2) − log(2·10⁻⁶) = log(2.5·10⁵) at order 2.
+
+    >>> f"{np.exp(sb.epsilon_of_orders([2.0], [0.0], delta=1e-6)):.0f}"
+    '250000'
     """
     alpha = np.array([validation.order(x) for x in np.atleast_1d(orders).tolist()])
     losses = np.array([_divergence(x) for x in np.atleast_1d(divergences).tolist()])
@@ -344,35 +368,47 @@ def renyi_epsilon(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure:
-    """Enclosure of the ε that Rényi accounting gives of exact divergences, over all real orders.
+    """Enclose the ε that Rényi accounting gives of exact divergences, over orders 1.05 to 5000.
 
-    That is the least of `epsilon_of_orders` over 1.05 ≤ α ≤ 5000. ``upper`` may be claimed of
-    `rounds` rounds of `n` users, as `composed.Composed.epsilon` says. ``lower`` bounds what this
-    way of accounting can give; the truth may lie below.
-
-    Of a randomizer it is what Rényi accounting gives of the mechanism's own divergences, the
-    largest of any two datasets at each order: ``upper`` is that of the largest of its
-    `Randomizer.blankets` and may be claimed, ``lower`` that of the largest of the known datasets,
-    as `renyi.renyi` has them. What lies between them is not known, however small `rtol` is.
+    What is assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
+    section 6.
 
     Parameters
     ----------
-    decomposition, n, rounds
-        As for `renyi.renyi`.
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    n
+        Number of users, 1 to 10¹⁵.
     delta
-        10⁻³⁰⁰ ≤ δ < 1.
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rounds
+        How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
         account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
-        decompositions are evaluated; no promise of how far the ends lie apart.
+        decompositions are evaluated.
+
+    Returns
+    -------
+    Enclosure
+        ``upper`` (natural log) may be claimed. ``lower`` bounds what this way of accounting can
+        give; the truth may lie below. Of a randomizer ``upper`` is that of its ``blankets()``,
+        ``lower`` that of known datasets, and what lies between them is not known.
 
     Raises
     ------
     ValueError
-        For arguments outside these ranges.
+        For an argument outside these ranges.
     PrecisionError
         Where the width stays above `rtol`; never of a randomizer.
 
+    Examples
+    --------
+    >>> U = sb.KRR(k=10, eps0=4.0).blanket()
+    >>> f"{sb.renyi_epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
+    '0.41'
+    >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
+    '0.38'
     """
     require_mechanism(decomposition)
     n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)

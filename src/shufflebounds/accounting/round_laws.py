@@ -32,9 +32,11 @@ from shufflebounds.divergence.worst_dataset import supremum
 
 # The divergence of shuffled reports at ε = 0, Δ, 2Δ, …, enclosed once and kept.
 
+# Of a round's curve: each is a divergence.
 MAX_NODES = 6000
 
-_SMALLEST_SIZE = 3
+# A discrete pair below or above a curve needs so many points.
+_FEWEST = 3
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED_GRIDS = 64
 _known_grids: OrderedDict[tuple, Grid] = OrderedDict()
@@ -80,7 +82,7 @@ class Grid:
             size += 1
             self.extend(size)
             last = max(nodes[size - 1].upper for nodes in self.outer)
-            if size >= _SMALLEST_SIZE and last <= floor:
+            if size >= _FEWEST and last <= floor:
                 break
         return size
 
@@ -153,8 +155,6 @@ def content(decomposition: Decomposition) -> tuple:
 
 # Upper bounds of the divergence at ε = 0, Δ, 2Δ, … that hold for all datasets of a mechanism.
 
-# A discrete pair above a curve needs so many points.
-_FEWEST = 3
 # Mechanisms that are remembered; each took seconds.
 _REMEMBERED_CROWDS = 32
 
@@ -208,7 +208,8 @@ def crowd_grid(
     return CrowdGrid(tuple(grid(one, n, step, rtol) for one in blankets), crowds, n, step)
 
 
-# Relative width of D at the points, in units of ε's own.
+# Relative width of D at the points, in units of ε's own: narrower costs time, wider shows in ε
+# (benchmarks/rounds.py).
 _NODE_WIDTH = 0.06
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0

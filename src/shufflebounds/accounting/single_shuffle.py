@@ -29,6 +29,9 @@ Indices = NDArray[np.int64]
 
 S = TypeVar("S")
 
+# Where to look, and which points together: every end is an evaluation there, so that all of this
+# decides speed only (benchmarks/arrays.py).
+#
 # Where log D is this flat in log ε, estimates of its root are worth little.
 _FLAT = 1.0
 # Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.

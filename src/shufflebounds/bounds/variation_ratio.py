@@ -56,16 +56,27 @@ def variation_ratio(
         victim's: c = (r₀, r₁, 1 − r₀ − r₁). **No upper bound in general**, unless β is at its
         maximum, where both agree. Needs q ≥ 1 and r₀ + r₁ ≤ 1.
 
-    With α = β/(p − 1), w = 1 − α − pα and r_i = pα/q_i, the components are
+    Returns
+    -------
+    Decomposition
+        With α = β/(p − 1), w = 1 − α − pα and r_i = pα/q_i: a = (pα, α, w), b = (α, pα, w) and
+        c = (r₀, r₁, w/max(q₀, q₁)).
 
-        a = (pα, α, w),    b = (α, pα, w),    c = (r₀, r₁, w/max(q₀, q₁)).
+    Raises
+    ------
+    ValueError
+        Outside the domain; a β or q that misses it by less than 10⁻¹² counts as rounded.
 
-    The bound is of the victim's inputs and of the others' inputs that p, β and q were computed for.
-    Users with these numbers are also users with larger ones, so that whoever computes them may, and
-    should, round them up. The arguments are taken as they are; a β or q that is outside the domain
-    by less than 10⁻¹² counts as rounded.
+    Notes
+    -----
+    The three numbers are those of Wang et al. (PVLDB 17(8), 2024), for the inputs of the victim and
+    of the others that are to be covered: round them up, since users with these numbers are also
+    users with larger ones. Assumptions and proof: docs/variation-ratio.md, sections 1 to 4.
 
-    Raises ValueError outside the domain.
+    Examples
+    --------
+    >>> sb.variation_ratio(p=3.0, beta=0.25, q=2.0).c.tolist()
+    [0.1875, 0.1875, 0.25]
     """
     inverse = Fraction(0) if p == math.inf else 1 / Fraction(_ratio("p", p))
     if inverse >= 1:
@@ -156,7 +167,7 @@ _UP_SPECIAL = 1.0 + 1e-9
 def metric_variation_ratio(
     distance: float, farthest: float | tuple[float, float], noise: str = "general"
 ) -> Decomposition:
-    """The pair of two inputs at `distance`, in a space where none is further off than `farthest`.
+    """The variation-ratio pair of two inputs of a metric space, by distances alone.
 
     It covers all pairs of inputs at most that far apart, of which none has an input further off,
     and says nothing of others. The model is that of `variation_ratio`.
@@ -164,14 +175,32 @@ def metric_variation_ratio(
     Parameters
     ----------
     distance
-        d₀₁ in units of privacy (of the noise's scale), 0 < d₀₁ ≤ 300.
+        d₀₁ of the two inputs in units of privacy (of the noise's scale), 0 < d₀₁ ≤ 300.
     farthest
         The largest distance of any input from either of the two, d₀₁ to 300, or a pair of those
         from the first and from the second.
     noise
         ``laplace`` on a line, ``planar`` (Laplace) in the plane, or ``general`` for any.
 
-    Raises ValueError outside these ranges.
+    Returns
+    -------
+    Decomposition
+        Of the two inputs.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Proof: docs/variation-ratio.md, section 8.
+
+    Examples
+    --------
+    >>> U = sb.metric_variation_ratio(distance=1.0, farthest=4.0, noise="laplace")
+    >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.3f}"
+    '0.199'
     """
     distance = validation.eps0(distance, "distance")
     both = farthest if isinstance(farthest, tuple) else (farthest, farthest)
@@ -189,7 +218,7 @@ def metric_variation_ratio(
 
 
 def metric_clone(distance: float, distances: Collection[tuple[float, float]]) -> Decomposition:
-    """The clone of Wang et al., "Metric differential privacy in the shuffle model" (2023).
+    """The clone of two inputs of a metric space.
 
     Every other input x is sure of 1/(e^{d(x, x₀)} + e^{d(x, x₁)}) of the sum of the two inputs'
     laws; the smallest such number is that of a clone of each.
@@ -197,12 +226,33 @@ def metric_clone(distance: float, distances: Collection[tuple[float, float]]) ->
     Parameters
     ----------
     distance
-        d₀₁ of the two inputs, 0 < d₀₁ ≤ 300, in units of privacy.
+        d₀₁ of the two inputs in units of privacy, 0 < d₀₁ ≤ 300.
     distances
-        (d(x, x₀), d(x, x₁)) of the inputs x among which that number is smallest: on a line, of
-        both ends.
+        Pairs (d(x, x₀), d(x, x₁)), 0 to 300, of the inputs x among which that number is smallest:
+        on a line, of both ends.
 
-    Raises ValueError outside these ranges.
+    Returns
+    -------
+    Decomposition
+        Of the two inputs.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges, and where no pair obeys the triangle inequality.
+
+    Notes
+    -----
+    Wang et al., "Metric differential privacy in the shuffle model" (2023); proof in
+    docs/variation-ratio.md, section 8.
+
+    Examples
+    --------
+    On the interval [0, 4], for the inputs 0 and 1:
+
+    >>> U = sb.metric_clone(distance=1.0, distances=[(4.0, 3.0), (0.0, 1.0)])
+    >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.3f}"
+    '0.217'
     """
     distance = validation.eps0(distance, "distance")
     pairs = validation.pairs("distances", distances, "of distances")

@@ -47,35 +47,44 @@ _NEARLY_SYMMETRIC = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Three aligned arrays of component masses, and how far they are from what they stand for.
+    """What one report tells: three aligned arrays of component masses, and how exact they are.
+
+    For component j, ``a[j]`` and ``b[j]`` are the probabilities of the victim's report under the
+    inputs x₁⁰ and x₁¹, and ``c[j]`` is what every other user is sure to put there (Su, Cheng and
+    Wang 2025, arXiv 2504.07414, Definition 7).
 
     Parameters
     ----------
     a, b, c
-        Arrays of shape (J,) of probabilities; ``a`` and ``b`` sum to 1, ``c`` to at most 1. Numbers
-        that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as much.
+        Probabilities, shape (J,), 0 or at least 10⁻³⁰⁰; ``a`` and ``b`` sum to 1, ``c`` to at most
+        1. Numbers that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as
+        much.
     rel_err
-        The real number that an entry x stands for lies within ``rel_err`` x of it. 0 (the default)
-        says that the numbers themselves are meant. Enclosures are widened by it. What a and b stand
-        for sums to 1, c to at most 1: sums of the entries that are off, by at most 10⁻⁹, raise
-        ``rel_err`` to twice as much.
+        The real number that an entry x stands for lies within ``rel_err`` x of it, 0 to below
+        0.001. 0 says that the numbers themselves are meant. Enclosures are widened by it. Sums that
+        are off, by at most 10⁻⁹, raise it to twice as much.
     inner, outer
-        For a continuous randomizer that no finite list of components describes: decompositions
-        whose divergence is never above (``inner``) or never below (``outer``) that of the
-        randomizer. Where one is absent, the arrays themselves serve as that end.
+        For a continuous randomizer: decompositions whose divergence is never above (``inner``) or
+        never below (``outer``) its own. Where one is absent, the arrays serve as that end.
     tied
-        Truth values, shape (J,): the components at which a and b stand for the same real number,
-        so that a report there tells nothing, however it is rounded. By default those with a = b
-        where no ``rel_err`` is given and both sums are equal, and none otherwise. Compositions and
-        merging keep ties; set this to None where you raise ``rel_err`` to cover other numbers,
-        which need not be tied.
+        Truth values, shape (J,): where a and b stand for the same real number, however it is
+        rounded, so that a report there tells nothing. By default where a = b, if no ``rel_err`` is
+        given and both sums are equal, and nowhere otherwise. Set it to None where you raise
+        ``rel_err`` to cover other numbers, which need not be tied.
 
     Raises
     ------
     ValueError
-        For arrays that are no probability masses, a ``rel_err`` outside [0, 0.001), ends that are
-        no decompositions, and components that are tied though a ≠ b, naming the field.
+        For arrays that are no probability masses, a ``rel_err`` outside its range, ends that are no
+        decompositions, and components that are tied though a ≠ b, naming the field.
 
+    Examples
+    --------
+    The blanket of 2-RR at ε₀ = log 3, of which a lone user has δ = (3 − e^ε)/4:
+
+    >>> U = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+    >>> f"{sb.delta(U, eps=np.log(2.0), n=1).upper:.2f}"
+    '0.25'
     """
 
     a: FloatArray
@@ -146,11 +155,33 @@ class Decomposition:
         return self.inner is None and self.outer is None
 
     def gparv(self, eps: float) -> tuple[FloatArray, FloatArray]:
-        """Values and masses of the generalized privacy amplification random variable at `eps`.
+        """List the values and masses of the generalized privacy amplification random variable G.
 
-        Definition 9 of the paper: (a − e^ε b)/c with probability c on components with c > 0, and 0
-        with the residual probability. Both arrays have shape (J,) or, where there is a residual,
-        (J + 1,). Values beyond the range of floats are infinite. Raises ValueError for ε > 700.
+        Definition 9: (a − e^ε b)/c with probability c on components with c > 0, and 0 with the
+        residual probability.
+
+        Parameters
+        ----------
+        eps
+            0 ≤ ε ≤ 700 (natural log).
+
+        Returns
+        -------
+        tuple of two arrays
+            Values, those beyond the range of floats infinite, and masses, both of shape (J,) or,
+            where there is a residual, (J + 1,).
+
+        Raises
+        ------
+        ValueError
+            For an ε outside this range.
+
+        Examples
+        --------
+        >>> U = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+        >>> values, masses = U.gparv(0.0)
+        >>> values.tolist(), masses.tolist()
+        ([2.0, -2.0, 0.0], [0.25, 0.25, 0.5])
         """
         eps = validation.eps(eps)
         if eps > _LARGEST_EPS:
@@ -167,7 +198,7 @@ class Decomposition:
         return np.append(values, 0.0), np.append(c, self.residual)
 
     def swap(self) -> Decomposition:
-        """The same components with the roles of x₁⁰ and x₁¹ exchanged."""
+        """The same components with the roles of x₁⁰ and x₁¹ exchanged: (b, a, c)."""
         return Decomposition(
             self.b,
             self.a,
@@ -255,8 +286,27 @@ class Decomposition:
     def joint(self, other: Decomposition) -> Decomposition:
         """Joint composition: the user sends both reports together (Theorem 9).
 
-        Products over all pairs of components, merged. Raises ValueError where a product of masses
-        would be too small for a float or the pairs too many for memory.
+        Parameters
+        ----------
+        other
+            Of the other report, made with randomness of its own.
+
+        Returns
+        -------
+        Decomposition
+            Products over all pairs of components, merged.
+
+        Raises
+        ------
+        ValueError
+            Where a product of masses would be too small for a float, or the pairs too many for
+            memory.
+
+        Examples
+        --------
+        >>> U = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+        >>> sorted(U.joint(U).a.tolist())
+        [0.0625, 0.375, 0.5625]
         """
         require("other", other)
         if len(self) * len(other) > LARGEST_JOINT:
@@ -310,10 +360,33 @@ def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decompos
 
 
 def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
-    """Parallel composition: each user runs one randomizer, drawn by weight (Theorem 11).
+    """Parallel composition: each user runs one randomizer, drawn by weight.
 
-    `parts` are pairs (weight, decomposition); the weights are probabilities that sum to 1.
-    Raises ValueError where they do not.
+    Parameters
+    ----------
+    parts
+        Pairs (weight, decomposition); the weights are probabilities that sum to 1. All must bound
+        the same two inputs of the victim.
+
+    Returns
+    -------
+    Decomposition
+        The parts' components side by side, scaled by the weights and merged.
+
+    Raises
+    ------
+    ValueError
+        Where the weights do not sum to 1 within 10⁻¹², or a mass would be too small for a float.
+
+    Notes
+    -----
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 11. `Parallel` makes it of randomizers.
+
+    Examples
+    --------
+    >>> first, second = sb.KRR(k=10, eps0=2.0).blanket(), sb.BLH(2.0).blanket()
+    >>> f"{sb.epsilon(sb.parallel([(0.5, first), (0.5, second)]), n=10_000, delta=1e-6).upper:.3f}"
+    '0.079'
     """
     parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
@@ -345,7 +418,35 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
-    """Poisson subsampling: a user takes part with probability `rate`, else reports ⊥ (Ex. 4.4)."""
+    """Poisson subsampling: a user takes part with some probability, else reports ⊥.
+
+    Parameters
+    ----------
+    decomposition
+        Of a user who takes part.
+    rate
+        Probability of taking part, 0 to 1, independent of all else.
+
+    Returns
+    -------
+    Decomposition
+        With a further component for ⊥. The number of users stays that of all, absent ones included.
+
+    Raises
+    ------
+    ValueError
+        For a rate outside this range, or a mass that would be too small for a float.
+
+    Notes
+    -----
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Example 4.4. `Subsampled` makes it of randomizers.
+
+    Examples
+    --------
+    >>> U = sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+    >>> sorted(sb.subsample(U, 0.5).a.tolist())
+    [0.125, 0.375, 0.5]
+    """
     validation.probability("rate", rate)
     absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
     return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])

@@ -19,7 +19,21 @@ FloatArray = NDArray[np.float64]
 class Enclosure:
     """Two floats that hold a true value: ``lower <= value <= upper``.
 
-    Raises ValueError where the ends are out of order or NaN.
+    Parameters
+    ----------
+    lower, upper
+        The ends, which may be infinite.
+
+    Raises
+    ------
+    ValueError
+        Where the ends are out of order or NaN.
+
+    Examples
+    --------
+    >>> found = sb.Enclosure(0.25, 0.5)
+    >>> 0.3 in found, found.relative_width
+    (True, 0.5)
     """
 
     lower: float
@@ -39,7 +53,23 @@ class Enclosure:
         return (self.upper - self.lower) / self.upper
 
     def times(self, count: int) -> Enclosure:
-        """`count` ≥ 1 times the number; the ends are rounded outwards, unless they are exact."""
+        """Multiply the number; the ends are rounded outwards, unless they are exact.
+
+        Parameters
+        ----------
+        count
+            By what, at least 1.
+
+        Returns
+        -------
+        Enclosure
+            Of `count` times the number.
+
+        Examples
+        --------
+        >>> sb.Enclosure(0.25, 0.5).times(3)
+        Enclosure(lower=0.75, upper=1.5)
+        """
         return Enclosure(
             _product(self.lower, count, -math.inf), _product(self.upper, count, math.inf)
         )
@@ -64,11 +94,24 @@ def _product(factor: float, count: int, towards: float) -> float:
 class Enclosures:
     """Lower and upper ends of several numbers, in the order of what was asked for.
 
-    ``lower`` and ``upper`` are read-only arrays of shape (P,). Indexing with an integer gives an
-    `Enclosure`, with a slice or an array of indices `Enclosures`; iterating gives each `Enclosure`.
+    Indexing with an integer gives an `Enclosure`, with a slice or an array of indices `Enclosures`;
+    iterating gives each `Enclosure`.
 
-    Raises ValueError where the arrays have other shapes, or where some ends are out of order or
-    NaN.
+    Parameters
+    ----------
+    lower, upper
+        The ends, shape (P,); copied, and read-only.
+
+    Raises
+    ------
+    ValueError
+        Where the arrays have other shapes, or where some ends are out of order or NaN.
+
+    Examples
+    --------
+    >>> found = sb.Enclosures([0.25, 1.0], [0.5, 1.0])
+    >>> found[0], found.relative_width.tolist()
+    (Enclosure(lower=0.25, upper=0.5), [0.5, 0.0])
     """
 
     lower: FloatArray
@@ -127,9 +170,24 @@ def _ends(name: str, values: ArrayLike) -> FloatArray:
 class PrecisionError(ArithmeticError):
     """The requested relative width could not be reached.
 
-    ``enclosure`` is the (valid) enclosure that was. Where several points were asked for it holds
-    them all, computed whether others fell short or not: `Enclosures`, whose ``relative_width``
-    tells which did.
+    Parameters
+    ----------
+    message
+        What was asked for, and what was found.
+    enclosure
+        The (valid) enclosure that was reached. Where several points were asked for it holds them
+        all, computed whether others fell short or not: `Enclosures`, whose ``relative_width`` tells
+        which did.
+
+    Examples
+    --------
+    >>> laplace = sb.Laplace(1.0, cells=4).blanket()
+    >>> try:
+    ...     found = sb.epsilon(laplace, n=1000, delta=1e-6, rtol=1e-6)
+    ... except sb.PrecisionError as error:
+    ...     found = error.enclosure
+    >>> found.relative_width < 0.1
+    True
     """
 
     def __init__(self, message: str, enclosure: Enclosure | Enclosures) -> None:

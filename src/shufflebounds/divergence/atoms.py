@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, U
 
-# Tilts per decade, and the range: θ times the largest reach, and times the smallest value.
+# Tilts per decade, and the range: θ times the largest reach, and times the smallest value. Bounds
+# hold at every tilt: which are tried decides speed and width (benchmarks/deployer_grid.py).
 _PER_DECADE, _LOWEST, _HIGHEST, _MOST_TILTS = 3, 0.01, 300.0, 120
 # How narrowly one draw may miss 0, as a share of what it must make up for.
 _NARROWLY = 1e-3
@@ -25,7 +26,8 @@ _NARROWLY = 1e-3
 _TINY = 1e-200
 # Tilts times atoms held in memory at once.
 _BLOCK = 2**14
-# A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest.
+# A mass known no better than this may be anything from 0, or e^{−2·void}, to its largest. For
+# others the factor 1.02 in `_shares` covers what the first order of their errors leaves out.
 _DOUBTFUL, _VOID = 0.01, 400.0
 # Where all other atoms may have less than this share, nothing is claimed of it.
 _LEAST_REST = 0.01
@@ -349,7 +351,7 @@ def moved_up(x: FloatArray) -> FloatArray:
 # The proofs are in docs/engine.md, section 11.
 
 # More draws of one atom than the last are bounded, not enumerated; from how many on is tried in
-# this order.
+# this order. That decides speed only (benchmarks/deployer_grid.py).
 _COUNTS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257], dtype=np.float64)
 # Nodes times atoms times tilts held in memory at once.
 _DRAWS_AT_ONCE = 2**13

@@ -15,6 +15,9 @@ from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.divergence.atoms import Nodes, joined, log_weight_margin, margin
 from shufflebounds.divergence.law import U, cumulants, law, spaced, tilting_point
 
+# Estimates of where D is made, which say where components must be fine and claim nothing; what they
+# decide is speed and width (benchmarks/deployer_grid.py).
+#
 # Tilts that are tried, in terms of the one that suits D.
 _TILTS = np.concatenate([2.0 ** np.arange(6.0, -12.5, -0.5), -(2.0 ** np.arange(-12.0, 6.5, 0.5))])
 # How far around a value, relatively, others are as important.
@@ -104,6 +107,9 @@ def sketch(decomposition: Decomposition) -> Decomposition:
 # *spreads* it, first to the borders of its strip and then to the ends of what lies on each border:
 # dilations. Both hold at every ε. docs/engine.md, section 5, proves it.
 
+# Where strips lie decides speed and width (benchmarks/deployer_grid.py), never what holds; what
+# does are the masses, ratios and roundings below.
+#
 # Decompositions this short are left as they are, and so are those that would hardly be shorter.
 _FEW, _SHORTER = 300, 0.8
 # So many strips for each component are looked at: most are empty where values are of many sizes.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+# An estimate, which decides speed only (benchmarks/deployer_grid.py).
+#
 # Standard deviations of X, in units of 1/θ, from which f is narrow, and terms for it then.
 _NARROW, _TERMS = 10.0, 9
 # Corrections beyond this are not believed.

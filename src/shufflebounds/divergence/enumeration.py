@@ -19,6 +19,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 
+# Beyond so many it is left to the engines of many users: speed (benchmarks/deployer_grid.py).
 MAX_HISTOGRAMS, MAX_USERS = 400_000, 300
 
 # Masses below the first are counted as this much, from above, and as nothing from below; quotients

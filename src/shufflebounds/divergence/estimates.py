@@ -16,6 +16,8 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence import edgeworth
 from shufflebounds.divergence.law import Law, cumulants, law, laws, tilting_point
 
+# Most steps in search of a tilt, and of a root. Estimates steer and claim nothing: all that is
+# tuned here decides speed only (benchmarks/deployer_grid.py, and arrays.py for many points).
 _TILTS, _ROOTS = 60, 25
 # Points times components held in memory at once.
 _BLOCK = 2**16

@@ -209,10 +209,13 @@ def _power(
     return size + size * cosine, size * sine, err
 
 
+# All that follows decides speed and width (benchmarks/deployer_grid.py), never what holds.
+#
 # Limits of one pass: modes, most of which large n may skip, and modes evaluated times what each
 # takes, which is its components and a share that does not depend on them.
 _MOST_MODES, _MOST_SCANNED = 2**20, 2**28
 _MOST_WORK, _EACH_MODE = 2**28, 1000
+# Windows that are tried: what one finds out, and costs, says how wide the next is.
 _PASSES = 8
 # E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
 _MUCH = 10.0

@@ -31,6 +31,8 @@ from shufflebounds.divergence.losses import Composition, LossLaw
 
 Tilts = Sequence[tuple[Tilted, LossLaw, int]]
 
+# What is left out is bounded and charged: these decide speed and width (benchmarks/rounds.py).
+#
 # The logarithm of coefficients that are only bounded.
 _LOG_SKIPPED = -45.0
 # From so many coefficients on, one in so many is looked at first.
@@ -191,9 +193,11 @@ def _product(
     return values, np.where(hopeless, worst, err)
 
 
+# Some hundred megabytes.
 MAX_POINTS = 2**23
 
-# The logarithm of the mass of W outside the window.
+# The logarithm of the mass of W outside the window, which is charged, and multiples of the tilt
+# that a normal law has there: Chernoff's bound holds at all of them.
 _LOG_OUTSIDE = -26.0
 _CHERNOFF_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 25)
 

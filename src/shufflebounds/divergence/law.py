@@ -38,7 +38,7 @@ U = 2.0**-53
 # A draw this far below the largest value makes S negative whatever else is drawn, n ≤ 10¹⁵ times:
 # how far exactly does not matter, and squares of it must not overflow.
 _LOWEST = -1e100
-# Errors of K below this are as small as those of the second formula can get.
+# Errors of K below this are as small as those of the second formula can get: it is not tried.
 _GOOD = 64 * U
 # Weights known no better than this, relatively, are only bounded. Less will do, since even vague
 # ones of values near 0 hardly count.
@@ -252,6 +252,8 @@ def exp_down(x: float) -> float:
 
 # By how much to tilt a law, so that the sum of its draws is near 0: to aim with, not to claim.
 
+# Bounds hold at every θ: what is tuned here decides speed only (benchmarks/deployer_grid.py).
+#
 # Steps in all, and one of log θ that needs no other after it.
 _STEPS, _LAST = 200, 5e-3
 # The longest step of log θ; steps of the model of one, and the last of them, relatively.
@@ -363,7 +365,7 @@ def _steepest_tilt(gains: FloatArray, masses: FloatArray, loss: float, n: int) -
 # bound and united at their mean for a lower one. Both errors are of second order in the distance
 # of the vertices, which lie densest where the tilted law has most of its mass.
 
-# Values with more than this share of the mass are kept.
+# Values with more than this share of the mass are kept, as moving them would cost much width.
 _HEAVY = 0.1
 
 

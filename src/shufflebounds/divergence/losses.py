@@ -172,7 +172,8 @@ def curve(losses: FloatArray, masses: FloatArray, infinite: float) -> FloatArray
 
 # A discrete pair below a curve that is known through enclosures; see docs/composition.md.
 
-# How far the polygon begins below the bounds, relatively, until rounding leaves it there.
+# How far the polygon begins below the bounds, relatively, until rounding leaves it there: every
+# polygon is checked, and the first that passes taken.
 _SLACKS = (1e-11, 1e-8, 1e-5)
 # Bounds of less than this would lose precision in products.
 _TINY = 1e-290

@@ -110,6 +110,8 @@ def _log_series(order: FloatArray, loss: FloatArray, ratio: FloatArray) -> Float
     return np.asarray(np.log(order * (order - 1.0)) + 2.0 * np.log(loss) + np.log(total))
 
 
+# Limits of work and memory, beyond which curves are quicker (no benchmark asks for Rényi
+# divergences so far). Terms held at once.
 _BLOCK = 2**18
 # Counts on either side of the most likely one, and terms of all orders.
 _MOST_REACH, _MOST_TERMS = 2_000_000, 30_000_000
@@ -119,6 +121,7 @@ _MOST_HIDDEN = 1e-3
 _LEAST_SHARE = 1e-12
 # A share of the whole that is counted in full from above.
 _NEGLIGIBLE = 1e-7
+# Users and histograms that are enumerated for few orders.
 _MAX_USERS, _MAX_HISTOGRAMS = 1_500, 600_000
 # Terms of all orders, and histograms that are enumerated whatever the number of orders.
 _MOST_FEW_TERMS, _FEW = 1_500_000, 50_000
@@ -353,6 +356,8 @@ def _finite(x: FloatArray) -> FloatArray:
 # In x = e^ε the curve h(x) = D(P‖xQ) is convex: between points it lies below the chord of its
 # upper bounds, and above the lines that continue the chords next to it; see docs/renyi.md.
 
+# Where the curve is looked at, and how closely, decides speed and width, never what holds.
+#
 # So many neighbours may support a line, and so near an end of a cell two lines may meet.
 _NEIGHBOURS, _ASIDE = 3, 1e-3
 # The relative width of cells that are not cut any more.

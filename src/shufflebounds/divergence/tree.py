@@ -41,6 +41,8 @@ from shufflebounds.divergence.law import Law, U, compress, cumulants, exp_down, 
 
 # Nodes of the sweep that the smooth engine evaluates. Proofs: docs/engine.md, section 11.
 
+# Which nodes the smooth engine gets decides speed only (benchmarks/deployer_grid.py).
+#
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
 _TAME, _COMMON = 15.0, 1.0
@@ -151,10 +153,14 @@ def exp_up(x: float) -> float:
     return math.exp(min(max(x, -690.0), 709.0))
 
 
+# What is closed, left out or united is charged: how much of each decides speed and width
+# (benchmarks/deployer_grid.py).
+#
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 # The relative width of a leaf that is always enough, in units of that of the whole.
 _PRECISE = 0.3
+# Nodes that the smooth engine may evaluate at a step, and half of those that it may in all.
 _MOST_LEAVES = 150
 # What a leaf counts for of the work, in nodes; and what leaves may take for each node that could be
 # had instead, as the smooth engine counts its work, for so many atoms or more: few are soon drawn.
@@ -358,6 +364,8 @@ def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
 # Chernoff bound says that its positive or its negative part is negligible. Proofs: docs/engine.md,
 # section 11.
 
+# Guesses of the size steer the passes and decide speed only (benchmarks/deployer_grid.py).
+#
 # Relative width of a first pass, which finds the size of the result, and the passes in all.
 _ROUGH, _PASSES = 0.03, 8
 # Another pass is made where the size turned out to be so many times larger, or that share of what
@@ -367,6 +375,7 @@ _MUCH_LARGER, _NO_LESS = 3.0, 0.7
 _CHERNOFF = 1e-2
 # Numbers of atoms that this is tried with.
 _ENDS = 33
+# Nodes, and what leaves count for, before it gives up.
 _MOST_WORK = 200_000
 # More values than this are united first, in so many cells and then more, at most that many.
 _MOST_ATOMS, _CELLS, _FINEST_CELLS = 1024, 256, 1024

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, Tilted, U, away_from_one, characteristic, log_mgf
 
-# Multiples of u = √(−2 log tail)/σ to try: the neighbourhood, then everything.
+# Multiples of u = √(−2 log tail)/σ to try: the neighbourhood, then everything. Chernoff's bound
+# holds at all of them.
 CHERNOFF_FACTORS = 10.0 ** np.linspace(-1.0, 1.0, 17)
 _ALL_FACTORS = 10.0 ** np.linspace(-14.0, 14.0, 113)
 
@@ -206,7 +207,8 @@ def rounded_down(x: float) -> float:
 # so that φ − 1 at R·C frequencies takes R + C times J tangents and a product of matrices. Each
 # factor keeps its relative precision near 0. The errors are derived in docs/engine.md, section 7.
 
-# Frequencies times components: up to so many one by one, and so many at once as caches hold.
+# Frequencies times components: up to so many one by one, and so many at once as caches hold. Speed
+# only (benchmarks/deployer_grid.py).
 _FEW, _BLOCK = 2**12, 2**16
 
 

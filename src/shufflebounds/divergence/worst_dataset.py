@@ -23,14 +23,18 @@ from shufflebounds.divergence.fourier import unscaled, with_factor
 from shufflebounds.divergence.law import Law, U, characteristic, compress, law, tilt
 from shufflebounds.divergence.window import rounded_down
 
+# How to aim: any aim gives a bound, and these decide how tight it is and what it costs (no
+# benchmark asks for mechanisms so far).
+#
 # Users who report from the blanket, on average, and the most of the blanket they may use up.
-_HEADS = 1.0 * np.array([2, 3, 4, 6, 8, 10, 12, 15, 18, 22, 27, 34])
+_HEADS = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 18.0, 22.0, 27.0, 34.0])
 _MOST_OF_BLANKET, _MOST_HEADS = 0.9, 0.5
 # Of the standard deviation that smoothing adds, times θ: it costs half of the square.
 _SMOOTHING = 0.08
 # Relative size of the modes beyond the last one.
 _BEYOND = 1e-7
 _MOST_MODES = 2**20
+# Tilts of a first look, and of those around the best, closer each time.
 _TILTS, _CLOSER = 48, (9, 9, 9)
 
 
@@ -191,10 +195,12 @@ def _log_estimates(
 
 # Components from which on fewer do, and modes times components held in memory at once.
 _MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
+# e^ε b must stay a float.
 _LARGEST_EPS = 690.0
 # What may be added to the maximum without another look.
 _NEGLIGIBLE = 1e-4
-# Relative uncertainty of masses beyond which nothing is claimed.
+# Relative uncertainty of masses beyond which nothing is claimed: up to it the factor 1.01 covers
+# what the first order of errors leaves out.
 _MOST_DOUBT = 1e-4
 
 

@@ -37,11 +37,26 @@ class Choice:
 class Randomizer(ABC):
     """A local randomizer: a channel from one user's value to one report.
 
-    A mechanism is a frozen dataclass with its own parameters and, if it is ε₀-LDP for some ε₀, with
-    ``eps0`` (natural log); None stands for a mechanism that is not. One that has an ε₀ of its own
-    does not take it as an argument. Arguments are checked on
-    construction (ValueError). A field's metadata may hold a ``help`` for the command line.
-    `registry` lists the mechanisms.
+    A mechanism of your own is a frozen dataclass with its parameters, which are checked on
+    construction (ValueError), with `blanket` and `dataset_pairs`, and with ``eps0`` (natural log)
+    if it is ε₀-LDP for some ε₀, else None. One that has an ε₀ of its own does not take it as an
+    argument. A field's metadata may hold a ``help`` for the command line.
+    `shufflebounds.randomizers.registry` lists the mechanisms.
+
+    Examples
+    --------
+    A report that tells the truth three times out of four:
+
+    >>> class Coin(sb.Randomizer):
+    ...     eps0 = np.log(3.0)
+    ...
+    ...     def blanket(self):
+    ...         return sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.25])
+    ...
+    ...     def dataset_pairs(self):
+    ...         return {"x1": sb.Decomposition([0.75, 0.25], [0.25, 0.75], [0.25, 0.75])}
+    >>> f"{sb.epsilon(Coin(), n=1000, delta=1e-6).upper:.3f}"
+    '0.168'
     """
 
     # How people call it, where that is not the name of the class.
@@ -56,7 +71,18 @@ class Randomizer(ABC):
 
     @classmethod
     def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters, with what else decides the results where they name files."""
+        """The parameters, with what else decides the results where they name files.
+
+        Parameters
+        ----------
+        parameters
+            Arguments of the class by name.
+
+        Returns
+        -------
+        dict
+            The same, or more.
+        """
         return dict(parameters)
 
     @property
@@ -86,8 +112,17 @@ class Randomizer(ABC):
     def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
         """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
 
-        Those that another one exceeds are left out (`domination`), with `apart` only if either
-        both differ or neither. None for a randomizer of which `composable` says all there is.
+        Parameters
+        ----------
+        apart
+            Leave a choice out for another one that exceeds it only if either both differ or
+            neither.
+
+        Returns
+        -------
+        tuple of Choice
+            Those that no other one exceeds (`shufflebounds.core.domination`). None for a randomizer
+            of which `composable` says all there is.
         """
         return ()
 

@@ -89,6 +89,28 @@ class BLH(BitVectorRandomizer):
 
     What a report (h, z) says is which values hash to z. These bits are 1 with odds 1, but for the
     input's, which tells the truth with probability e^{ε₀}/(e^{ε₀} + 1).
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang, Blocki, Li and Jha (USENIX Security 2017). Blanket: Su, Cheng and Wang 2025 (arXiv
+    2504.07414), Table 2.
+
+    Examples
+    --------
+    >>> f"{sb.epsilon(sb.BLH(4.0), n=10_000, delta=1e-6).upper:.3f}"
+    '0.201'
     """
 
     @property
@@ -115,6 +137,28 @@ class OUE(BitVectorRandomizer):
     """OUE: the one-hot encoding, whose one is kept with probability 1/2.
 
     Its zeros are kept with probability e^{ε₀}/(e^{ε₀} + 1).
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang, Blocki, Li and Jha (USENIX Security 2017). Blanket: Su, Cheng and Wang 2025 (arXiv
+    2504.07414), Table 2.
+
+    Examples
+    --------
+    >>> sb.OUE(np.log(3.0), domain_size=2).matrix().round(4).tolist()
+    [[0.375, 0.375, 0.125, 0.125], [0.375, 0.125, 0.375, 0.125]]
     """
 
     @property
@@ -128,7 +172,30 @@ class OUE(BitVectorRandomizer):
 
 @dataclass(frozen=True)
 class RAPPOR(BitVectorRandomizer):
-    """RAPPOR: the one-hot encoding, every bit kept with probability h/(h + 1), h = e^{ε₀/2}."""
+    """RAPPOR: the one-hot encoding, every bit kept with probability h/(h + 1), h = e^{ε₀/2}.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Erlingsson, Pihur and Korolova (CCS 2014), basic and one-time. Blanket: Su, Cheng and Wang 2025
+    (arXiv 2504.07414), Table 2.
+
+    Examples
+    --------
+    >>> sb.RAPPOR(np.log(9.0), domain_size=2).matrix()[0].round(4).tolist()
+    [0.1875, 0.5625, 0.0625, 0.1875]
+    """
 
     @property
     def odds(self) -> float:
@@ -148,8 +215,30 @@ class LocalHash(BitVectorRandomizer):
 
     What a report (h, z) says is which values hash to z. These bits, which are the columns of
     `matrix`, are 1 with probability 1/l each, and e^{ε₀}/(e^{ε₀} + l − 1) for that of the input.
-    l is ``hash_values``, at least 2 (BLH). None stands for the customary (optimal) choice
-    ⌊e^{ε₀} + 1⌋, and the attribute then holds it.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+    hash_values
+        l, 2 (`BLH`) to 10¹³⁵. None stands for the customary (optimal) choice ⌊e^{ε₀} + 1⌋, and the
+        attribute then holds it.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang, Blocki, Li and Jha (USENIX Security 2017).
+
+    Examples
+    --------
+    >>> sb.LocalHash(2.0).hash_values
+    8
     """
 
     hash_values: int | None = field(

@@ -30,7 +30,29 @@ _MOST_VALUES = 4096
 
 @dataclass(frozen=True)
 class KRR(Randomizer):
-    """k-RR: the true value out of k ≥ 2 with probability e^{ε₀}/(e^{ε₀} + k − 1), else another."""
+    """k-RR: report the true one of k values with probability e^{ε₀}/(e^{ε₀} + k − 1), else another.
+
+    Parameters
+    ----------
+    k
+        Number of values, 2 to 2⁵³.
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Warner (JASA 1965) for k = 2. Blanket: Su, Cheng and Wang 2025 (arXiv 2504.07414), Table 2.
+
+    Examples
+    --------
+    >>> sb.KRR(k=4, eps0=np.log(3.0)).matrix()[0].round(4).tolist()
+    [0.5, 0.1667, 0.1667, 0.1667]
+    """
 
     composable = True  # the values may change places
 
@@ -89,8 +111,29 @@ class HadamardResponse(DomainRandomizer):
 
     Value x has row x + 1 of the Sylvester matrix of order K, the least power of 2 above the size of
     the domain; the row of ones says nothing and is not used. Two distinct rows agree in half of
-    the columns, with either sign in a quarter. That row 3 is the product of rows 1 and 2 makes
-    `dataset_pair` strong: where R(x₁⁰) and R(x₁¹) differ, R(x₂) is as small as the blanket.
+    the columns, with either sign in a quarter.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Acharya, Sun and Zhang (AISTATS 2019), one block; `HadamardBlocks` has more. Blanket: Su, Cheng
+    and Wang 2025 (arXiv 2504.07414), Table 2.
+
+    Examples
+    --------
+    >>> sb.HadamardResponse(np.log(3.0), domain_size=2).matrix().round(4).tolist()
+    [[0.375, 0.125, 0.375, 0.125], [0.375, 0.375, 0.125, 0.125]]
     """
 
     LARGEST_MATRIX = 1024
@@ -157,7 +200,22 @@ class Duchi(Randomizer):
     that any pair mixes pairs of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
     Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it, and
     has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
-    uniting the coordinates changes nothing. Raises ValueError unless 0 < ε₀ ≤ 300.
+    uniting the coordinates changes nothing.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+
+    Raises
+    ------
+    ValueError
+        For an ε₀ outside this range.
+
+    Examples
+    --------
+    >>> sb.Duchi(np.log(3.0)).matrix().round(4).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
     """
 
     eps0: float
@@ -198,18 +256,31 @@ class Collision(Randomizer):
 
     A report is a uniformly random hash h of the items to l values, and z among these: with
     probability e/Ω each for the k values of the user's own items, e = e^{ε₀} and
-    Ω = se + l − s, and the rest evenly. So the others have u_k/Ω, u_k = ((s − k)e + l − s)/(l − k).
-    For s = 1 it is `LocalHash`.
+    Ω = se + l − s, and the rest evenly. For s = 1 it is `LocalHash`.
 
-    Over hashes and even z, what disjoint inputs get is independent: a factor e with probability
-    k/l, else u_k. Inputs that share items have nothing worse: given the shared hash values, what
-    they get is independent and, for either, stochastically larger where z is among these, and less
-    the more there are (u_k falls with k). So it is positively quadrant dependent, and of all such
-    laws with the same margins the independent one has the largest E φ(x − e^ε y) for every convex
-    φ, which is submodular in (x, y) (Tchen 1980).
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    items
+        s, items of a user, 1 to 20.
+    hash_values
+        l, number of hash values, s + 1 to 2⁵³.
 
-    s is ``items`` and l ``hash_values``. Raises ValueError unless 0 < ε₀ ≤ 300 and s < l are
-    integers from 1 on, s at most 20.
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang et al. (IEEE TMC 2023). Worst pair: docs/variation-ratio.md, section 9.
+
+    Examples
+    --------
+    >>> R = sb.Collision(1.0, items=2, hash_values=8)
+    >>> f"{sb.epsilon(R.blanket(), n=10_000, delta=1e-6).upper:.3f}"
+    '0.028'
     """
 
     eps0: float

@@ -191,7 +191,7 @@ def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[Choic
     if not alike:
         return part.choices(apart=distance is not None)
     differing = Choice("any two", True, part.blanket())
-    # Differing is worse, whatever the other coordinates are (`composed`).
+    # Differing is worse, whatever the other coordinates are (docs/engine.md, section 10).
     if distance is None:
         return (differing,)
     return differing, Choice("any in both", False, part.blanket().same_input())
@@ -246,10 +246,28 @@ _MOST_COORDINATES = 8
 
 @dataclass(frozen=True)
 class Joint(Composition):
-    """Joint composition: a user sends one report of every part together (Theorems 8 and 9).
+    """Joint composition: a user sends one report of every part together.
 
-    ``parts`` are randomizers, each of its own coordinate of the user's input. Raises ValueError
-    where there is none, or where the bound would not cover every pair of inputs.
+    Parameters
+    ----------
+    parts
+        Randomizers, each of its own coordinate of the user's input, with randomness of its own.
+
+    Raises
+    ------
+    ValueError
+        Where there is none, or where the bound would not cover every pair of inputs.
+
+    Notes
+    -----
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorems 8 and 9; worst pair of inputs:
+    docs/engine.md, section 10.
+
+    Examples
+    --------
+    >>> R = sb.Joint([sb.KRR(k=10, eps0=1.0), sb.BLH(2.0)])
+    >>> f"{sb.epsilon(R.blanket(), n=10_000, delta=1e-6).upper:.3f}"
+    '0.109'
     """
 
     parts: Sequence[Randomizer]
@@ -292,7 +310,7 @@ class Joint(Composition):
         return "not be joints of inputs that are not alike: all of it may be one joint"
 
     def blanket(self) -> Decomposition:
-        """Of inputs that differ in every coordinate, the worst of all pairs (see `composed`).
+        """Of inputs that differ in every coordinate, the worst of all pairs.
 
         Raises ValueError where the product is too large for memory, and where other pairs may be
         worse: `blankets` has them all.
@@ -306,8 +324,22 @@ class Joint(Composition):
 
         One of every kind: which of several equal parts differ does not matter. Of parts whose
         inputs are not alike, those of all `patterns`, by names such as ``0 against 3, 1 in both``.
-        Without a distance those of all that may be the worst. Raises ValueError unless
-        1 ≤ `distance` ≤ number of parts, and where there are too many kinds.
+
+        Parameters
+        ----------
+        distance
+            In how many coordinates the inputs differ, 1 to the number of parts; None stands for all
+            that may be the worst.
+
+        Returns
+        -------
+        dict of str to Decomposition
+            The pairs of inputs any of which may be the worst.
+
+        Raises
+        ------
+        ValueError
+            For a distance outside this range, and where there are too many kinds.
         """
         if not self.is_alike:
             return {one.inputs: _product(one.factors) for one in self.patterns(distance)}
@@ -319,7 +351,15 @@ class Joint(Composition):
     def patterns(self, distance: int | None = None) -> list[Pattern]:
         """What the two inputs may be in the coordinates, where not any two are alike.
 
-        At a Hamming distance, or all that may be the worst. What is raised is as for `blankets`.
+        Parameters
+        ----------
+        distance
+            As for `blankets`.
+
+        Returns
+        -------
+        list of Pattern
+            All that may be the worst. What is raised is as for `blankets`.
         """
         if distance is not None:
             validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
@@ -355,7 +395,13 @@ class Joint(Composition):
         )
 
     def check_distance(self, distance: int) -> None:
-        """Raise ValueError where `blankets` would, but for the size of its products."""
+        """Raise ValueError where `blankets` would, but for the size of its products.
+
+        Parameters
+        ----------
+        distance
+            As for `blankets`.
+        """
         if self.is_alike:
             self._pairs(distance)
         else:

@@ -158,9 +158,30 @@ _MOST_OUTPUTS = 20_000
 class Subset(MatchingRandomizer):
     """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
 
-    k, or ``subset_size``, runs from 1 (k-ary randomized response) to d − 1. None stands for the
-    customary choice ⌈d/e^{ε₀}⌉, or d − 1 if that is less, and the attribute then holds it. Raises
-    ValueError unless 0 < ε₀ ≤ 300 and 1 ≤ k < d are integers.
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        d, number of values, 2 to 2⁵³.
+    subset_size
+        k, 1 (`KRR`) to d − 1. None stands for the customary choice ⌈d/e^{ε₀}⌉, or d − 1 if that is
+        less, and the attribute then holds it.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang et al. 2016; Ye and Barg 2018. Worst pair: docs/variation-ratio.md, section 9.
+
+    Examples
+    --------
+    >>> R = sb.Subset(np.log(3.0), domain_size=3)
+    >>> R.subset_size, R.matrix()[0].round(4).tolist()
+    (1, [0.6, 0.2, 0.2])
     """
 
     eps0: float
@@ -225,13 +246,32 @@ class HadamardBlocks(MatchingRandomizer):
     """HR with B ≥ 2 blocks: a column of the input's block, or any, as its Hadamard matrix says.
 
     There are B blocks of b columns, b the least power of 2 that gives each of the d values a row of
-    its own in some block: value x has row ⌊x/B⌋ + 1 of the Sylvester matrix of order b in block
-    x mod B. The columns where it holds +1, half of its block, are e^{ε₀} times as likely as all
+    its own in some block: value x has row ⌊x/B⌋ + 1 of the Sylvester matrix of order b in block x
+    mod B. The columns where it holds +1, half of its block, are e^{ε₀} times as likely as all
     others. Values of different blocks, the worst pair, have none in common, and b does not matter.
-    For one block see `HadamardResponse`.
 
-    Raises ValueError unless 0 < ε₀ ≤ 300, and B and d are integers with 2 ≤ B ≤ d; d = None stands
-    for more values than blocks, however many.
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    blocks
+        B, number of blocks, 2 to 2⁵³. For one block see `HadamardResponse`.
+    domain_size
+        d, number of values, at least B; None stands for many, however many.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Acharya, Sun and Zhang (AISTATS 2019). Worst pair: docs/variation-ratio.md, section 9.
+
+    Examples
+    --------
+    >>> sb.HadamardBlocks(np.log(3.0), blocks=2, domain_size=2).matrix().round(4).tolist()
+    [[0.5, 0.1667, 0.1667, 0.1667], [0.1667, 0.1667, 0.5, 0.1667]]
     """
 
     eps0: float
@@ -287,8 +327,31 @@ class PrivSet(MatchingRandomizer):
     The inputs are the sets of s items (users pad theirs to s). Two disjoint ones are the worst pair
     or, for 2s > d, two that make up the whole.
 
-    d is ``domain_size``, s ``items`` and k ``subset_size``. Raises ValueError unless 0 < ε₀ ≤ 300
-    and they are positive integers with s + k ≤ d: beyond, a report would match every input.
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        d, number of items, 2 to 2⁵³.
+    items
+        s, items of a user, 1 to 10 000 and at most d − 1.
+    subset_size
+        k, items in a report, 1 to d − s: beyond, a report would match every input.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang, Huang, Nie, Wang, Xu and Yang (INFOCOM 2018). Worst pair: docs/variation-ratio.md, section
+    9.
+
+    Examples
+    --------
+    >>> sb.PrivSet(np.log(3.0), domain_size=3, items=2, subset_size=1).matrix()[0].round(4).tolist()
+    [0.4286, 0.4286, 0.1429]
     """
 
     eps0: float
@@ -340,12 +403,32 @@ class PrivSet(MatchingRandomizer):
 class PrivUnit(MatchingRandomizer):
     """PrivUnit: a point of the sphere, e^{ε₀} times as dense in a cap around the user's direction.
 
-    ``cap`` is the share of the sphere's area that a cap has. The caps of opposite directions are
-    disjoint up to a half. The dimension does not matter, and the factor that makes the report
-    unbiased is public. Raises ValueError unless 0 < ε₀ ≤ 300 and 10⁻¹⁰⁰ ≤ cap ≤ 1/2.
+    The caps of opposite directions, the worst pair, are disjoint. The dimension does not matter,
+    and the factor that makes the report unbiased is public. The upper bound holds for every
+    randomizer whose likelihoods lie between 1 and e^{ε₀} times those of a fixed law over 1 + cap
+    (e^{ε₀} − 1).
 
-    The upper bound holds for every randomizer whose likelihoods lie between 1 and e^{ε₀} times
-    those of a fixed law over 1 + cap (e^{ε₀} − 1).
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    cap
+        Share of the sphere's area that a cap has, 10⁻¹⁰⁰ to 1/2.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018. Worst pair: docs/variation-ratio.md, section
+    9.
+
+    Examples
+    --------
+    >>> sb.PrivUnit(np.log(3.0), cap=0.25).matrix().round(4).tolist()
+    [[0.5, 0.1667, 0.3333], [0.1667, 0.5, 0.3333]]
     """
 
     eps0: float
@@ -377,7 +460,29 @@ class Piecewise(MatchingRandomizer):
 
     With h = e^{ε₀/2}, C = (h + 1)/(h − 1), the window of x runs from (C + 1)x/2 − (C − 1)/2 over a
     length of C − 1, a share of 1/(h + 1). Those of −1 and 1, which are the worst pair, are
-    disjoint. Raises ValueError unless 0 < ε₀ ≤ 300.
+    disjoint.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+
+    Raises
+    ------
+    ValueError
+        For an ε₀ outside this range.
+
+    Notes
+    -----
+    Wang et al. (ICDE 2019). Worst pair: docs/variation-ratio.md, section 9.
+
+    Examples
+    --------
+    For ε₀ = log 9, h = 3 and C = 2, the window of 0 runs from −1/2 to 1/2.
+
+    >>> R = sb.Piecewise(np.log(9.0))
+    >>> f"{R.density(0.0, 0.4) / R.density(0.0, 0.6):.1f}"
+    '9.0'
     """
 
     eps0: float
@@ -414,7 +519,18 @@ class Piecewise(MatchingRandomizer):
         }
 
     def density(self, x: float, y: float) -> float:
-        """Of the report y on the input x, both numbers; 0 outside [−C, C]."""
+        """The density of a report.
+
+        Parameters
+        ----------
+        x, y
+            The input, −1 to 1, and the report.
+
+        Returns
+        -------
+        float
+            The density of y; 0 outside [−C, C].
+        """
         h = math.exp(self.eps0 / 2.0)
         end = (h + 1.0) / (h - 1.0)
         start = (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0

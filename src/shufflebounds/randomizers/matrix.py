@@ -40,15 +40,29 @@ _U = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class MatrixRandomizer(Randomizer):
-    """A randomizer by its matrix ``P``: rows are inputs, columns outputs, entries probabilities.
+    """A randomizer by its matrix: rows are inputs, columns outputs, entries probabilities.
 
     Nothing is known of its symmetries, so every pair of inputs may be the worst: `blankets` has
     them all, but for those that are the same up to the order of outputs. A zero where another input
     has none makes ε₀ infinite; the bounds hold all the same.
 
-    Raises ValueError unless ``P`` is a table of at least two rows that hold numbers ≥ 0 (10⁻³⁰⁰ at
-    the least if not 0) and sum to 1 within 10⁻⁹. Bounds are those of rows divided by their sums;
-    by how much these miss 1 counts as uncertainty of the entries, which covers ``P`` as it stands.
+    Parameters
+    ----------
+    P
+        Numbers, shape (inputs, outputs), at least two rows; 0 or at least 10⁻³⁰⁰, rows sum to 1
+        within 10⁻⁹. Bounds are those of rows divided by their sums; by how much these miss 1 counts
+        as uncertainty of the entries, which covers ``P`` as it stands.
+
+    Raises
+    ------
+    ValueError
+        For any other table, naming the row.
+
+    Examples
+    --------
+    >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    >>> f"{R.eps0:.4f}", list(R.blankets())
+    ('1.7918', ['0 against 2'])
     """
 
     P: ArrayLike

@@ -45,10 +45,13 @@ from shufflebounds.core.products import FloatArray
 MAX_CELLS = 2**24
 
 _U = 2.0**-53
+# What lies beyond the window has a mass of e^{−λ} at most, which is charged.
 _LAMBDA = 40.0
+# Chernoff's bound holds at every tilt; so many are tried.
 _TILTS = 200
 # Beyond, e^ε b overflows.
 _LARGEST_EPS = 700.0
+# Steps of the lattice whose products with values are floats.
 _STEPS = (1e-200, 1e200)
 # An upper end that is not 0 is at least this, lest it underflow.
 _TINY = 1e-300
