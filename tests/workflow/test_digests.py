@@ -96,7 +96,7 @@ def imported(path: Path) -> set[Path]:
 
 
 # What checks the parameters of tables, which are themselves parameters of the jobs.
-CHECKS = ROOT / digests.LIBRARY / "experiments" / "configuration" / "values.py"
+CHECKS = ROOT / digests.LIBRARY / "reproduce" / "configuration" / "models.py"
 
 
 def test_what_counts_imports_nothing_that_does_not():

@@ -29,7 +29,7 @@ from shufflebounds.reproduce.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.reproduce.papers.base import Context, Parameters, TableKind
+from shufflebounds.reproduce.papers.base import Context, Kind
 from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
@@ -202,25 +202,22 @@ def mechanism_label(curve: Specification) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of some kind and its parameters."""
+    """A table of some kind, with its parameters."""
 
     name: str
-    kind: TableKind
-    parameters: Parameters
+    kind: Kind
     context: Context
 
     @property
     def mechanisms(self) -> tuple[Description, ...]:
         """Those that its content depends on."""
-        return tuple(
-            self.context.mechanisms[name] for name in self.kind.mechanisms(self.parameters)
-        )
+        return tuple(self.context.mechanisms[name] for name in self.kind.named())
 
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for everything that decides its content."""
         content: dict[str, Any] = {
-            "parameters": self.parameters.model_dump(mode="json"),
+            "parameters": self.kind.model_dump(mode="json"),
             "mechanisms": [mechanism.plain() for mechanism in self.mechanisms],
         }
         if self.kind.uses_numerics:
@@ -289,7 +286,6 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
         for figure, shown in figures.items()
         if not shown.table
     }
-    kinds = research(name).tables
     context = Context(mechanisms(entry), numerics)
     return Paper(
         name=name,
@@ -300,7 +296,7 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
         titles={name: shown.title for name, shown in figures.items()},
         captions={name: shown.caption for name, shown in figures.items()},
         tables={
-            table: Table(table, kinds[given["kind"]], table_parameters(name, given), context)
+            table: Table(table, table_kind(name, given), context)
             for table, given in entry.tables.items()
         },
         claims={
@@ -319,10 +315,10 @@ def _layout(
         raise ValueError(f"figures.{name}: {error}") from None
 
 
-def table_parameters(paper: str, given: Mapping[str, Any]) -> Parameters:
-    """The parameters of a table of a known kind; pydantic's ValidationError for bad ones."""
+def table_kind(paper: str, given: Mapping[str, Any]) -> Kind:
+    """A known kind with its parameters; pydantic's ValidationError for bad ones."""
     kind = research(paper).tables[given["kind"]]
-    return kind.parameters.model_validate({k: v for k, v in given.items() if k != "kind"})
+    return kind.model_validate({k: v for k, v in given.items() if k != "kind"})
 
 
 def mechanisms(entry: PaperEntry) -> dict[str, Description]:

@@ -506,11 +506,11 @@ def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         kind = kinds[given["kind"]]
         content = {key: value for key, value in given.items() if key != "kind"}
         try:
-            parameters = plan.table_parameters(paper, given)
+            parameters = plan.table_kind(paper, given)
         except ValidationError as error:
-            yield from sentences(error, kind.parameters, content, place)
+            yield from sentences(error, kind, content, place)
             continue
-        for mechanism in kind.mechanisms(parameters):
+        for mechanism in parameters.named():
             yield from unknown(
                 f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
             )
