@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shufflebounds.bounds.base import QUANTITIES
@@ -212,6 +213,86 @@ def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | No
         verdict=verdict,
         why="",
     )
+
+
+# Quantities that claims speak of, enclosed at every point of the curves.
+#
+# Two curves are compared where both have a point: where nothing can be compared a table is empty.
+
+
+def enclosures(
+    curves: pd.DataFrame, bound: str, *also: str, by: Sequence[str], quantity: str = "epsilon"
+) -> pd.DataFrame:
+    """``low`` and ``high`` of one bound, indexed by the columns `by` and `also`.
+
+    Of several rows the largest counts: upper bounds must cover every pair of inputs, and of lower
+    bounds the best is wanted. A setting that a curve leaves open is 0.
+    """
+    rows = curves[curves["bound"] == bound]
+    if "quantity" in rows:
+        rows = rows[rows["quantity"] == quantity]
+    index = [*by, *also]
+    numbers = [name for name in index if name not in ("mechanism", "regime", "detail")]
+    settings = rows[numbers].apply(pd.to_numeric, errors="coerce").fillna(0.0)
+    found = rows.reindex(columns=[f"{quantity}_lower", f"{quantity}_upper"])
+    ends = rows.assign(**settings, low=found.iloc[:, 0], high=found.iloc[:, 1])
+    # Of rows one of which is empty the largest is not known.
+    return ends.groupby(index)[["low", "high"]].max(skipna=False).astype(float)
+
+
+def ratio(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Enclosure of ours / theirs where both have a row; a divisor of 0 leaves that end open."""
+    pairs = ours.join(theirs.add_suffix("_theirs"), how="inner")
+    divisors = pairs[["high_theirs", "low_theirs"]].where(lambda ends: ends != 0.0)
+    # An end that is not known stays so.
+    low = (pairs["low"] / divisors["high_theirs"]).where(pairs["high_theirs"] != 0.0, 0.0)
+    high = (pairs["high"] / divisors["low_theirs"]).where(pairs["low_theirs"] != 0.0, np.inf)
+    return pd.DataFrame({"low": low, "high": high})
+
+
+def one_minus(ends: pd.DataFrame) -> pd.DataFrame:
+    """Enclosure of 1 − a quantity."""
+    return pd.DataFrame({"low": 1.0 - ends["high"], "high": 1.0 - ends["low"]})
+
+
+def deficit(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """By how much ours is below theirs: 1 − ours / theirs."""
+    return one_minus(ratio(ours, theirs))
+
+
+def extreme(tables: Sequence[pd.DataFrame], which: str) -> pd.DataFrame:
+    """Enclosure of the least ("min") or largest ("max") of several, where all have a row."""
+    ends = {
+        end: pd.concat([table[end] for table in tables], axis="columns", join="inner")
+        for end in ("low", "high")
+    }
+    return pd.DataFrame(
+        {end: columns.agg(which, axis="columns", skipna=False) for end, columns in ends.items()}
+    )
+
+
+def measured(ends: pd.DataFrame, *also: str) -> pd.DataFrame:
+    """The table of points that claims are judged by.
+
+    Its columns are ``mechanism``, those of `also`, ``eps0`` (empty for protocols without), ``n``,
+    ``detail`` (which comparison, where a grid has several at a point, else "") and ``low``,
+    ``high``, which enclose the quantity.
+    """
+    points = ends.sort_index().reset_index()
+    # Of a point without an enclosure nothing is known.
+    points = points.fillna({"low": -np.inf, "high": np.inf})
+    points["eps0"] = points["eps0"].where(points["eps0"] > 0.0)
+    points["n"] = points["n"].astype(int)
+    if "detail" not in points:
+        points["detail"] = [_detail(point) for point in points.to_dict("records")]
+    return points[["mechanism", *also, "eps0", "n", "detail", "low", "high"]]
+
+
+def _detail(point: Mapping[str, Any]) -> str:
+    """What else tells a point from others."""
+    symbols = {"target": "ε′ = {:.3g}", "order": "λ = {:.4g}", "rounds": "T = {:.0f}"}
+    symbols["messages"] = "m = {:.0f}"
+    return ", ".join(text.format(point[key]) for key, text in symbols.items() if point.get(key))
 
 
 def percentage(value: float, *, up: bool) -> str:
