@@ -35,15 +35,20 @@ class Judgement:
     """What was measured for one claim, in words, and the verdict."""
 
     measured: str
-    extreme: str
     holds_in: str
     verdict: str
-    why: str
+    extreme: str = ""
+    why: str = ""
 
     @property
     def reproduced(self) -> bool:
         """Whether nothing is left to explain."""
         return self.verdict == REPRODUCED
+
+
+def verdict(whole: bool, part: bool = False) -> str:
+    """Of what is found as claimed as a whole, or in part."""
+    return REPRODUCED if whole else IN_PART if part else NOT_REPRODUCED
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgeme
         extreme=f"worst: {setting(worst)}; best: {setting(best)}",
         holds_in=f"{whole.sum()} of {len(whole)} panels, "
         f"{points['holds'].sum()} of {len(points)} points",
-        verdict=REPRODUCED if whole.all() else IN_PART if whole.any() else NOT_REPRODUCED,
+        verdict=verdict(whole.all(), whole.any()),
         why=_misses(points, rule, panel),
     )
 
@@ -120,12 +125,6 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
     top = points.loc[points["low"].idxmax()]
     small = top.n <= math.sqrt(points["n"].min() * points["n"].max())
     there = top.eps0 >= LARGE_EPS0 and small
-    if top.low >= nearly and there:
-        verdict = REPRODUCED
-    elif top.low >= nearly or (there and top.low >= half):
-        verdict = IN_PART
-    else:
-        verdict = NOT_REPRODUCED
     peaks = large.groupby(["mechanism", "eps0"])["low"].max()
     listed = ", ".join(
         f"{percentage(value, up=False)} ({mechanism}, ε₀ = {eps0:g})"
@@ -138,7 +137,9 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
         extreme=f"largest: {setting(top)}",
         holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels of large ε₀ "
         f"({100.0 * nearly:.0f} % or more)",
-        verdict=verdict,
+        verdict=verdict(
+            top.low >= nearly and there, top.low >= nearly or (there and top.low >= half)
+        ),
         why=f"Our largest value is {points_apart} percentage points "
         f"{'below' if more < 0.0 else 'above'} the paper's.",
     )
@@ -165,8 +166,7 @@ def up_to(
         measured=f"up to {percentage(top.low, up=False)}",
         extreme=f"largest: {setting(top)}",
         holds_in=f"{reached.sum()} of {len(reached)} {of}",
-        verdict=REPRODUCED if top.low >= nearly else IN_PART if top.low >= half else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(top.low >= nearly, top.low >= half),
     )
 
 
@@ -179,13 +179,10 @@ def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
     if times.empty:
         return None
     in_time = times <= claimed
-    median = times.median() <= claimed
     return Judgement(
         measured=_times(times),
-        extreme="",
         holds_in=f"{in_time.sum()} of {len(times)} curves",
-        verdict=REPRODUCED if in_time.all() else IN_PART if median else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(in_time.all(), times.median() <= claimed),
     )
 
 
@@ -200,18 +197,11 @@ def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | No
         return None
     upper = seconds.loc[seconds["bound"] == "upper", "seconds"]
     near = times.between(claimed / 2.0, claimed * 2.0)
-    if claimed / 2.0 <= times.median() <= claimed * 2.0:
-        verdict = REPRODUCED
-    elif times.median() >= slower * upper.median():
-        verdict = IN_PART
-    else:
-        verdict = NOT_REPRODUCED
+    typical = claimed / 2.0 <= times.median() <= claimed * 2.0
     return Judgement(
         measured=_times(times),
-        extreme="",
         holds_in=f"{near.sum()} of {len(times)} curves",
-        verdict=verdict,
-        why="",
+        verdict=verdict(typical, times.median() >= slower * upper.median()),
     )
 
 
@@ -380,28 +370,10 @@ def throughout(
     return lambda evidence: everywhere(quantity(evidence), rule, panel)
 
 
-COLUMNS = (
-    "claim",
-    "source",
-    "words",
-    "measure",
-    "measured",
-    "extreme",
-    "holds_in",
-    "verdict",
-    "why",
-)
+_FOUND = ("measured", "extreme", "holds_in")
+COLUMNS = ("claim", "source", "words", "measure", *_FOUND, "verdict", "why")
 
-CURVE_COLUMNS = (
-    "mechanism",
-    "k_joint",
-    "distance",
-    "bound",
-    "n",
-    "eps0",
-    "delta",
-    "version",
-)
+CURVE_COLUMNS = ("mechanism", "k_joint", "distance", "bound", "n", "eps0", "delta", "version")
 SECONDS_COLUMNS = ("experiment", "regime", "curve", "bound", "k_joint", "seconds")
 
 
@@ -452,13 +424,10 @@ def _row(claim: Claim, found: Judgement | None) -> dict[str, str]:
     }
     if found is None:
         nothing = "Nothing that this measure compares is among the curves it was given."
-        return row | dict.fromkeys(COLUMNS[4:7], "") | {"verdict": NOT_MEASURED, "why": nothing}
+        return row | dict.fromkeys(_FOUND, "") | {"verdict": NOT_MEASURED, "why": nothing}
     reasons = (found.why, "" if found.reproduced else claim.cause, claim.note)
     return row | {
-        "measured": found.measured,
-        "extreme": found.extreme,
-        "holds_in": found.holds_in,
-        "verdict": found.verdict,
+        **{name: getattr(found, name) for name in (*_FOUND, "verdict")},
         "why": " ".join(filter(None, reasons)),
     }
 

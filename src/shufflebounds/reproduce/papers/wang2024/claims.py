@@ -18,10 +18,8 @@ from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import largest_variation
 from shufflebounds.reproduce.papers.judging import (
-    IN_PART,
     NOT_REPRODUCED,
     POSITIVE,
-    REPRODUCED,
     Claim,
     Evidence,
     Judgement,
@@ -35,6 +33,7 @@ from shufflebounds.reproduce.papers.judging import (
     measured,
     throughout,
     up_to,
+    verdict,
 )
 from shufflebounds.reproduce.papers.wang2024 import general_pair
 
@@ -170,10 +169,8 @@ def _symmetric(_: Evidence) -> Judgement:
     holds = sum(pair.is_symmetric() for pair in pairs)
     return Judgement(
         measured=f"{holds} of {len(pairs)} pairs are their own mirror image",
-        extreme="",
         holds_in=f"{holds} of {len(pairs)} triples of p, beta and q",
-        verdict=REPRODUCED if holds == len(pairs) else IN_PART if holds else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(holds == len(pairs), holds > 0),
     )
 
 
@@ -189,8 +186,7 @@ def _seconds(_: pd.DataFrame) -> Judgement:
         f"{1e3 * ours.max():.1g} ms for a certified answer",
         extreme=f"slowest: ε₀ = {table['eps0'][algorithm.idxmax()]:g}",
         holds_in=f"{in_time.sum()} of {len(table)} values of ε₀",
-        verdict=REPRODUCED if in_time.all() else IN_PART if in_time.any() else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(in_time.all(), in_time.any()),
     )
 
 

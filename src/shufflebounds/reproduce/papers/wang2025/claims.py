@@ -14,8 +14,6 @@ from itertools import product
 import pandas as pd
 
 from shufflebounds.reproduce.papers.judging import (
-    NOT_REPRODUCED,
-    REPRODUCED,
     Claim,
     Evidence,
     Judgement,
@@ -25,6 +23,7 @@ from shufflebounds.reproduce.papers.judging import (
     everywhere,
     extreme,
     measured,
+    verdict,
 )
 
 # A dataset that Theorem 1 of the paper does not cover: two users, vectors of two bits.
@@ -114,8 +113,7 @@ def _holds(_: Evidence) -> Judgement:
         extreme="s = d = 2, r = 2/3, n = 2: the victim holds 00 or 11, the other user 00, "
         "e^ε = 7/2",
         holds_in=f"{int(truth <= claimed)} of 1 datasets",
-        verdict=REPRODUCED if truth <= claimed else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(truth <= claimed),
     )
 
 
