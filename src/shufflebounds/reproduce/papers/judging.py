@@ -333,7 +333,7 @@ def _times(times: pd.Series) -> str:
 
 # Claims: what a paper says, how it is measured on computed curves, and the verdict.
 #
-# A paper's own module lists its claims; `judging` has the rules, `claims_page` the page.
+# A paper's own module lists its claims; the rules are above, the page below.
 
 
 @dataclass(frozen=True)
