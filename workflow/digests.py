@@ -42,10 +42,10 @@ def of_presentation(root: Path = ROOT) -> str:
 
 
 def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:
-    """The Python files that are, or lie below, some places."""
+    """The files of code, pages of HTML included, that are, or lie below, some places."""
     for place in places:
         path = root / place
-        yield from [path] if path.is_file() else path.rglob("*.py")
+        yield from [path] if path.is_file() else [*path.rglob("*.py"), *path.rglob("*.html")]
 
 
 def _digest(name: str, root: Path, paths: Iterable[Path]) -> str:

@@ -21,7 +21,21 @@ from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 import sortable
-from shufflebounds.reproduce.plotting.html import document
+
+_DOCUMENT = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+{head}
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
 
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em; }
@@ -66,7 +80,7 @@ def page(markdown: str) -> str:
     title = next((token.content for token in tokens if token.type == "inline"), "")
     body = parser.renderer.render(tokens, parser.options, {})
     head = f"<style>\n{_STYLE}{sortable.STYLE}</style>\n<script>\n{sortable.SCRIPT}</script>"
-    return document(title, head, body.strip())
+    return _DOCUMENT.format(title=html.escape(title), head=head, body=body.strip())
 
 
 def _parser() -> MarkdownIt:

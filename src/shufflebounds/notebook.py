@@ -93,13 +93,13 @@ def figure(shown: Curve) -> Figure:
     where there is no point to draw.
     """
     # Here, since all else needs no such packages.
-    from shufflebounds.reproduce.plotting import curves
+    from shufflebounds.reproduce.plotting import curves, sheets
 
     wanted = shown.specification
     line = Line(shown.name, wanted.bound.label, _COLOR)
     panel = Panel("", setting_text(wanted.setting), (line,))
     layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
-    return curves.figure(frame(shown), layout)
+    return curves.figure(sheets.of_curves(frame(shown), layout))
 
 
 def _setting(shown: Curve) -> str:

@@ -765,12 +765,11 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     )
     path = tmp_path / "curve.png"
     succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
-    table, layout, paths = drawn
-    [[panel]] = layout.panels
-    assert layout.title == "KRR(k=10) at rate 0.5"
-    assert panel.setting == r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"
-    assert [line.label for line in panel.lines] == ["lower bound"]
-    assert {line.curve.curve for line in panel.lines} == set(table["curve"])
+    sheet, paths = drawn
+    [view] = sheet.views
+    assert sheet.title == "KRR(k=10) at rate 0.5"
+    assert view.title == [r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"]
+    assert [line.label for line, _ in view.lines] == ["lower bound"]
     assert paths == [path]
 
 

@@ -110,9 +110,9 @@ def test_the_plot_is_written(tmp_path, suffix):
 
 def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(
-        "shufflebounds.reproduce.plotting.curves.draw_trade_off", lambda *args: drawn.extend(args)
-    )
+    plotting = "shufflebounds.reproduce.plotting"
+    monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
     path = tmp_path / "risk.png"
     assert run(*TERNARY, "--n", "100", "--plot", str(path)).exit_code == 0
     lines, title, paths = drawn
@@ -209,9 +209,9 @@ def test_what_has_no_listed_crowds_has_no_tight_bound(monkeypatch):
 
 def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(
-        "shufflebounds.reproduce.plotting.curves.draw_trade_off", lambda *args: drawn.extend(args)
-    )
+    plotting = "shufflebounds.reproduce.plotting"
+    monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
     assert run(*BLH, "--plot", str(tmp_path / "risk.png")).exit_code == 0
     ends = {line.label: line.end for line in drawn[0]}
     assert ends == {

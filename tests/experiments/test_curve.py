@@ -270,7 +270,7 @@ def answers(**changes) -> list[Answer]:
 )
 def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, tmp_path):
     # Names may look like no value or like a number.
-    name = curves.Name("1", "2e5", "NA")
+    name = curves.CurveName("1", "2e5", "NA")
     made = curves.compute(name, specification(**{"x": {"n": [20, 1000]}, **changes}))
     table = curves.frame(made).astype(
         {"distance": "Int64", **dict.fromkeys(["n", "eps0", "delta", "eps", "rtol"], float)}

@@ -13,4 +13,4 @@ def test_every_kind_of_table_has_its_code(paper):
     assert len({id(code) for code in codes}) == len(tables) > 0
     for kind, code in zip(tables.values(), codes, strict=True):
         assert isinstance(code, TableCode)
-        assert kind.is_drawn == (code.draw is not None) == (code.interact is not None)
+        assert kind.is_drawn == (code.sheet is not None)

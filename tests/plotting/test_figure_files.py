@@ -8,19 +8,19 @@ import pytest
 from drawn_data import data, grid, laplace
 from PIL import Image
 
-from shufflebounds.reproduce.plotting import curves, theme
-from shufflebounds.reproduce.plotting import curves as step_function
+from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("pdf", "png", "svg")
 
 
 def draw_curves(paths):
-    curves.draw(data(grid()), grid(), paths)
+    curves.draw(of_curves(data(grid()), grid()), paths)
 
 
 def draw_distribution(paths):
-    theme.write(lambda: step_function.step_figure(laplace(), "Laplace", "t", "Pr", "ε₀ = 1"), paths)
+    curves.draw(of_steps(laplace(), "Laplace", "t", "Pr", "ε₀ = 1", "t"), paths)
 
 
 DRAWINGS = {"curves": draw_curves, "distribution": draw_distribution}

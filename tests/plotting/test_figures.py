@@ -11,6 +11,7 @@ from places import assert_apart, assert_everything_has_its_place
 
 from shufflebounds.reproduce.plotting import curves
 from shufflebounds.reproduce.plotting.layout import Ratio
+from shufflebounds.reproduce.plotting.sheets import of_curves
 
 
 def lines_in(ax):
@@ -34,7 +35,7 @@ def legend_labels(fig):
 def test_lines_show_each_curve_at_the_end_that_bounds_the_truth(transform):
     layout = grid(["krr10", "laplace"], ["low", "large"], transform=transform)
     frame = data(layout)
-    fig = curves.figure(frame.sample(frac=1.0, random_state=1), layout)
+    fig = curves.figure(of_curves(frame.sample(frac=1.0, random_state=1), layout))
     for ax, shown in zip(fig.axes, itertools.chain(*layout.panels), strict=True):
         assert len(lines_in(ax)) == len(shown.lines)
         for one in shown.lines:
@@ -54,7 +55,7 @@ def test_lines_show_each_curve_at_the_end_that_bounds_the_truth(transform):
 
 def test_markers_are_points_of_their_lines_and_lie_above_all_lines():
     layout = grid()
-    for ax in curves.figure(data(layout, x=np.arange(1000, 1100)), layout).axes:
+    for ax in curves.figure(of_curves(data(layout, x=np.arange(1000, 1100)), layout)).axes:
         with_markers = [one for one in layout.lines if one.marker]
         for one, markers in zip(with_markers, markers_in(ax), strict=True):
             points = drawn_in(ax)[one.label].get_xydata().tolist()
@@ -70,13 +71,13 @@ def test_the_end_that_is_not_drawn_may_be_absent():
     frame = data(layout)
     frame.loc[frame["curve"] == "lower", "epsilon_upper"] = math.nan
     frame.loc[frame["curve"] == "clone", "epsilon_lower"] = math.nan
-    for drawn in lines_in(curves.figure(frame, layout).axes[0]):
+    for drawn in lines_in(curves.figure(of_curves(frame, layout)).axes[0]):
         assert np.isfinite(drawn.get_ydata()).all()
 
 
 def test_panels_have_letters_titles_and_logarithmic_axes():
     layout = grid(["krr10", "oue"], ["low", "large"], ["upper"])
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert fig.get_suptitle() == "A figure"
     assert [ax.get_title() for ax in fig.axes] == [
         r"(a) krr10, low $\varepsilon_0$ = 0.1",
@@ -97,7 +98,7 @@ def test_panels_have_letters_titles_and_logarithmic_axes():
 )
 def test_the_axis_says_what_it_is_and_nothing_else(axis, label, scale):
     layout = grid(x=axis)
-    fig = curves.figure(data(layout, (0.1, 0.2, 0.4), axis), layout)
+    fig = curves.figure(of_curves(data(layout, (0.1, 0.2, 0.4), axis), layout))
     assert fig.get_supxlabel() == label
     assert (fig.axes[0].get_xscale(), fig.axes[0].get_yscale()) == (scale, "log")
 
@@ -113,7 +114,7 @@ def test_the_axis_says_what_it_is_and_nothing_else(axis, label, scale):
 )
 def test_the_y_axis_says_what_is_drawn(changes, label, scale):
     layout = grid(regimes=["low", "large"], **changes)
-    left, right = curves.figure(data(layout), layout).axes
+    left, right = curves.figure(of_curves(data(layout), layout)).axes
     assert (left.get_ylabel(), right.get_ylabel()) == (label, "")
     assert (left.get_yscale(), right.get_yscale()) == (scale, scale)
 
@@ -123,7 +124,7 @@ def test_no_privacy_loss_is_left_out_cleanly(transform):
     layout = grid(curves=["upper", "lower"], transform=transform)
     frame = data(layout)
     frame.loc[frame["n"] > 20_000, ["epsilon_lower", "epsilon_upper"]] = 0.0
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     (ax,) = fig.axes
     low, high = ax.get_ylim()
     assert_everything_has_its_place(fig)
@@ -137,14 +138,14 @@ def test_no_privacy_loss_is_left_out_cleanly(transform):
 def test_a_panel_where_nothing_can_be_shown_is_drawn_all_the_same():
     layout = grid(curves=["upper"])
     frame = data(layout).assign(epsilon_lower=0.0, epsilon_upper=0.0)
-    assert_everything_has_its_place(curves.figure(frame, layout))
+    assert_everything_has_its_place(curves.figure(of_curves(frame, layout)))
 
 
 def test_an_epsilon_of_0_is_left_out_of_a_logarithmic_axis():
     layout = grid(curves=["upper"], quantity="delta", x="eps")
     frame = data(layout, (0.5, 0.1, 1.0), "eps")
     frame["eps"] = [0.0, 0.1, 1.0]
-    (ax,) = curves.figure(frame, layout).axes
+    (ax,) = curves.figure(of_curves(frame, layout)).axes
     low, high = ax.get_xlim()
     assert 0.05 < low < 0.1
     assert 1.0 < high < 2.0
@@ -154,13 +155,13 @@ def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
     layout = grid(curves=["upper"], quantity="delta", x="eps")
     frame = data(layout, (0.1, 0.2, 0.4, 0.8), "eps")
     frame["delta_upper"] = [1e-3, 1e-9, 1e-25, 1e-240]
-    (ax,) = curves.figure(frame, layout).axes
+    (ax,) = curves.figure(of_curves(frame, layout)).axes
     (drawn,) = lines_in(ax)
     np.testing.assert_array_equal(drawn.get_ydata(), frame["delta_upper"])
     assert 1e-11 < ax.get_ylim()[0] < 1e-9
     assert 0.2 < ax.get_xlim()[1] < 0.4
     frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
-    (ax,) = curves.figure(frame, layout).axes
+    (ax,) = curves.figure(of_curves(frame, layout)).axes
     assert ax.get_ylim()[0] < 1e-50
 
 
@@ -168,7 +169,7 @@ def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
     layout = grid(curves=["clone", "upper"], regimes=["low", "large"])
     frame = data(layout)
     frame.loc[frame["curve"] == "clone", "kind"] = "unproven"
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     assert legend_labels(fig) == ["clone (not proven)", "upper bound"]
     for ax in fig.axes:
         assert drawn_in(ax)["clone (not proven)"].get_linestyle() == ":"
@@ -179,7 +180,7 @@ def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
 def test_symbols_of_titles_and_labels_are_in_italics():
     shown = panel(line(label="RAPPOR, D = 3"), subject="RAPPOR over D → ∞", setting="δ = 0.01/$n$")
     layout = row(shown, title="Which ε₀?")
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert fig.get_suptitle() == r"Which $\varepsilon_0$?"
     assert fig.axes[0].get_title() == r"RAPPOR over $D$ → ∞, $\delta$ = 0.01/$n$"
     assert legend_labels(fig) == ["RAPPOR, $D$ = 3"]
@@ -195,7 +196,7 @@ def with_ratio(curve="upper", limits=None):
 def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
     layout = replace(with_ratio(), transform=transform)
     frame = data(layout)
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     assert len(fig.axes) == 4
     for above, below in zip(fig.axes[:2], fig.axes[2:], strict=True):
         divisor = drawn_in(above)["upper bound"].get_ydata()
@@ -213,7 +214,7 @@ def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
 
 def test_the_row_of_ratios_has_the_limits_it_is_given():
     layout = with_ratio(limits=(0.9, 1.05))
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert [ax.get_ylim() for ax in fig.axes[2:]] == [(0.9, 1.05)] * 2
 
 
@@ -221,7 +222,7 @@ def test_a_curve_may_be_divided_by_one_that_no_panel_shows():
     layout = grid(curves=["upper"])
     layout = replace(layout, ratio=Ratio((line("clone").curve,), "the clone"))
     frame = data(layout)
-    above, below = curves.figure(frame, layout).axes
+    above, below = curves.figure(of_curves(frame, layout)).axes
     clone = rows_of(frame, line("clone").curve)["epsilon_upper"]
     upper = rows_of(frame, line("upper").curve)["epsilon_upper"]
     np.testing.assert_array_equal(lines_in(below)[0].get_ydata(), upper.array / clone.array)
@@ -234,14 +235,14 @@ def test_curves_with_another_axis_have_no_ratio():
     frame.loc[(frame["curve"] == "clone") & (frame["n"] == 1000), "n"] = 1001
     words = "^curve krr10/low/clone must have the same axis as krr10/low/upper$"
     with pytest.raises(ValueError, match=words):
-        curves.figure(frame, layout)
+        curves.figure(of_curves(frame, layout))
 
 
 def test_nothing_is_divided_by_0():
     layout = with_ratio()
     frame = data(layout)
     frame.loc[frame["n"] == 1000, ["epsilon_lower", "epsilon_upper"]] = 0.0
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     for ax in fig.axes[2:]:
         assert all(np.isfinite(line.get_ydata()[1:]).all() for line in lines_in(ax))
     assert_everything_has_its_place(fig)
@@ -253,7 +254,7 @@ def test_panels_of_a_column_share_their_axes():
     ends = ["epsilon_lower", "epsilon_upper"]
     above = frame.loc[frame["experiment"] == "krr10", ends].to_numpy()
     frame.loc[frame["experiment"] == "oue", ends] = 0.9 * above
-    left, right, below_left, below_right = curves.figure(frame, layout).axes
+    left, right, below_left, below_right = curves.figure(of_curves(frame, layout)).axes
     assert left.get_ylim() == below_left.get_ylim()
     assert right.get_ylim() == below_right.get_ylim()
     assert left.get_ylim() != right.get_ylim()
@@ -269,7 +270,7 @@ def test_no_panel_is_left_rather_empty_by_an_axis_it_shares(transform):
     ends = ["epsilon_lower", "epsilon_upper"]
     frame.loc[frame["experiment"] == "oue", ends] **= 2
     frame.loc[frame["experiment"] == "oue", "n"] *= 100
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     fig.draw_without_rendering()
     for ax in fig.axes:
         assert any(text.get_visible() for text in ax.get_xticklabels())
@@ -280,7 +281,7 @@ def test_no_panel_is_left_rather_empty_by_an_axis_it_shares(transform):
 
 def test_lines_look_as_they_are_told():
     layout = grid()
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     drawn = drawn_in(fig.axes[0])
     in_legend = {one.get_label(): one for one in fig.legends[0].get_lines()}
     for look in LOOKS.values():
@@ -301,7 +302,7 @@ def test_bounds_that_coincide_are_both_seen(names, tmp_path):
     grey = row(panel(*(line(name, color="#cccccc") for name in names)))
     count = {}
     for drawn, shown in (("both", layout), ("neither", grey)):
-        curves.draw(frame, shown, [tmp_path / f"{drawn}.png"])
+        curves.draw(of_curves(frame, shown), [tmp_path / f"{drawn}.png"])
         with Image.open(tmp_path / f"{drawn}.png") as image:
             pixels = np.asarray(image.convert("RGB"))
         below_the_legend = pixels[pixels.shape[0] // 4 :]
@@ -314,7 +315,7 @@ def test_bounds_that_coincide_are_both_seen(names, tmp_path):
 
 def test_a_curve_of_one_point_is_seen():
     layout = grid()
-    fig = curves.figure(data(layout, x=[1000]), layout)
+    fig = curves.figure(of_curves(data(layout, x=[1000]), layout))
     shown = markers_in(fig.axes[0])
     assert len(shown) == len(LOOKS)
     for markers in shown:
@@ -328,7 +329,7 @@ def test_panels_may_show_different_lines_and_the_legend_lists_all_once():
     above = panel(line("clone"), line("upper")), panel(line("upper", regime="large"))
     below = panel(line("lower"), line("upper")), panel(line("joint2"), line("clone"))
     layout = replace(grid(), panels=(above, below))
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert [list(drawn_in(ax)) for ax in fig.axes] == [
         ["clone", "upper bound"],
         ["upper bound"],
@@ -342,7 +343,7 @@ def test_panels_may_show_different_lines_and_the_legend_lists_all_once():
 def test_everything_has_its_place_on_a_printed_page(rows, columns):
     experiments = ["krr10", "blh", "rappor", "oue", "laplace", "hadamard"]
     layout = grid(experiments[:rows], ["large", "low", "middle"][:columns])
-    assert_everything_has_its_place(curves.figure(data(layout), layout))
+    assert_everything_has_its_place(curves.figure(of_curves(data(layout), layout)))
 
 
 LONG = "10-RR and RAPPOR and Laplace and optimized unary encoding, all of them reported together"
@@ -361,7 +362,7 @@ def test_long_names_are_wrapped(columns, name):
         for regime in regimes
     ]
     layout = row(*panels, title=f"{name}, and {name}")
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert_everything_has_its_place(fig)
     assert_apart([ax.title.get_window_extent() for ax in fig.axes])
     for ax in fig.axes:
@@ -375,7 +376,7 @@ def test_subject_and_setting_share_a_line_in_all_panels_or_in_none():
         setting = "δ = 1 and n = 5"
         shown = [panel(line(regime=regime), setting=setting) for regime in ("low", "large")]
         layout = row(shown[0], replace(shown[1], subject=subject))
-        return [ax.get_title() for ax in curves.figure(data(layout), layout).axes]
+        return [ax.get_title() for ax in curves.figure(of_curves(data(layout), layout)).axes]
 
     fixed = r"$\delta$ = 1 and $n$ = 5"
     assert titles("BLH") == [f"(a) a panel, {fixed}", f"(b) BLH, {fixed}"]
@@ -386,7 +387,7 @@ def test_subject_and_setting_share_a_line_in_all_panels_or_in_none():
 @pytest.mark.parametrize(("names", "rows"), [(3, 1), (7, 2)])
 def test_the_legend_takes_as_few_rows_as_fit(names, rows):
     layout = grid(regimes=["low", "large"], curves=list(LOOKS)[:names])
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     fig.draw_without_rendering()
     (legend,) = fig.legends
     heights = [text.get_window_extent().y0 for text in legend.get_texts()]
@@ -396,7 +397,7 @@ def test_the_legend_takes_as_few_rows_as_fit(names, rows):
 
 def test_ten_lines_have_their_place_in_one_row_of_panels():
     layout = overlay()
-    fig = curves.figure(data(layout), layout)
+    fig = curves.figure(of_curves(data(layout), layout))
     assert len(legend_labels(fig)) == 10
     assert_everything_has_its_place(fig)
 
@@ -406,7 +407,7 @@ def test_an_axis_with_one_power_of_ten_has_more_labels_and_room_for_them(rows):
     layout = grid(["krr10", "blh"][:rows], ["low", "large"], ["upper"], transform="expm1")
     frame = data(layout, x=(1200, 2000, 8000))
     frame["epsilon_upper"] = np.log1p(0.8 / np.sqrt(frame["n"]))
-    fig = curves.figure(frame, layout)
+    fig = curves.figure(of_curves(frame, layout))
     assert_everything_has_its_place(fig)
     for axis in (fig.axes[-1].xaxis, fig.axes[-1].yaxis):
         low, high = axis.get_view_interval()
@@ -437,7 +438,7 @@ def spoil(frame, column, value, curve="upper"):
 def test_values_that_no_panel_can_show_are_refused(column, value, words):
     layout = grid(["oue"], ["low"], ["clone", "upper"])
     with pytest.raises(ValueError, match=f"^{words} in curve oue/low/upper$"):
-        curves.figure(spoil(data(layout), column, value), layout)
+        curves.figure(of_curves(spoil(data(layout), column, value), layout))
 
 
 @pytest.mark.parametrize(
@@ -452,7 +453,7 @@ def test_places_on_an_axis_that_no_panel_can_show_are_refused(axis, value, words
     layout = grid(curves=["upper"], x=axis)
     frame = spoil(data(layout, (0.1, 0.2, 0.4), axis), axis, value)
     with pytest.raises(ValueError, match=f"^{words} in curve krr10/low/upper$"):
-        curves.figure(frame, layout)
+        curves.figure(of_curves(frame, layout))
 
 
 @pytest.mark.parametrize("absent", ["experiment", "regime", "curve"])
@@ -463,4 +464,4 @@ def test_a_missing_curve_is_no_silent_hole(absent):
     frame = frame[frame[absent] != names[absent]]
     words = rf"^curve \S*\b{names[absent]}\b\S* must be among the data, got none of its rows$"
     with pytest.raises(ValueError, match=words):
-        curves.figure(frame, layout)
+        curves.figure(of_curves(frame, layout))

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from typing import get_args
@@ -17,8 +18,8 @@ from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.reproduce.configuration import models
 from shufflebounds.reproduce.plotting import curves, html, interactive
-from shufflebounds.reproduce.plotting import layout as drawn
 from shufflebounds.reproduce.plotting.layout import Ratio
+from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
@@ -72,8 +73,10 @@ def several():
 def test_points_are_those_of_the_printed_figure(transform):
     layout = grid(["krr10", "laplace"], ["low", "large"], transform=transform)
     frame = data(layout)
-    found = points(interactive.page(frame.sample(frac=1.0, random_state=1), layout, PROGRAM))
-    printed = curves.figure(frame, layout).axes
+    found = points(
+        interactive.page(of_curves(frame.sample(frac=1.0, random_state=1), layout), PROGRAM)
+    )
+    printed = curves.figure(of_curves(frame, layout)).axes
     for rows, ax, shown in zip(found, printed, itertools.chain(*layout.panels), strict=True):
         lines = {one.get_label(): one for one in ax.get_lines()}
         for number, one in enumerate(shown.lines):
@@ -86,7 +89,7 @@ def test_points_are_those_of_the_printed_figure(transform):
 def test_enclosures_hold_those_of_the_table_and_are_no_wider_than_their_digits():
     layout = grid()
     frame = data(layout, x=np.arange(1000, 1040))
-    (rows,) = points(interactive.page(frame, layout, PROGRAM))
+    (rows,) = points(interactive.page(of_curves(frame, layout), PROGRAM))
     for number, one in enumerate(layout.lines):
         table = rows_of(frame, one.curve)
         own = [cells for cells in rows if int(cells["line"]) == number]
@@ -107,7 +110,7 @@ def test_an_absent_end_stays_absent_and_what_cannot_be_drawn_is_left_out():
     frame.loc[clone, "epsilon_lower"] = math.nan
     frame.loc[clone & (frame["n"] == 3162), ["epsilon_lower", "epsilon_upper"]] = math.nan
     frame.loc[clone & (frame["n"] == 10_000), "epsilon_upper"] = 0.0
-    (rows,) = points(interactive.page(frame, layout, PROGRAM))
+    (rows,) = points(interactive.page(of_curves(frame, layout), PROGRAM))
     own = [cells for cells in rows if cells["line"] == "0"]
     assert [cells["x"] for cells in own] == ["1000", "10000", "31623", "100000"]
     assert {cells["lower"] for cells in own} == {""}
@@ -117,7 +120,7 @@ def test_an_absent_end_stays_absent_and_what_cannot_be_drawn_is_left_out():
 
 def test_panels_and_legend_say_what_those_of_the_printed_figure_do():
     frame, layout = several()
-    shown = figure(interactive.page(frame, layout, PROGRAM))
+    shown = figure(interactive.page(of_curves(frame, layout), PROGRAM))
     assert shown["lines"] == [
         "upper bound",
         "clone",
@@ -138,9 +141,9 @@ def test_panels_and_legend_say_what_those_of_the_printed_figure_do():
 
 def test_what_is_not_proven_is_dotted():
     frame, layout = several()
-    text = interactive.page(frame, layout, PROGRAM)
+    text = interactive.page(of_curves(frame, layout), PROGRAM)
     one = line("hoeffding", style="solid")
-    look = html.look(one, drawn.drawn(frame, layout, one.curve))
+    look = html.look(replace(one, style="dotted"))
     assert look.dashes == (look.width, round(1.65 * look.width, 2))
     dashes = " ".join(f"{part:g}" for part in look.dashes)
     assert re.search(f'stroke-dasharray="{dashes}".*not proven', text)
@@ -148,15 +151,15 @@ def test_what_is_not_proven_is_dotted():
 
 def test_equal_data_give_equal_pages():
     frame, layout = several()
-    assert interactive.page(frame, layout, PROGRAM) == interactive.page(
-        frame.sample(frac=1.0, random_state=2), layout, PROGRAM
-    )
+    shuffled = frame.sample(frac=1.0, random_state=2)
+    one, other = (interactive.page(of_curves(rows, layout), PROGRAM) for rows in (frame, shuffled))
+    assert one == other
 
 
 def test_texts_are_text_wherever_they_stand():
     evil = "</script><script>alert(1)</script><!-- \" ' & {x}"
     layout = row(panel(line(label=evil), subject=evil, setting=evil), title=evil)
-    text = interactive.page(data(layout), layout, PROGRAM)
+    text = interactive.page(of_curves(data(layout), layout), PROGRAM)
     assert text.count("<script") == text.count("</script>") == 3
     assert "<!--" not in text
     assert figure(text)["lines"] == [evil]
@@ -164,7 +167,7 @@ def test_texts_are_text_wherever_they_stand():
 
 def test_a_page_asks_for_nothing_from_elsewhere():
     frame, layout = several()
-    text = interactive.page(frame, layout, PROGRAM)
+    text = interactive.page(of_curves(frame, layout), PROGRAM)
     assert not re.search(r"<(?:link|img|iframe|script[^>]* src)", text)
     assert re.findall(r"https?://[^\"\s]*", text) == ["https://vega.github.io/schema/vega/v6.json"]
 
@@ -173,38 +176,35 @@ def test_a_curve_that_is_missing_is_named():
     layout = grid(curves=["upper", "lower"])
     frame = data(grid(curves=["upper"]))
     with pytest.raises(ValueError, match="curve krr10/low/lower must be among the data"):
-        interactive.page(frame, layout, PROGRAM)
+        interactive.page(of_curves(frame, layout), PROGRAM)
 
 
 def test_every_marker_and_style_of_a_configuration_has_its_look():
     fields = models.Look.model_fields
     markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
     assert markers == html.OUTLINES.keys()
-    frame, layout = several()
-    curve = drawn.drawn(frame, layout, line().curve)
     for style in get_args(fields["line"].annotation):
-        assert (html.look(line(style=style), curve).dashes == ()) == (style == "solid")
+        assert (html.look(line(style=style)).dashes == ()) == (style == "solid")
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_every_quantity_has_its_symbol(quantity):
     layout = grid(curves=["upper"], quantity=quantity)
-    shown = figure(interactive.page(data(layout), layout, PROGRAM))
+    shown = figure(interactive.page(of_curves(data(layout), layout), PROGRAM))
     assert shown["quantity"] == shown["panels"][0]["y"]
 
 
 def test_steps_are_those_of_the_table():
     frame = laplace(20)
-    text = interactive.step_page(
-        frame, "A law", "value $t$", r"$\Pr\,[L \leq t]$", "", "t", PROGRAM
-    )
+    sheet = of_steps(frame, "A law", "value $t$", r"$\Pr\,[L \leq t]$", "", "t")
+    text = interactive.page(sheet, PROGRAM)
     (rows,) = points(text)
     x, y = ([float(cells[axis]) for cells in rows] for axis in "xy")
     np.testing.assert_array_equal(x[1:-1], frame["value"])
     np.testing.assert_allclose(y, [0.0, *frame["cdf"], 1.0], rtol=1e-5)
     assert figure(text)["panels"][0]["y"] == "Pr[L ≤ t]"
     with pytest.raises(ValueError, match="cdf must be 1 at the largest value"):
-        interactive.step_page(frame.iloc[:-1], "A law", "t", "F", "", "t", PROGRAM)
+        of_steps(frame.iloc[:-1], "A law", "t", "F", "", "t")
 
 
 @pytest.mark.parametrize(
@@ -246,15 +246,15 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     frame, layout = several()
     (folder / "curves.html").write_text(
-        interactive.page(frame, layout, program()), encoding="utf-8"
+        interactive.page(of_curves(frame, layout), program()), encoding="utf-8"
     )
-    steps = interactive.step_page(laplace(20), "A law", "$t$", "$F$", "", "t", program())
-    (folder / "steps.html").write_text(steps, encoding="utf-8")
+    steps = of_steps(laplace(20), "A law", "$t$", "$F$", "", "t")
+    (folder / "steps.html").write_text(interactive.page(steps, program()), encoding="utf-8")
     layout = row(panel(line("upper")))
     others = {name: profile(deltas) for name, deltas in DELTAS.items()}
     others["many_users"] = data(layout, x=(10_000, 10**6, 2 * 10**9)), layout
     for name, arguments in others.items():
-        text = interactive.page(*arguments, program())
+        text = interactive.page(of_curves(*arguments), program())
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder
 

@@ -5,7 +5,12 @@ import pytest
 from drawn_data import laplace, step_function
 from places import assert_everything_has_its_place
 
-from shufflebounds.reproduce.plotting import curves as steps
+from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting.sheets import of_steps
+
+
+def figure(frame, title="", x="t", y="share", setting=""):
+    return curves.figure(of_steps(frame, title, x, y, setting, "t"))
 
 
 def laplace_cdf(t):
@@ -22,7 +27,7 @@ def laplace_cdf(t):
 
 def vertices(frame):
     """The corners of the line that is drawn."""
-    (drawn,) = steps.step_figure(frame, "", "t", "share").axes[0].get_lines()
+    (drawn,) = figure(frame).axes[0].get_lines()
     return drawn.get_path().vertices
 
 
@@ -38,7 +43,7 @@ def test_a_distribution_function_is_drawn_as_steps():
 def test_beyond_the_steps_it_is_seen_to_be_0_and_1():
     for value in ([-1.0, 0.5, 3.0], [2.0, 2.0, 2.0]):
         frame = step_function(value, [0.25, 0.5, 1.0])
-        ax = steps.step_figure(frame, "", "t", "share").axes[0]
+        ax = figure(frame).axes[0]
         (left, zero), *_, (right, one) = vertices(frame)
         assert (zero, one) == (0.0, 1.0)
         assert left < value[0] - 0.01
@@ -65,11 +70,11 @@ def test_the_laplace_distribution_is_drawn_with_its_atoms():
 
 
 def test_a_distribution_is_titled_and_has_its_place():
-    fig = steps.step_figure(laplace(), "Laplace", "value $t$", r"$\Pr\,[L \leq t]$", "ε₀ = 1")
+    fig = figure(laplace(), "Laplace", "value $t$", r"$\Pr\,[L \leq t]$", "ε₀ = 1")
     assert fig.get_suptitle() == "Laplace"
     assert fig.axes[0].get_title() == r"$\varepsilon_0$ = 1"
     assert fig.axes[0].get_ylabel() == r"$\Pr\,[L \leq t]$"
-    assert fig.axes[0].get_xlabel() == "value $t$"
+    assert fig.get_supxlabel() == "value $t$"
     assert_everything_has_its_place(fig)
 
 
@@ -91,7 +96,7 @@ def test_a_distribution_is_titled_and_has_its_place():
 )
 def test_what_is_no_distribution_function_is_refused(value, cdf, words):
     with pytest.raises(ValueError, match=f"^{words} in the distribution function$"):
-        steps.step_figure(step_function(value, cdf), "", "t", "share")
+        figure(step_function(value, cdf))
 
 
 def test_the_last_step_may_miss_1_by_rounding():
@@ -100,4 +105,4 @@ def test_the_last_step_may_miss_1_by_rounding():
 
 def test_a_long_title_has_its_place():
     words = "a distribution function with a long name " * 4
-    assert_everything_has_its_place(steps.step_figure(laplace(), words, "t", "share", words))
+    assert_everything_has_its_place(figure(laplace(), words, setting=words))

@@ -6,8 +6,7 @@ with job.running(snakemake) as given:
     import readings
     from shufflebounds.reproduce.configuration import loading
     from shufflebounds.reproduce.papers import base as table_files
-    from shufflebounds.reproduce.papers import judging as claims
-    from shufflebounds.reproduce.papers import judging as claims_page
+    from shufflebounds.reproduce.papers import judging
     from shufflebounds.reproduce.papers.registry import research
     from shufflebounds.reproduce.storage import write_text
 
@@ -15,7 +14,7 @@ with job.running(snakemake) as given:
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)
     evidence = readings.evidence(paper, frames)
     seconds = readings.seconds(frames.values(), given.input.benchmarks)
-    own = research(paper.name)
-    judged = claims.check(own.load_claims(), evidence, seconds)
+    introduction, claims = research(paper.name).load_claims()
+    judged = judging.check(claims, evidence, seconds)
     table_files.write(judged, given.params.digest, given.output.csv)
-    write_text(claims_page.text(own.introduction(), judged, evidence), given.output.page)
+    write_text(judging.text(introduction, judged, evidence), given.output.page)

@@ -10,7 +10,7 @@ with job.running(snakemake) as given:
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[given.wildcards.table]
     code = table.kind.load_code()
-    frame = code.compute(table.parameters, table.context)
+    frame = code.compute(table.kind, table.context)
     page = code.page(frame)
     table_files.write(frame, table.digest, given.output.csv)
     write_text(page.markdown(), given.output.page)

@@ -6,11 +6,10 @@ with job.running(snakemake) as given:
     import stale
     from shufflebounds.reproduce.configuration import loading
     from shufflebounds.reproduce.papers import base as table_files
-    from shufflebounds.reproduce.papers import base as table_stamp
-    from shufflebounds.reproduce.plotting import theme
+    from shufflebounds.reproduce.plotting import curves
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     table = paper.tables[paper.drawn_tables[given.wildcards.figure]]
-    stale.require(lambda path: table_stamp.verify(path, table.digest), given.input.csv)
+    stale.require(lambda path: table_files.verify(path, table.digest), given.input.csv)
     frame, title = table_files.read(given.input.csv), paper.titles[given.wildcards.figure]
-    theme.write(lambda: table.kind.load_code().draw(frame, title), given.output)
+    curves.draw(table.kind.load_code().sheet(frame, title), given.output)

@@ -192,6 +192,7 @@ def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     import pandas as pd
 
     from shufflebounds.reproduce.plotting import curves as drawing
+    from shufflebounds.reproduce.plotting import sheets
     from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
     from shufflebounds.reproduce.plotting.texts import setting_text
 
@@ -206,4 +207,5 @@ def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
     )
     panel = Panel("", setting_text(first.setting), lines)
     layout = Layout(report.name(), ((panel,),), first.quantity, first.axis.name)
-    drawing.draw(pd.concat([curves.frame(one) for one in computed]), layout, [path])
+    frame = pd.concat([curves.frame(one) for one in computed])
+    drawing.draw(sheets.of_curves(frame, layout), [path])

@@ -215,10 +215,10 @@ def _print_table(risks: Mapping[str, _Risk], rates: Sequence[float]) -> None:
 
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
-    from shufflebounds.reproduce.plotting import curves as trade_off
+    from shufflebounds.reproduce.plotting import curves, sheets
 
     lines = [
-        trade_off.TradeOffLine(
+        sheets.TradeOffLine(
             BOUNDS[WITH_TIGHT[key]].label,
             one.false_negatives,
             "upper" if key == "lower_bound" else "lower",
@@ -226,4 +226,4 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
         )
         for key, one in risks.items()
     ]
-    trade_off.draw_trade_off(lines, title, [path])
+    curves.draw(sheets.of_trade_off(lines, title), [path])

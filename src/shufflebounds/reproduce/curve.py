@@ -20,25 +20,13 @@ from shufflebounds.reproduce.specification import CurveName, Specification
 
 if TYPE_CHECKING:
     import pandas as pd
-# Columns of text, which may look like a number.
-_TEXT = (
-    "experiment",
-    "regime",
-    "curve",
-    "quantity",
-    "bound",
-    "kind",
-    "x",
-    "mechanism",
-    "differing",
-    "inputs",
-    "others",
-    "version",
-    "digest",
-)
 
-
-# Columns of numbers that may have empty cells.
+# Columns of a curve's table before and behind its settings and enclosures. All of them are text,
+# which may look like a number, but `_NUMBERS`; of these some may have empty cells.
+_WHAT = ("experiment", "regime", "curve", "quantity", "bound", "kind", "x", "mechanism", "k_joint")
+_PAIR = ("distance", "differing", "inputs", "others")
+_HOW = ("rtol", "version", "digest")
+_NUMBERS = ("k_joint", "distance", "rtol")
 _MAY_BE_EMPTY = (
     *("rtol", "distance", *NAMES),
     *(f"{quantity}_{end}" for quantity in QUANTITIES for end in ("lower", "upper")),
@@ -80,27 +68,7 @@ def columns(quantity: str) -> tuple[str, ...]:
     they are, where not any two are alike, ``others`` what all other users hold in a lower bound;
     ``rtol`` is empty where nothing was asked for.
     """
-    return (
-        "experiment",
-        "regime",
-        "curve",
-        "quantity",
-        "bound",
-        "kind",
-        "x",
-        "mechanism",
-        "k_joint",
-        "distance",
-        "differing",
-        "inputs",
-        "others",
-        *NAMES,
-        f"{quantity}_lower",
-        f"{quantity}_upper",
-        "rtol",
-        "version",
-        "digest",
-    )
+    return (*_WHAT, *_PAIR, *NAMES, f"{quantity}_lower", f"{quantity}_upper", *_HOW)
 
 
 def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
@@ -152,7 +120,8 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
         io.StringIO(storage.read(path)),
         keep_default_na=False,
         na_values={name: [""] for name in _MAY_BE_EMPTY},
-        dtype={"distance": "Int64"} | dict.fromkeys(_TEXT, str),
+        dtype={"distance": "Int64"}
+        | {name: str for name in (*_WHAT, *_PAIR, *_HOW) if name not in _NUMBERS},
     )
     _require_columns(path, table.columns)
     return table

@@ -29,7 +29,7 @@ from shufflebounds.reproduce.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.reproduce.papers.base import Context, Parameters, TableKind
+from shufflebounds.reproduce.papers.base import Context, Kind
 from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
@@ -42,9 +42,14 @@ from shufflebounds.reproduce.specification import Axis, CurveName, Specification
 # them.
 
 
-def layout(entry: PaperEntry, curves: Mapping[CurveName, Specification], figure: Figure) -> Layout:
+def _layout(
+    name: str, figure: Figure, entry: PaperEntry, curves: Mapping[CurveName, Specification]
+) -> Layout:
     """What a figure shows; ValueError where two lines have the same label and look different."""
-    return _Figure(entry, curves, figure).layout()
+    try:
+        return _Figure(entry, curves, figure).layout()
+    except ValueError as error:
+        raise ValueError(f"figures.{name}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -71,27 +76,21 @@ class _Figure:
     @cached_property
     def rows(self) -> list[list[list[tuple[CurveName, Look]]]]:
         """Rows of panels of lines."""
-        regimes = self.figure.regimes or ()
-        if self.figure.lines is not None:
-            return [
-                [
-                    [
-                        (CurveName(line.experiment, regime, line.curve), line)
-                        for line in self.figure.lines
-                    ]
-                    for regime in regimes
-                ]
+        figure, looks = self.figure, self.entry.style.curves
+        shown: list[list[tuple[str, str, Look]]]
+        if figure.lines is not None:
+            shown = [[(line.experiment, line.curve, line) for line in figure.lines]]
+        else:
+            shown = [
+                [(experiment, curve, looks[curve]) for curve in figure.curves or ()]
+                for experiment in figure.experiments or ()
             ]
-        looks = self.entry.style.curves
         return [
             [
-                [
-                    (CurveName(experiment, regime, curve), looks[curve])
-                    for curve in self.figure.curves or ()
-                ]
-                for regime in regimes
+                [(CurveName(experiment, regime, curve), look) for experiment, curve, look in row]
+                for regime in figure.regimes or ()
             ]
-            for experiment in self.figure.experiments or ()
+            for row in shown
         ]
 
     @cached_property
@@ -106,7 +105,7 @@ class _Figure:
         wanted = {name.experiment for name in self._names}
         if self.figure.ratio:
             wanted.add(self.figure.ratio.experiment)
-        return {name: given.get(name) or mechanism_label(examples[name]) for name in wanted}
+        return {name: given.get(name) or examples[name].label for name in wanted}
 
     @cached_property
     def _mixes_joints(self) -> bool:
@@ -171,10 +170,6 @@ class _Figure:
             for panel in row
         )
 
-    @property
-    def _subject_of_lines(self) -> str:
-        return self._subjects[self._names[0].experiment]
-
     def _ratio(self) -> Ratio | None:
         reference = self.figure.ratio
         if reference is None:
@@ -190,37 +185,30 @@ class _Figure:
             worded = drawn[names[0]].label if names[0] in drawn else None
             label = worded or self._label(names[0], setting)
             subject = self._subjects[reference.experiment]
-            if worded is None and self._has_one_subject and subject != self._subject_of_lines:
+            of_lines = self._subjects[self._names[0].experiment]
+            if worded is None and self._has_one_subject and subject != of_lines:
                 label = f"{subject}: {label}"
         return Ratio(names, label, reference.limits)
 
 
-def mechanism_label(curve: Specification) -> str:
-    """How the mechanism of a curve calls itself, with its parameters."""
-    return curve.reports.label(curve.setting)
-
-
 @dataclass(frozen=True)
 class Table:
-    """A table of some kind and its parameters."""
+    """A table of some kind, with its parameters."""
 
     name: str
-    kind: TableKind
-    parameters: Parameters
+    kind: Kind
     context: Context
 
     @property
     def mechanisms(self) -> tuple[Description, ...]:
         """Those that its content depends on."""
-        return tuple(
-            self.context.mechanisms[name] for name in self.kind.mechanisms(self.parameters)
-        )
+        return tuple(self.context.mechanisms[name] for name in self.kind.named())
 
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for everything that decides its content."""
         content: dict[str, Any] = {
-            "parameters": self.parameters.model_dump(mode="json"),
+            "parameters": self.kind.model_dump(mode="json"),
             "mechanisms": [mechanism.plain() for mechanism in self.mechanisms],
         }
         if self.kind.uses_numerics:
@@ -267,13 +255,6 @@ class Plan:
     formats: tuple[str, ...]
 
 
-def make(root: RootEntry, papers: Mapping[str, PaperEntry]) -> Plan:
-    """The plan of a configuration that `configuration.consistency` finds nothing wrong with."""
-    numerics = numerics_of(root)
-    planned = {name: paper(name, entry, numerics) for name, entry in papers.items()}
-    return Plan(planned, root.formats)
-
-
 def numerics_of(root: RootEntry) -> Numerics:
     """How config.yaml wants divergences to be computed."""
     return Numerics(root.numerics.rtol)
@@ -288,7 +269,6 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
         for figure, shown in figures.items()
         if not shown.table
     }
-    kinds = research(name).tables
     context = Context(mechanisms(entry), numerics)
     return Paper(
         name=name,
@@ -299,7 +279,7 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
         titles={name: shown.title for name, shown in figures.items()},
         captions={name: shown.caption for name, shown in figures.items()},
         tables={
-            table: Table(table, kinds[given["kind"]], table_parameters(name, given), context)
+            table: Table(table, table_kind(name, given), context)
             for table, given in entry.tables.items()
         },
         claims={
@@ -309,19 +289,10 @@ def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
     )
 
 
-def _layout(
-    name: str, figure: Figure, entry: PaperEntry, curves: Mapping[CurveName, Specification]
-) -> Layout:
-    try:
-        return layout(entry, curves, figure)
-    except ValueError as error:
-        raise ValueError(f"figures.{name}: {error}") from None
-
-
-def table_parameters(paper: str, given: Mapping[str, Any]) -> Parameters:
-    """The parameters of a table of a known kind; pydantic's ValidationError for bad ones."""
+def table_kind(paper: str, given: Mapping[str, Any]) -> Kind:
+    """A known kind with its parameters; pydantic's ValidationError for bad ones."""
     kind = research(paper).tables[given["kind"]]
-    return kind.parameters.model_validate({k: v for k, v in given.items() if k != "kind"})
+    return kind.model_validate({k: v for k, v in given.items() if k != "kind"})
 
 
 def mechanisms(entry: PaperEntry) -> dict[str, Description]:

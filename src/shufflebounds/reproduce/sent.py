@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -166,10 +166,6 @@ class Messages:
     def plain(self) -> dict[str, Any]:
         """As configurations write it."""
         return {"type": self.type, **dict(self.parameters)}
-
-    def mechanisms(self) -> Iterator[str]:
-        """Names of the local randomizers that occur: none."""
-        return iter(())
 
     def __str__(self) -> str:
         listed = ", ".join(f"{name}={value}" for name, value in self.parameters)

@@ -255,6 +255,11 @@ class Specification:
         return self.axis.name == "rounds" or self.setting.rounds is not None
 
     @property
+    def label(self) -> str:
+        """How figures call what is sent, with its parameters."""
+        return self.reports.label(self.setting)
+
+    @property
     def settings(self) -> Iterator[Setting]:
         """The setting at every point of the axis; ValueError where δ leaves its range."""
         for value in self.axis.values:

@@ -135,15 +135,8 @@ def require(
     The column `but` is left out.
     """
     for name, value in wanted.items():
-        if name == but:
-            continue
-        wanted_cell = _cell(value)
-        for cell in found[name]:
-            if cell != wanted_cell:
-                raise ValueError(
-                    f"{path} has {name} = {cell or 'nothing'} "
-                    f"where {wanted_cell or 'nothing'} is wanted"
-                )
+        for cell in found[name] if name != but else ():
+            _require_cell(path, name, cell, value)
 
 
 def require_rows(
@@ -157,12 +150,16 @@ def require_rows(
         raise ValueError(f"{path} has {size} rows where {len(wanted)} are wanted")
     for i, row in enumerate(wanted):
         for name, value in row.items():
-            cell, wanted_cell = found[name][i], _cell(value)
-            if cell != wanted_cell:
-                raise ValueError(
-                    f"{path} has {name} = {cell or 'nothing'} in row {i + 1} "
-                    f"where {wanted_cell or 'nothing'} is wanted"
-                )
+            _require_cell(path, name, found[name][i], value, f" in row {i + 1}")
+
+
+def _require_cell(
+    path: str | os.PathLike[str], name: str, found: str, wanted: object, where: str = ""
+) -> None:
+    if found != (cell := _cell(wanted)):
+        raise ValueError(
+            f"{path} has {name} = {found or 'nothing'}{where} where {cell or 'nothing'} is wanted"
+        )
 
 
 def _cell(value: object) -> str:

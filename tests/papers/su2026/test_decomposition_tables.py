@@ -241,7 +241,7 @@ def cells(page):
 )
 def test_files(tmp_path, kind, number, parameters, header):
     kind = RESEARCH.tables[kind]
-    given = kind.parameters.model_validate(parameters)
+    given = kind.model_validate(parameters)
     code = kind.load_code()
     frame = code.compute(given, Context({}, Numerics()))
     assert set(frame["table"]) == {number}

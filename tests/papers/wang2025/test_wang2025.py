@@ -126,7 +126,7 @@ def test_messages_without_an_eps0_are_points_too():
 
 def test_claims_are_those_that_are_announced():
     own = research("wang2025")
-    claims = {claim.name: claim for claim in own.load_claims()}
+    claims = {claim.name: claim for claim in own.load_claims()[1]}
     assert tuple(claims) == own.claims
     judged = claims["theorem1_holds"].judge(evidence(rows("upper", (1.0, 1.0))))
     assert judged.verdict == NOT_REPRODUCED

@@ -1,9 +1,13 @@
-"""Names that must be declared elsewhere, and the sentence for one that is not."""
+"""Is this configuration right? If not, one sentence: the file, the key, the value, what is allowed.
+
+The models say what each value may be. What they cannot say is checked here: names that must exist,
+parameters that the library must accept, and combinations that make no sense.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -28,16 +32,68 @@ from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.specification import needed
 
+# Characters of a sentence.
+_LONGEST_SENTENCE = 1000
+# Within --config, Snakemake takes every value for text.
+_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
 
-def unknown_in(place: str, values: Iterable[str], allowed: Collection[str]) -> Iterator[str]:
-    """A sentence for each of some values at `place` that is not allowed."""
-    for i, value in enumerate(values):
-        yield from unknown(f"{place}[{i}]", value, allowed)
+
+class ConfigError(ValueError):
+    """A mistake in a configuration, in one sentence that names the file, the key and the value."""
+
+
+def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
+    """The model of config.yaml; ConfigError for the first mistake."""
+    try:
+        return RootEntry.model_validate(dict(content))
+    except ValidationError as error:
+        raise ConfigError(_line(source, next(sentences(error, RootEntry, content)))) from None
+
+
+def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
+    """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
+    if not isinstance(content, Mapping):
+        sentence = "the file must be a mapping that is not empty"
+        if isinstance(content, str) and "--config" in source.split():
+            sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
+        raise ConfigError(_line(source, sentence))
+    try:
+        entry = PaperEntry.model_validate(dict(content))
+    except ValidationError as error:
+        raise ConfigError(_line(source, next(sentences(error, PaperEntry, content)))) from None
+    for sentence in _faults(name, entry, numerics):
+        raise ConfigError(_line(source, sentence))
+    return entry
+
+
+def _line(source: str, sentence: str) -> str:
+    """A sentence on one line, whatever texts of the file it repeats."""
+    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
+        sentence += "; within --config every value is text, so put it into a file for --configfile"
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
+    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
+
+
+def _faults(name: str, entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
+    # Lazily and in this order: each check relies on the ones before.
+    yield from _name_faults(entry)
+    yield from _axis_faults(entry)
+    yield from _curve_faults(entry)
+    yield from mechanism_faults(entry)
+    yield from _experiment_faults(entry, numerics)
+    yield from _table_faults(name, entry)
+    yield from figure_faults(name, entry)
+    yield from _claim_faults(name, entry)
+    yield from style_faults(entry)
+    yield from faults(entry)
 
 
 def unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
-    """A sentence if the value at `place` is not allowed."""
-    if not isinstance(value, str) or value not in allowed:
+    """A sentence if the value at `place`, or one of a list there, is not allowed."""
+    if isinstance(value, tuple):
+        for i, one in enumerate(value):
+            yield from unknown(f"{place}[{i}]", one, allowed)
+    elif not isinstance(value, str) or value not in allowed:
         yield (
             f"{place} is {shown(value)}{suggestion(value, allowed)}; "
             f"it must be one of {', '.join(allowed) or 'none'}"
@@ -59,7 +115,7 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
             continue
         yield from _look_faults(place, figure)
         regimes = figure.regimes or ()
-        yield from unknown_in(f"{place}.regimes", regimes, entry.regimes)
+        yield from unknown(f"{place}.regimes", regimes, entry.regimes)
         quantities, xs = set(), set()
         for key, experiment, curve in _drawn(figure):
             yield from unknown(f"{place}.{key('experiment')}", experiment, entry.experiments)
@@ -249,55 +305,38 @@ _TAG = re.compile(r"<[A-Za-z/!?]")
 
 def faults(entry: PaperEntry) -> Iterator[str]:
     """What is wrong with the texts of a paper's configuration."""
-    for place, text in [*_plain(entry), *_as_drawn(entry)]:
+    for place, text, uses in _texts(entry):
         if not text.isprintable():
             yield f"{place} is {text!r}; it must be a single line of printable characters"
         if tag := _TAG.search(text):
             yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
-    for place, text in _as_drawn(entry):
-        yield from _formula_faults(place, text)
-    for place, text in _titles(entry):
-        if set("{}") & set(plain(text)):
+        if uses & {"drawn", "label"}:
+            yield from _formula_faults(place, text)
+        if "title" in uses and set("{}") & set(plain(text)):
             yield (
                 f"{place} is {text!r}; outside formulas it must have no braces, which the report "
                 "of Snakemake takes for a wildcard"
             )
-    for place, text in _labels(entry):
-        if text.startswith("_"):
+        if "label" in uses and text.startswith("_"):
             yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
 
 
-def _titles(entry: PaperEntry) -> Iterator[tuple[str, str]]:
-    yield "title", entry.title
+def _texts(entry: PaperEntry) -> Iterator[tuple[str, str, set[str]]]:
+    """Every text, where it stands, and its uses: a title of the report, drawn, in a legend."""
+    style = entry.style
+    yield "title", entry.title, {"title"}
+    labels = [(f"regimes.{name}", one.label, "drawn") for name, one in entry.regimes.items()]
+    labels += [(f"style.curves.{name}", look.label, "label") for name, look in style.curves.items()]
     for name, figure in entry.figures.items():
-        yield f"figures.{name}.title", figure.title
-
-
-def _plain(entry: PaperEntry) -> Iterator[tuple[str, str]]:
-    yield "title", entry.title
-    for name, figure in entry.figures.items():
-        yield f"figures.{name}.caption", figure.caption
-
-
-def _as_drawn(entry: PaperEntry) -> Iterator[tuple[str, str]]:
-    for name, regime in entry.regimes.items():
-        if regime.label is not None:
-            yield f"regimes.{name}.label", regime.label
-    for name, figure in entry.figures.items():
-        yield f"figures.{name}.title", figure.title
-    for name, text in entry.style.experiments.items():
-        yield f"style.experiments.{name}", text
-    yield from _labels(entry)
-
-
-def _labels(entry: PaperEntry) -> Iterator[tuple[str, str]]:
-    for name, look in entry.style.curves.items():
-        if look.label is not None:
-            yield f"style.curves.{name}.label", look.label
-    for name, figure in entry.figures.items():
+        yield f"figures.{name}.title", figure.title, {"title", "drawn"}
+        yield f"figures.{name}.caption", figure.caption, set()
         for i, line in enumerate(figure.lines or ()):
-            if line.label is not None:
-                yield f"figures.{name}.lines[{i}].label", line.label
+            labels.append((f"figures.{name}.lines[{i}]", line.label, "label"))
+    for name, text in style.experiments.items():
+        yield f"style.experiments.{name}", text, {"drawn"}
+    for place, label, use in labels:
+        if label is not None:
+            yield f"{place}.label", label, {use}
 
 
 @cache
@@ -327,70 +366,6 @@ def _formula_faults(place: str, text: str) -> Iterator[str]:
             MathTextParser("path").parse(text)
         except (ValueError, RecursionError):
             yield f"{place} is {text!r}, with a formula that Matplotlib cannot draw"
-
-
-# The error that a mistake in a configuration raises.
-
-
-class ConfigError(ValueError):
-    """A mistake in a configuration, in one sentence that names the file, the key and the value."""
-
-
-# Is this configuration right? If not, one sentence: the file, the key, the value, what is allowed.
-#
-# The models say what each value may be. What they cannot say is checked here: names that must
-# exist, parameters that the library must accept, and combinations that make no sense.
-
-# Characters of a sentence.
-_LONGEST_SENTENCE = 1000
-# Within --config, Snakemake takes every value for text.
-_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
-
-
-def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
-    """The model of config.yaml; ConfigError for the first mistake."""
-    try:
-        return RootEntry.model_validate(dict(content))
-    except ValidationError as error:
-        raise ConfigError(_line(source, next(sentences(error, RootEntry, content)))) from None
-
-
-def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
-    """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
-    if not isinstance(content, Mapping):
-        sentence = "the file must be a mapping that is not empty"
-        if isinstance(content, str) and "--config" in source.split():
-            sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
-        raise ConfigError(_line(source, sentence))
-    try:
-        entry = PaperEntry.model_validate(dict(content))
-    except ValidationError as error:
-        raise ConfigError(_line(source, next(sentences(error, PaperEntry, content)))) from None
-    for sentence in _faults(name, entry, numerics):
-        raise ConfigError(_line(source, sentence))
-    return entry
-
-
-def _line(source: str, sentence: str) -> str:
-    """A sentence on one line, whatever texts of the file it repeats."""
-    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
-        sentence += "; within --config every value is text, so put it into a file for --configfile"
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
-    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
-
-
-def _faults(name: str, entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
-    # Lazily and in this order: each check relies on the ones before.
-    yield from _name_faults(entry)
-    yield from _axis_faults(entry)
-    yield from _curve_faults(entry)
-    yield from mechanism_faults(entry)
-    yield from _experiment_faults(entry, numerics)
-    yield from _table_faults(name, entry)
-    yield from figure_faults(name, entry)
-    yield from _claim_faults(name, entry)
-    yield from style_faults(entry)
-    yield from faults(entry)
 
 
 def _name_faults(entry: PaperEntry) -> Iterator[str]:
@@ -423,12 +398,14 @@ def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
     axis, values = next(iter(x.items()), ("", None))
     subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
     if isinstance(values, Mapping) and subject in values:
-        hint = number_hint(values[subject], "integer" if "integer" in sentence else "number")
-        return f"{place}x.{axis}.{sentence}{hint}"
-    if isinstance(values, list) and index:
-        hint = number_hint(values[int(index)], "integer" if "integer" in sentence else "number")
-        return f"{place}x.{sentence}{hint}"
-    return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
+        place, value = f"{place}x.{axis}.", values[subject]
+    elif isinstance(values, list) and index:
+        place, value = f"{place}x.", values[int(index)]
+    else:
+        return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
+    return (
+        f"{place}{sentence}{number_hint(value, 'integer' if 'integer' in sentence else 'number')}"
+    )
 
 
 def _curve_faults(entry: PaperEntry) -> Iterator[str]:
@@ -447,8 +424,8 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
     for name, experiment in entry.experiments.items():
         place = f"experiments.{name}"
         yield from unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
-        yield from unknown_in(f"{place}.regimes", experiment.regimes, entry.regimes)
-        yield from unknown_in(f"{place}.curves", experiment.curves, entry.curves)
+        yield from unknown(f"{place}.regimes", experiment.regimes, entry.regimes)
+        yield from unknown(f"{place}.curves", experiment.curves, entry.curves)
     yield from _missing_settings(entry)
     seen: set[object] = set()
     for name, experiment in entry.experiments.items():
@@ -504,11 +481,11 @@ def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         kind = kinds[given["kind"]]
         content = {key: value for key, value in given.items() if key != "kind"}
         try:
-            parameters = plan.table_parameters(paper, given)
+            parameters = plan.table_kind(paper, given)
         except ValidationError as error:
-            yield from sentences(error, kind.parameters, content, place)
+            yield from sentences(error, kind, content, place)
             continue
-        for mechanism in kind.mechanisms(parameters):
+        for mechanism in parameters.named():
             yield from unknown(
                 f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
             )
@@ -546,4 +523,4 @@ def _claim_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
                 f"its claims are {', '.join(known) or 'none'}"
             )
         drawn = [name for name, figure in entry.figures.items() if figure.table is None]
-        yield from unknown_in(f"claims.{claim}", figures, drawn)
+        yield from unknown(f"claims.{claim}", figures, drawn)

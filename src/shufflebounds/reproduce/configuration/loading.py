@@ -59,8 +59,12 @@ def _planned(name: str, entry: PaperEntry, numerics: Numerics, source: str) -> p
 def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
     """The same for a configuration that has been checked; only some papers, if they are named."""
     root = RootEntry.model_validate(_root(content, ""))
-    chosen = papers or root.papers
-    return plan.make(root, {name: PaperEntry.model_validate(content[name]) for name in chosen})
+    numerics = plan.numerics_of(root)
+    made = {
+        name: plan.paper(name, PaperEntry.model_validate(content[name]), numerics)
+        for name in papers or root.papers
+    }
+    return plan.Plan(made, root.formats)
 
 
 def paper_source(name: str, source: str = "config.yaml") -> str:

@@ -2,7 +2,7 @@
 
 The models say what each key means, which editors show (`schema` writes them as a JSON schema), and
 what it may be. Names that must exist and parameters that the library must accept are checked in
-`consistency`.
+`checks`.
 """
 
 from __future__ import annotations

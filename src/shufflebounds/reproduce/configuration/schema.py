@@ -1,6 +1,6 @@
 """JSON schemas of config.yaml and of the papers' files, from their models, for editors.
 
-``python -m shufflebounds.experiments.configuration.schema docs`` writes them into the folder docs.
+``python -m shufflebounds.reproduce.configuration.schema docs`` writes them into the folder docs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def text(model: type[BaseModel]) -> str:
     """The schema of a model's file."""
     schema = _for_editors(model.model_json_schema())
     definitions = schema.get("$defs", {})
-    # What depends on the library, and the models leave to `consistency`.
+    # What depends on the library, and the models leave to `checks`.
     if "Curve" in definitions:
         definitions["Curve"]["properties"]["bound"]["enum"] = list(BOUNDS)
     for entry in (schema, definitions.get("Experiment", {})):
@@ -69,7 +69,7 @@ def _is_ours(key: str, value: Any) -> bool:
 def main() -> None:
     """Write the schemas into the folder that the command line names."""
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
-        sys.exit("usage: python -m shufflebounds.experiments.configuration.schema FOLDER")
+        sys.exit("usage: python -m shufflebounds.reproduce.configuration.schema FOLDER")
     for name, model in MODELS.items():
         write_text(text(model), Path(sys.argv[1]) / name)
 

@@ -1,7 +1,7 @@
-"""What the folder of a paper gives to the workflow: kinds of tables, and claims.
+"""What the folder of a paper gives to the workflow: kinds of tables, their pages, and claims.
 
-Nothing here, nor in the ``__init__`` of a paper, imports pandas: planning a run needs neither the
-tables nor the claims themselves, so where these are is said by name.
+Planning a run imports this and the ``__init__`` of every paper. None of them imports pandas, which
+only computing tables and judging claims needs; so where these are is said by name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from shufflebounds._version import __version__
@@ -25,17 +23,10 @@ from shufflebounds.randomizers.description import Description
 from shufflebounds.reproduce import storage
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import pandas as pd
 
     from shufflebounds.reproduce.papers.judging import Claim
-
-
-class Parameters(BaseModel):
-    """Parameters of a table, as a configuration gives them."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
-    )
+    from shufflebounds.reproduce.plotting.sheets import Sheet
 
 
 @dataclass(frozen=True)
@@ -50,35 +41,37 @@ class Context:
 class TableCode:
     """How a kind of table is computed from its parameters, and the page that shows it.
 
-    Where a figure may show the table, ``draw`` makes it, given a title, and ``interact`` the HTML
-    of its interactive page, given the program that draws it as well.
+    Where a figure may show the table, ``sheet`` makes it, given a title.
     """
 
     compute: Callable[[Any, Context], pd.DataFrame]
     page: Callable[[pd.DataFrame], Page]
-    draw: Callable[[pd.DataFrame, str], Figure] | None = None
-    interact: Callable[[pd.DataFrame, str, str], str] | None = None
+    sheet: Callable[[pd.DataFrame, str], Sheet] | None = None
 
 
-@dataclass(frozen=True)
-class TableKind:
-    """A kind of table, as far as planning needs it.
+class Kind(BaseModel):
+    """A kind of table, with the parameters that a configuration gives as fields.
 
-    ``code`` says where its `TableCode` is, as ``package.module:NAME``. ``mechanisms`` names the
-    mechanisms of some parameters, ``uses_numerics`` says whether engine and width matter, and
-    ``is_drawn`` whether a figure may show it.
+    ``code`` says where its `TableCode` is, as ``package.module:NAME``, ``uses_numerics`` whether
+    the width matters, and ``is_drawn`` whether a figure may show it.
     """
 
-    title: str
-    parameters: type[Parameters]
-    code: str
-    mechanisms: Callable[[Any], tuple[str, ...]] = lambda _: ()
-    uses_numerics: bool = False
-    is_drawn: bool = False
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+    title: ClassVar[str]
+    code: ClassVar[str]
+    uses_numerics: ClassVar[bool] = False
+    is_drawn: ClassVar[bool] = False
 
-    def load_code(self) -> TableCode:
+    def named(self) -> tuple[str, ...]:
+        """Names of the mechanisms that the table is about."""
+        return ()
+
+    @classmethod
+    def load_code(cls) -> TableCode:
         """Its code; this imports the module that has it."""
-        code: TableCode = resolve_name(self.code)
+        code: TableCode = resolve_name(cls.code)
         return code
 
 
@@ -90,18 +83,14 @@ class Research:
     ``CLAIMS``, and what their page says first, as ``INTRODUCTION``.
     """
 
-    tables: Mapping[str, TableKind] = field(default_factory=dict)
+    tables: Mapping[str, type[Kind]] = field(default_factory=dict)
     claims: tuple[str, ...] = ()
     claims_module: str = ""
 
-    def load_claims(self) -> tuple[Claim, ...]:
-        """All claims; this imports their module."""
-        claims: tuple[Claim, ...] = import_module(self.claims_module).CLAIMS
-        return claims
-
-    def introduction(self) -> str:
-        """What the page of claims says first, as Markdown."""
-        return str(import_module(self.claims_module).INTRODUCTION)
+    def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
+        """What their page says first, as Markdown, and all claims; this imports their module."""
+        module = resolve_name(self.claims_module)
+        return module.INTRODUCTION, module.CLAIMS
 
 
 # Pages: a table of finished cells with what is to be read above and below it.
@@ -146,9 +135,10 @@ class Page:
 
     def latex(self) -> str:
         """The table alone, as a LaTeX ``tabular`` for the packages booktabs and makecell."""
-        rows = [[_latex(cell) for cell in row] for row in self.rows]
-        frame = pd.DataFrame(rows, columns=[_latex(cell) for cell in self.header])
-        return f"% {self.title}\n{frame.to_latex(index=False, escape=False)}"
+        head, *rows = (" & ".join(map(_latex, row)) + r" \\" for row in (self.header, *self.rows))
+        columns = "l" * len(self.header)
+        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
+        return "\n".join([f"% {self.title}", *lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def safe(value: float, *, up: bool) -> str:
@@ -194,10 +184,9 @@ def write(table: pd.DataFrame, digest: str, path: str | os.PathLike[str]) -> Non
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table back; ValueError, naming the file, where it is not as `write` wrote it."""
+    import pandas as pd
+
     return pd.read_csv(io.StringIO(storage.read(path)), keep_default_na=False)
-
-
-# Is a file the table that is wanted? Found out without pandas, since planning a run asks it.
 
 
 def verify(path: str | os.PathLike[str], digest: str) -> None:

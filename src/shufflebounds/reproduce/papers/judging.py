@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shufflebounds.bounds.base import QUANTITIES
@@ -34,15 +35,20 @@ class Judgement:
     """What was measured for one claim, in words, and the verdict."""
 
     measured: str
-    extreme: str
     holds_in: str
     verdict: str
-    why: str
+    extreme: str = ""
+    why: str = ""
 
     @property
     def reproduced(self) -> bool:
         """Whether nothing is left to explain."""
         return self.verdict == REPRODUCED
+
+
+def verdict(whole: bool, part: bool = False) -> str:
+    """Of what is found as claimed as a whole, or in part."""
+    return REPRODUCED if whole else IN_PART if part else NOT_REPRODUCED
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ def everywhere(points: pd.DataFrame, rule: Rule, panel: str = "eps0") -> Judgeme
         extreme=f"worst: {setting(worst)}; best: {setting(best)}",
         holds_in=f"{whole.sum()} of {len(whole)} panels, "
         f"{points['holds'].sum()} of {len(points)} points",
-        verdict=REPRODUCED if whole.all() else IN_PART if whole.any() else NOT_REPRODUCED,
+        verdict=verdict(whole.all(), whole.any()),
         why=_misses(points, rule, panel),
     )
 
@@ -119,12 +125,6 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
     top = points.loc[points["low"].idxmax()]
     small = top.n <= math.sqrt(points["n"].min() * points["n"].max())
     there = top.eps0 >= LARGE_EPS0 and small
-    if top.low >= nearly and there:
-        verdict = REPRODUCED
-    elif top.low >= nearly or (there and top.low >= half):
-        verdict = IN_PART
-    else:
-        verdict = NOT_REPRODUCED
     peaks = large.groupby(["mechanism", "eps0"])["low"].max()
     listed = ", ".join(
         f"{percentage(value, up=False)} ({mechanism}, ε₀ = {eps0:g})"
@@ -137,7 +137,9 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
         extreme=f"largest: {setting(top)}",
         holds_in=f"{(peaks >= nearly).sum()} of {len(peaks)} panels of large ε₀ "
         f"({100.0 * nearly:.0f} % or more)",
-        verdict=verdict,
+        verdict=verdict(
+            top.low >= nearly and there, top.low >= nearly or (there and top.low >= half)
+        ),
         why=f"Our largest value is {points_apart} percentage points "
         f"{'below' if more < 0.0 else 'above'} the paper's.",
     )
@@ -164,8 +166,7 @@ def up_to(
         measured=f"up to {percentage(top.low, up=False)}",
         extreme=f"largest: {setting(top)}",
         holds_in=f"{reached.sum()} of {len(reached)} {of}",
-        verdict=REPRODUCED if top.low >= nearly else IN_PART if top.low >= half else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(top.low >= nearly, top.low >= half),
     )
 
 
@@ -178,13 +179,10 @@ def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
     if times.empty:
         return None
     in_time = times <= claimed
-    median = times.median() <= claimed
     return Judgement(
         measured=_times(times),
-        extreme="",
         holds_in=f"{in_time.sum()} of {len(times)} curves",
-        verdict=REPRODUCED if in_time.all() else IN_PART if median else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(in_time.all(), times.median() <= claimed),
     )
 
 
@@ -199,19 +197,92 @@ def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | No
         return None
     upper = seconds.loc[seconds["bound"] == "upper", "seconds"]
     near = times.between(claimed / 2.0, claimed * 2.0)
-    if claimed / 2.0 <= times.median() <= claimed * 2.0:
-        verdict = REPRODUCED
-    elif times.median() >= slower * upper.median():
-        verdict = IN_PART
-    else:
-        verdict = NOT_REPRODUCED
+    typical = claimed / 2.0 <= times.median() <= claimed * 2.0
     return Judgement(
         measured=_times(times),
-        extreme="",
         holds_in=f"{near.sum()} of {len(times)} curves",
-        verdict=verdict,
-        why="",
+        verdict=verdict(typical, times.median() >= slower * upper.median()),
     )
+
+
+# Quantities that claims speak of, enclosed at every point of the curves.
+#
+# Two curves are compared where both have a point: where nothing can be compared a table is empty.
+
+
+def enclosures(
+    curves: pd.DataFrame, bound: str, *also: str, by: Sequence[str], quantity: str = "epsilon"
+) -> pd.DataFrame:
+    """``low`` and ``high`` of one bound, indexed by the columns `by` and `also`.
+
+    Of several rows the largest counts: upper bounds must cover every pair of inputs, and of lower
+    bounds the best is wanted. A setting that a curve leaves open is 0.
+    """
+    rows = curves[curves["bound"] == bound]
+    if "quantity" in rows:
+        rows = rows[rows["quantity"] == quantity]
+    index = [*by, *also]
+    numbers = [name for name in index if name not in ("mechanism", "regime", "detail")]
+    settings = rows[numbers].apply(pd.to_numeric, errors="coerce").fillna(0.0)
+    found = rows.reindex(columns=[f"{quantity}_lower", f"{quantity}_upper"])
+    ends = rows.assign(**settings, low=found.iloc[:, 0], high=found.iloc[:, 1])
+    # Of rows one of which is empty the largest is not known.
+    return ends.groupby(index)[["low", "high"]].max(skipna=False).astype(float)
+
+
+def ratio(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Enclosure of ours / theirs where both have a row; a divisor of 0 leaves that end open."""
+    pairs = ours.join(theirs.add_suffix("_theirs"), how="inner")
+    divisors = pairs[["high_theirs", "low_theirs"]].where(lambda ends: ends != 0.0)
+    # An end that is not known stays so.
+    low = (pairs["low"] / divisors["high_theirs"]).where(pairs["high_theirs"] != 0.0, 0.0)
+    high = (pairs["high"] / divisors["low_theirs"]).where(pairs["low_theirs"] != 0.0, np.inf)
+    return pd.DataFrame({"low": low, "high": high})
+
+
+def one_minus(ends: pd.DataFrame) -> pd.DataFrame:
+    """Enclosure of 1 − a quantity."""
+    return pd.DataFrame({"low": 1.0 - ends["high"], "high": 1.0 - ends["low"]})
+
+
+def deficit(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """By how much ours is below theirs: 1 − ours / theirs."""
+    return one_minus(ratio(ours, theirs))
+
+
+def extreme(tables: Sequence[pd.DataFrame], which: str) -> pd.DataFrame:
+    """Enclosure of the least ("min") or largest ("max") of several, where all have a row."""
+    ends = {
+        end: pd.concat([table[end] for table in tables], axis="columns", join="inner")
+        for end in ("low", "high")
+    }
+    return pd.DataFrame(
+        {end: columns.agg(which, axis="columns", skipna=False) for end, columns in ends.items()}
+    )
+
+
+def measured(ends: pd.DataFrame, *also: str) -> pd.DataFrame:
+    """The table of points that claims are judged by.
+
+    Its columns are ``mechanism``, those of `also`, ``eps0`` (empty for protocols without), ``n``,
+    ``detail`` (which comparison, where a grid has several at a point, else "") and ``low``,
+    ``high``, which enclose the quantity.
+    """
+    points = ends.sort_index().reset_index()
+    # Of a point without an enclosure nothing is known.
+    points = points.fillna({"low": -np.inf, "high": np.inf})
+    points["eps0"] = points["eps0"].where(points["eps0"] > 0.0)
+    points["n"] = points["n"].astype(int)
+    if "detail" not in points:
+        points["detail"] = [_detail(point) for point in points.to_dict("records")]
+    return points[["mechanism", *also, "eps0", "n", "detail", "low", "high"]]
+
+
+def _detail(point: Mapping[str, Any]) -> str:
+    """What else tells a point from others."""
+    symbols = {"target": "ε′ = {:.3g}", "order": "λ = {:.4g}", "rounds": "T = {:.0f}"}
+    symbols["messages"] = "m = {:.0f}"
+    return ", ".join(text.format(point[key]) for key, text in symbols.items() if point.get(key))
 
 
 def percentage(value: float, *, up: bool) -> str:
@@ -262,7 +333,7 @@ def _times(times: pd.Series) -> str:
 
 # Claims: what a paper says, how it is measured on computed curves, and the verdict.
 #
-# A paper's own module lists its claims; `judging` has the rules, `claims_page` the page.
+# A paper's own module lists its claims; the rules are above, the page below.
 
 
 @dataclass(frozen=True)
@@ -299,28 +370,10 @@ def throughout(
     return lambda evidence: everywhere(quantity(evidence), rule, panel)
 
 
-COLUMNS = (
-    "claim",
-    "source",
-    "words",
-    "measure",
-    "measured",
-    "extreme",
-    "holds_in",
-    "verdict",
-    "why",
-)
+_FOUND = ("measured", "extreme", "holds_in")
+COLUMNS = ("claim", "source", "words", "measure", *_FOUND, "verdict", "why")
 
-CURVE_COLUMNS = (
-    "mechanism",
-    "k_joint",
-    "distance",
-    "bound",
-    "n",
-    "eps0",
-    "delta",
-    "version",
-)
+CURVE_COLUMNS = ("mechanism", "k_joint", "distance", "bound", "n", "eps0", "delta", "version")
 SECONDS_COLUMNS = ("experiment", "regime", "curve", "bound", "k_joint", "seconds")
 
 
@@ -371,13 +424,10 @@ def _row(claim: Claim, found: Judgement | None) -> dict[str, str]:
     }
     if found is None:
         nothing = "Nothing that this measure compares is among the curves it was given."
-        return row | dict.fromkeys(COLUMNS[4:7], "") | {"verdict": NOT_MEASURED, "why": nothing}
+        return row | dict.fromkeys(_FOUND, "") | {"verdict": NOT_MEASURED, "why": nothing}
     reasons = (found.why, "" if found.reproduced else claim.cause, claim.note)
     return row | {
-        "measured": found.measured,
-        "extreme": found.extreme,
-        "holds_in": found.holds_in,
-        "verdict": found.verdict,
+        **{name: getattr(found, name) for name in (*_FOUND, "verdict")},
         "why": " ".join(filter(None, reasons)),
     }
 

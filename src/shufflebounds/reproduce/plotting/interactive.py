@@ -1,7 +1,7 @@
-"""Interactive figures: what `curves` draws, as a page where one reads off values and hides curves.
+"""Interactive figures: a `Sheet` as a page where one reads off values and hides curves.
 
 Altair makes a Vega-Lite specification and checks it. It is compiled to Vega here, so that a page
-needs nothing but Vega, which comes inside the page (`interactive_page`).
+needs nothing but Vega, which comes inside the page (`html`).
 """
 
 from __future__ import annotations
@@ -11,20 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
-import pandas as pd
 
 from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.plotting import html
-from shufflebounds.reproduce.plotting import layout as drawn
-from shufflebounds.reproduce.plotting import layout as views
-from shufflebounds.reproduce.plotting import texts as axis_labels
-from shufflebounds.reproduce.plotting.html import Look, Page, Panel, Texts
-from shufflebounds.reproduce.plotting.layout import Layout, Line, View
-from shufflebounds.reproduce.plotting.texts import plain
-from shufflebounds.reproduce.specification import CurveName
-
-_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)"}
-_AXES = {"eps0": "ε₀", "eps": "ε", "delta": "δ", "rounds": "T", "order": "λ", "target": "ε′"}
+from shufflebounds.reproduce.plotting.html import Look
+from shufflebounds.reproduce.plotting.sheets import Limits, Sheet, View
+from shufflebounds.reproduce.plotting.texts import expression, plain
 
 # Pixels.
 _WIDE, _NARROW, _HEIGHT = 640, 430, 240
@@ -32,64 +24,39 @@ _SHOWN = "indexof(hidden, datum.line) < 0"
 _NUMBERS = dict.fromkeys(("line", "x", "y", "marked"), "number")
 
 
-def page(frame: pd.DataFrame, layout: Layout, program: str) -> str:
-    """The HTML page of a figure; equal arguments give equal pages.
+def page(sheet: Sheet, program: str) -> str:
+    """The HTML page of a sheet and of the program that draws it, as `html.program` returns it.
 
-    Parameters
-    ----------
-    frame, layout
-        As for `curves.figure`; raises ValueError as that does.
-    program
-        What draws it, as `vega.program` returns it.
-
+    Equal arguments give equal pages.
     """
-    quantity = _QUANTITIES[layout.quantity]
-    texts = Texts(
-        title=plain(layout.title),
-        x=_AXES.get(layout.x, layout.x),
-        quantity=quantity,
-        reading=f"{quantity} lies between these ends, each of which is rounded outward:",
-    )
-    return _page(views.views(frame, layout), texts, program)
-
-
-def step_page(
-    frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symbol: str, program: str
-) -> str:
-    """The HTML page of a distribution function; equal arguments give equal pages.
-
-    The arguments are those of `step_function.figure`, and ``symbol`` that of its variable.
-    """
-    line = Line(CurveName("", "", ""), "distribution function", color="#0072b2", width=1.5)
-    view = views.step_view(frame, line, x, y, setting)
-    texts = Texts(plain(title), symbol, view.y_label, f"{view.y_label}, to six digits:")
-    return _page([[view]], texts, program)
-
-
-def _page(rows: Sequence[Sequence[View]], texts: Texts, program: str) -> str:
-    shown = [view for row in rows for view in row]
-    legend = {
-        drawn.label(line, view.curves[line.curve]): html.look(line, view.curves[line.curve])
-        for view in shown
-        for line in view.lines
+    legend = {label: html.look(line) for label, line in sheet.legend.items()}
+    positions = {x for view in sheet.views for _, curve in view.lines for x in curve.x.tolist()}
+    figure = {
+        "title": plain(sheet.title),
+        "x": sheet.x,
+        "quantity": plain(sheet.quantity),
+        "positions": [int(x) if x.is_integer() else x for x in sorted(positions)],
+        "panels": [
+            {"title": _title(view), "y": plain(view.y_label), "is_ratio": view.is_ratio}
+            for view in sheet.views
+        ],
+        "lines": [plain(label) for label in legend],
+        "specification": html.compiled(_chart(sheet, legend)),
     }
-    positions = {x for view in shown for curve in view.curves.values() for x in curve.x.tolist()}
-    content = Page(
-        texts=texts,
-        positions=tuple(sorted(positions)),
-        panels=tuple(Panel(view.title, view.y_label, view.is_ratio) for view in shown),
-        legend=tuple((plain(label), look) for label, look in legend.items()),
-        specification=html.compiled(_chart(rows, legend)),
-    )
-    return html.html_page(content, program)
+    named = {plain(label): look for label, look in legend.items()}
+    return html.page(figure, plain(sheet.told), named, program)
 
 
-def _chart(rows: Sequence[Sequence[View]], legend: Mapping[str, Look]) -> alt.ConcatChart:
-    columns = len(rows[0])
+def _title(view: View) -> str:
+    return plain(", ".join(view.title))
+
+
+def _chart(sheet: Sheet, legend: Mapping[str, Look]) -> alt.ConcatChart:
+    columns = len(sheet.rows[0])
     size = {"width": _WIDE if columns == 1 else _NARROW, "height": _HEIGHT}
     panels = [
-        _panel(i, view, legend).properties(**size)
-        for i, view in enumerate(view for row in rows for view in row)
+        _panel(i, view, plain(sheet.x_label), legend).properties(**size)
+        for i, view in enumerate(sheet.views)
     ]
     return (
         alt.concat(*panels, columns=columns, spacing=24)
@@ -107,7 +74,7 @@ def _chart(rows: Sequence[Sequence[View]], legend: Mapping[str, Look]) -> alt.Co
     )
 
 
-def _panel(number: int, view: View, legend: Mapping[str, Look]) -> alt.LayerChart:
+def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) -> alt.LayerChart:
     """Lines, their markers, where the slider stands, and the point that is hovered."""
     data = alt.InlineData(
         values="\n".join(["line,x,y,lower,upper,marked", *_rows(view, list(legend))]),
@@ -115,11 +82,13 @@ def _panel(number: int, view: View, legend: Mapping[str, Look]) -> alt.LayerChar
         name=f"panel_{number}",
     )
     x_axis, y_axis = (
-        alt.Axis(labelExpr=axis_labels.expression(limits)) if logarithmic else alt.Axis()
+        alt.Axis(labelExpr=expression(limits)) if logarithmic else alt.Axis()
         for limits, logarithmic in ((view.x_limits, view.x_log), (view.y_limits, view.y_log))
     )
-    x = alt.X("x:Q", title=view.x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
-    y = alt.Y("y:Q", title=view.y_label, scale=_scale(view.y_limits, view.y_log), axis=y_axis)
+    x = alt.X("x:Q", title=x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
+    y = alt.Y(
+        "y:Q", title=plain(view.y_label), scale=_scale(view.y_limits, view.y_log), axis=y_axis
+    )
     look = list(legend.values())
     color = _by_line(alt.Color, [one.color for one in look])
     base = alt.Chart(data).transform_filter(_SHOWN).encode(x=x, y=y)
@@ -162,7 +131,7 @@ def _panel(number: int, view: View, legend: Mapping[str, Look]) -> alt.LayerChar
         .properties(name=f"hover_{number}")
         .add_params(near)
     )
-    return alt.LayerChart(layer=[lines, markers, slider, hovered], title=view.title)
+    return alt.LayerChart(layer=[lines, markers, slider, hovered], title=_title(view))
 
 
 def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
@@ -170,15 +139,11 @@ def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
 
     Thick lines come first, since later ones lie over them. An empty y interrupts a line.
     """
-    order = sorted(range(len(view.lines)), key=lambda i: (-view.lines[i].width, i))
+    order = sorted(range(len(view.lines)), key=lambda i: (-view.lines[i][0].width, i))
     for position in order:
-        line = view.lines[position]
-        curve = view.curves[line.curve]
-        number = labels.index(drawn.label(line, curve))
-        marked = set()
-        if drawn.marker(line, curve):
-            size = curve.x.size
-            marked = set(range(*drawn.marked(position, size).indices(size)))
+        line, curve = view.lines[position]
+        marked = range(*curve.marked(position).indices(curve.x.size)) if line.marker else ()
+        number = labels.index(line.label)
         for i, (x, y) in enumerate(zip(curve.x.tolist(), curve.y.tolist(), strict=True)):
             shown = math.isfinite(y) and (y > 0.0 or not view.y_log) and (x > 0.0 or not view.x_log)
             cells = (
@@ -196,7 +161,7 @@ def _end(value: float, *, up: bool) -> str:
     return "" if math.isnan(value) else outward(value, up=up).replace("inf", "∞")
 
 
-def _scale(limits: views.Limits, logarithmic: bool) -> alt.Scale:
+def _scale(limits: Limits, logarithmic: bool) -> alt.Scale:
     kind: Literal["log", "linear"] = "log" if logarithmic else "linear"
     return alt.Scale(type=kind, domain=list(limits), nice=False, zero=False)
 

@@ -6,11 +6,13 @@ is. Matplotlib's own notation for formulas, between dollar signs, is left alone.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from string import ascii_lowercase
 
 from shufflebounds.core.setting import OverN, Setting
 
@@ -105,6 +107,22 @@ def _pieces(word: str, width: float, measure: Callable[[str], float]) -> list[st
             pieces.append("")
         pieces[-1] += character
     return pieces
+
+
+def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The parts of each panel's title, the first one behind (a), (b), …, (z), (aa), (ab), …
+
+    Empty parts are left out, and a panel that is alone has no letter.
+    """
+    parts = [[text for text in texts if text] for texts in titles]
+    if len(parts) == 1:
+        return parts
+    names = (
+        "".join(name)
+        for length in itertools.count(1)
+        for name in itertools.product(ascii_lowercase, repeat=length)
+    )
+    return [[" ".join([f"({next(names)})", *texts[:1]]), *texts[1:]] for texts in parts]
 
 
 # Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.

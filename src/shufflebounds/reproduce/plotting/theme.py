@@ -7,10 +7,8 @@ files carry no dates.
 from __future__ import annotations
 
 import io
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from string import ascii_lowercase
 
 import matplotlib.style
 import seaborn as sns
@@ -78,30 +76,6 @@ def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
         write_bytes(content.getvalue(), path)
 
 
-# The letters that tell panels apart.
-
-
-def letters() -> Iterator[str]:
-    """(a), (b), …, (z), (aa), (ab), …"""
-    for length in itertools.count(1):
-        for name in itertools.product(ascii_lowercase, repeat=length):
-            yield f"({''.join(name)})"
-
-
-def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The parts of each panel's title, the first one behind its letter; empty parts are left out.
-
-    A panel that is alone has no letter.
-    """
-    parts = [[text for text in texts if text] for texts in titles]
-    if len(parts) == 1:
-        return parts
-    return [
-        [" ".join([letter, *texts[:1]]), *texts[1:]]
-        for letter, texts in zip(letters(), parts, strict=False)
-    ]
-
-
 # What stands above and around the panels: title, legend, letters; all of it within the figure.
 
 # Inches.
@@ -109,12 +83,11 @@ _EDGE, _GAP = 0.05, 0.09
 
 
 def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
-    """Give each panel its letter and title, whose parts share a line if that fits in all panels.
+    """Give each panel its title, whose parts share a line if that fits in all panels.
 
-    A panel that is alone has no letter. The texts beside the panels must be there already.
+    The texts beside the panels must be there already.
     """
     fig = _figure(axes[0])
-    parts = lettered(parts)
     fig.draw_without_rendering()  # so that the panels are as wide as they are going to be
     width = min(ax.bbox.width for ax in axes)
     size = float(axes[0].title.get_fontsize())

@@ -6,41 +6,128 @@ Figure 8, and its claims. Everything else of the paper is in the library and in 
 
 from __future__ import annotations
 
-from shufflebounds.reproduce.papers.base import Research, TableKind
-from shufflebounds.reproduce.papers.su2026 import parameters
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from shufflebounds.core.setting import Setting
+from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finite, Listed, Users
+from shufflebounds.reproduce.papers.base import Kind, Research
+
+Size = Annotated[int, Ge(2), Le(1_000_000)]
+
+
+class Gparv(Kind):
+    """Table 1."""
+
+    title = "Table 1: the law of the GPARV, regenerated from the mechanisms"
+    code = f"{__name__}.tables:GPARV"
+
+    eps0: Listed[Eps0]
+    """Values of ε₀, natural logarithms."""
+    eps: Annotated[Finite, Gt(0), Le(300)]
+    """ε, a natural logarithm, below every ε₀."""
+    k: Size
+    """Number of values of k-RR."""
+
+    @model_validator(mode="after")
+    def _eps_is_below(self) -> Gparv:
+        if self.eps >= min(self.eps0):
+            raise PydanticCustomError(
+                "sentence",
+                "{place}.eps is {eps}; it must be a number < {least}, the least of its eps0",
+                {"eps": self.eps, "least": min(self.eps0)},
+            )
+        return self
+
+
+class FiniteDomains(Kind):
+    """Table 2."""
+
+    title = "Table 2: optimal decompositions at a finite size of the domain"
+    code = f"{__name__}.tables:FINITE"
+
+    eps0: Listed[Eps0]
+    """Values of ε₀, natural logarithms."""
+    k: Size
+    """Number of values of k-RR."""
+    domain_size: Size
+    """Size D of the domain of the others."""
+
+
+class LargeDomains(Kind):
+    """Table 3."""
+
+    title = "Table 3: optimal decompositions in the limit of large domains"
+    code = f"{__name__}.tables:LIMIT"
+
+    eps0: Listed[Eps0]
+    """Values of ε₀, natural logarithms."""
+
+
+class Hierarchy(Kind):
+    """Figure 1, measured."""
+
+    title = (
+        "Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
+        "randomizer, the blanket, the lower bound"
+    )
+    code = f"{__name__}.hierarchy:TABLE"
+    uses_numerics = True
+
+    mechanisms: Listed[str]
+    """Names from `mechanisms`."""
+    eps0: Listed[Eps0]
+    """Values of ε₀, natural logarithms."""
+    n: Listed[Users]
+    """Numbers of users."""
+    delta: Delta
+    """δ: a number, or {over_n: c} for c/n."""
+
+    def named(self) -> tuple[str, ...]:
+        """Its mechanisms."""
+        return self.mechanisms
+
+    @model_validator(mode="after")
+    def _delta_is_a_probability(self) -> Hierarchy:
+        try:
+            for n in self.n:
+                Setting(delta=self.delta).at(n=n)
+        except ValueError as error:
+            raise PydanticCustomError(
+                "sentence", "{place}: {error}", {"error": str(error)}
+            ) from None
+        return self
+
+
+class AmplificationVariable(Kind):
+    """The law of the privacy amplification random variable."""
+
+    title = "The law of the privacy amplification random variable"
+    code = f"{__name__}.hierarchy:LAW_TABLE"
+    is_drawn = True
+
+    mechanism: str
+    """A name from `mechanisms`."""
+    eps0: Eps0
+    """ε₀ of a user's whole report, a natural logarithm."""
+    eps: Eps
+    """ε, a natural logarithm."""
+
+    def named(self) -> tuple[str, ...]:
+        """Its mechanism."""
+        return (self.mechanism,)
+
 
 RESEARCH = Research(
     tables={
-        "gparv": TableKind(
-            title="Table 1: the law of the GPARV, regenerated from the mechanisms",
-            parameters=parameters.Gparv,
-            code=f"{__name__}.tables:GPARV",
-        ),
-        "finite_domains": TableKind(
-            title="Table 2: optimal decompositions at a finite size of the domain",
-            parameters=parameters.FiniteDomains,
-            code=f"{__name__}.tables:FINITE",
-        ),
-        "large_domains": TableKind(
-            title="Table 3: optimal decompositions in the limit of large domains",
-            parameters=parameters.LargeDomains,
-            code=f"{__name__}.tables:LIMIT",
-        ),
-        "hierarchy": TableKind(
-            title="Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
-            "randomizer, the blanket, the lower bound",
-            parameters=parameters.Hierarchy,
-            code=f"{__name__}.hierarchy:TABLE",
-            mechanisms=lambda given: given.mechanisms,
-            uses_numerics=True,
-        ),
-        "amplification_variable": TableKind(
-            title="The law of the privacy amplification random variable",
-            parameters=parameters.AmplificationVariable,
-            code=f"{__name__}.hierarchy:LAW_TABLE",
-            mechanisms=lambda given: (given.mechanism,),
-            is_drawn=True,
-        ),
+        "gparv": Gparv,
+        "finite_domains": FiniteDomains,
+        "large_domains": LargeDomains,
+        "hierarchy": Hierarchy,
+        "amplification_variable": AmplificationVariable,
     },
     claims=(
         "improvement",

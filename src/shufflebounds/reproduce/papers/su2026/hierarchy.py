@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.bounds.base import Numerics
@@ -27,8 +26,8 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Description
 from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
-from shufflebounds.reproduce.papers.su2026 import parameters
-from shufflebounds.reproduce.plotting import curves, interactive
+from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
+from shufflebounds.reproduce.plotting.sheets import Sheet, of_steps
 from shufflebounds.reproduce.plotting.texts import number
 
 BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")
@@ -179,7 +178,7 @@ def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
     }
 
 
-def _compute(given: parameters.Hierarchy, context: Context) -> pd.DataFrame:
+def _compute(given: Hierarchy, context: Context) -> pd.DataFrame:
     mechanisms = {name: context.mechanisms[name] for name in given.mechanisms}
     return measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
 
@@ -248,25 +247,20 @@ def law_page(frame: pd.DataFrame) -> Page:
     )
 
 
-def _compute_law(given: parameters.AmplificationVariable, context: Context) -> pd.DataFrame:
+def _compute_law(given: AmplificationVariable, context: Context) -> pd.DataFrame:
     return law(context.mechanisms[given.mechanism], given.eps0, given.eps)
 
 
-def _figure(frame: pd.DataFrame, title: str) -> Figure:
-    return curves.step_figure(frame, title, **_texts(frame))
-
-
-def _interactive(frame: pd.DataFrame, title: str, program: str) -> str:
-    return interactive.step_page(frame, title, **_texts(frame), symbol="t", program=program)
-
-
-def _texts(frame: pd.DataFrame) -> dict[str, str]:
+def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     first = frame.iloc[0]
-    return {
-        "x": "value $t$ of the privacy amplification random variable $L$",
-        "y": r"$\Pr\,[L \leq t]$",
-        "setting": f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
-    }
+    return of_steps(
+        frame,
+        title,
+        x="value $t$ of the privacy amplification random variable $L$",
+        y=r"$\Pr\,[L \leq t]$",
+        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
+        symbol="t",
+    )
 
 
-LAW_TABLE = TableCode(_compute_law, law_page, _figure, _interactive)
+LAW_TABLE = TableCode(_compute_law, law_page, _sheet)

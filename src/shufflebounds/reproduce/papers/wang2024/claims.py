@@ -6,7 +6,7 @@ The words are ours. Sections are those of the paper.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,27 +18,26 @@ from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import largest_variation
 from shufflebounds.reproduce.papers.judging import (
-    IN_PART,
     NOT_REPRODUCED,
     POSITIVE,
-    REPRODUCED,
     Claim,
     Evidence,
     Judgement,
     Rule,
     at_least,
     at_most,
+    deficit,
+    enclosures,
     everywhere,
+    extreme,
+    measured,
     throughout,
     up_to,
+    verdict,
 )
 from shufflebounds.reproduce.papers.wang2024 import general_pair
 
 # What the claims of this paper speak of, enclosed at every point of its curves.
-#
-# A table of points has the columns ``mechanism``, ``regime``, ``eps0`` (empty for protocols
-# without), ``n``, ``detail`` and ``low``, ``high``, which enclose the quantity. Two curves are
-# compared where both have a point, so the table is empty where nothing can be compared.
 
 # What was known of one message before, as the paper draws it.
 BASELINES = ("erlingsson", "blanket_best_generic", "blanket_best", "clone", "stronger_clone")
@@ -46,11 +45,10 @@ BASELINES = ("erlingsson", "blanket_best_generic", "blanket_best", "clone", "str
 POINT = ["mechanism", "regime", "eps0", "target", "n"]
 
 
-def saved(evidence: Evidence, bound: str, *others: str, detail: str = "") -> pd.DataFrame:
+def saved(evidence: Evidence, bound: str, *others: str) -> pd.DataFrame:
     """By how much a bound's ε is below the least of others' on the same mechanism: 1 − ε/least."""
-    curves = evidence.curves
-    least = _least([_ends(curves, other) for other in others])
-    return _points(_ends(curves, bound), least, detail)
+    least = pd.concat([_ends(evidence.curves, other) for other in others])
+    return _points(_ends(evidence.curves, bound), least.groupby(level=POINT).min())
 
 
 def saved_of_target(evidence: Evidence, bound: str) -> pd.DataFrame:
@@ -62,39 +60,32 @@ def saved_of_target(evidence: Evidence, bound: str) -> pd.DataFrame:
     known = curves.groupby(POINT, dropna=False)["epsilon_upper"].transform("count") > 0
     ends = _ends(curves[known], bound)
     target = ends.index.get_level_values("target").to_numpy(dtype=float)
-    designed = pd.DataFrame({"low": target, "high": target}, index=ends.index)
-    return _points(ends, designed, "")
+    return _points(ends, pd.DataFrame({"low": target, "high": target}, index=ends.index))
 
 
 def apart(evidence: Evidence, bound: str, other: str) -> pd.DataFrame:
-    """How far a bound's ε is from another's: |ε/other − 1|."""
-    one, two = _ends(evidence.curves, bound), _ends(evidence.curves, other)
-    excess, lack = _points(one, two, ""), _points(two, one, "")
-    joined = excess.merge(lack, on=[*POINT[:3], "n", "detail"], suffixes=("", "_other"))
-    low = joined[["low", "low_other"]].max(axis="columns")
-    high = joined[["high", "high_other"]].max(axis="columns")
+    """How far a bound's ε is from another's: 1 − smaller/larger."""
+    found = (_ends(evidence.curves, name) for name in (bound, other))
+    one, two = (ends[ends["low"] > 0.0] for ends in found)
+    both = extreme([deficit(one, two), deficit(two, one)], "max")
     # Of two enclosures that overlap the distance may be 0.
-    return joined[[*POINT[:3], "n", "detail"]].assign(low=low.clip(lower=0.0), high=high)
+    return measured(both.assign(low=both["low"].clip(lower=0.0)), "regime")
 
 
 def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
     """By how much sampled levels are below separate ones: 1 − ε/ε(separate), best and worst."""
     curves = evidence.curves
-    found = []
+    found = [_points(_ends(curves, ""), _ends(curves, ""))]
     sampled = [m for m in evidence.mechanisms if _type(evidence, m) == "hierarchical_histogram"]
-    for mine in sampled:
-        size = _parameter(evidence, mine, "domain_size")
-        for theirs in evidence.mechanisms:
-            if _type(evidence, theirs) != "separate_histograms":
-                continue
-            if _parameter(evidence, theirs, "domain_size") == size:
-                nodes = _parameter(evidence, theirs, "nodes")
-                separate = curves[curves["mechanism"] == theirs].assign(mechanism=mine)
-                own = curves[curves["mechanism"] == mine]
-                detail = f"against the level of {nodes} nodes"
-                ours = _ends(own, "variation_ratio")
-                found.append(_points(ours, _ends(separate, "upper"), detail))
-    return pd.concat(found) if found else _points(_ends(curves, ""), _ends(curves, ""), "")
+    separate = [m for m in evidence.mechanisms if _type(evidence, m) == "separate_histograms"]
+    for mine, theirs in itertools.product(sampled, separate):
+        if len({_parameter(evidence, name, "domain_size") for name in (mine, theirs)}) == 1:
+            own = curves[curves["mechanism"] == mine]
+            other = curves[curves["mechanism"] == theirs].assign(mechanism=mine)
+            points = _points(_ends(own, "variation_ratio"), _ends(other, "upper"))
+            nodes = _parameter(evidence, theirs, "nodes")
+            found.append(points.assign(detail=f"against the level of {nodes} nodes"))
+    return pd.concat(found)
 
 
 def extremal(evidence: Evidence) -> Evidence:
@@ -121,26 +112,12 @@ def _parameter(evidence: Evidence, name: str, parameter: str) -> Any:
 
 
 def _ends(curves: pd.DataFrame, bound: str) -> pd.DataFrame:
-    """`low` and `high` of ε of one bound, indexed by `POINT`."""
-    rows = curves[curves["bound"] == bound].drop_duplicates(POINT)
-    ends = rows.set_index(POINT)[["epsilon_lower", "epsilon_upper"]]
-    return ends.set_axis(["low", "high"], axis="columns")
+    return enclosures(curves, bound, by=POINT)
 
 
-def _least(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(tables).groupby(level=POINT, dropna=False).min()
-
-
-def _points(ours: pd.DataFrame, theirs: pd.DataFrame, detail: str) -> pd.DataFrame:
+def _points(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """1 − ours/theirs at the points of both; nothing is known where either is empty."""
-    pairs = ours.reset_index().merge(theirs.reset_index(), on=POINT, suffixes=("", "_theirs"))
-    pairs = pairs[pairs["low_theirs"] > 0.0]
-    low = 1.0 - pairs["high"] / pairs["low_theirs"]
-    high = 1.0 - pairs["low"] / pairs["high_theirs"]
-    target = pairs["target"].map(lambda value: "" if np.isnan(value) else f"ε′ = {value:.3g}")
-    told = target.map(lambda text: ", ".join(filter(None, (text, detail))))
-    found = pairs[["mechanism", "regime", "eps0", "n"]].assign(detail=told, low=low, high=high)
-    return found.fillna({"low": -np.inf, "high": np.inf})
+    return measured(deficit(ours, theirs[theirs["low"] > 0.0]), "regime")
 
 
 # Enclosures are 10⁻⁴ wide.
@@ -192,10 +169,8 @@ def _symmetric(_: Evidence) -> Judgement:
     holds = sum(pair.is_symmetric() for pair in pairs)
     return Judgement(
         measured=f"{holds} of {len(pairs)} pairs are their own mirror image",
-        extreme="",
         holds_in=f"{holds} of {len(pairs)} triples of p, beta and q",
-        verdict=REPRODUCED if holds == len(pairs) else IN_PART if holds else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(holds == len(pairs), holds > 0),
     )
 
 
@@ -211,8 +186,7 @@ def _seconds(_: pd.DataFrame) -> Judgement:
         f"{1e3 * ours.max():.1g} ms for a certified answer",
         extreme=f"slowest: ε₀ = {table['eps0'][algorithm.idxmax()]:g}",
         holds_in=f"{in_time.sum()} of {len(table)} values of ε₀",
-        verdict=REPRODUCED if in_time.all() else IN_PART if in_time.any() else NOT_REPRODUCED,
-        why="",
+        verdict=verdict(in_time.all(), in_time.any()),
     )
 
 
