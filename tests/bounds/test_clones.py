@@ -133,7 +133,7 @@ def test_masses_taken_at_face_value_keep_that_promise(randomizer, eps0):
         half = mpmath.exp(-mpmath.mpf(eps0)) / 2
         for x, y, got in zip(a, b, coarse.c, strict=True):
             want = (mpmath.mpf(float(x)) + mpmath.mpf(float(y))) * half
-            assert abs(mpmath.mpf(float(got)) / want - 1) <= coarse.rel_err < 1e-15
+            assert abs(mpmath.mpf(float(got)) / want - 1) <= coarse.rel_err < 2e-15
 
 
 def test_uncertainty_is_carried():
