@@ -272,3 +272,9 @@ def test_crowds_that_are_none_are_refused(wrong):
     Crowd(**good)
     with pytest.raises(ValueError, match=r"others|c must|as many|one entry"):
         Crowd(**{**good, **wrong})
+
+
+def test_laws_of_others_that_are_off_are_charged():
+    law_of_others = [0.5, 0.5 - 9e-10]
+    crowd = Crowd([0.75, 0.25], [0.25, 0.75], [0.25, 0.25], {"x": law_of_others})
+    assert crowd.rel_err >= 9e-10

@@ -72,15 +72,18 @@ class Crowd:
         # Masses, sums and shapes are those of decompositions.
         checked = {name: Decomposition(self.a, self.b, w) for name, w in self.others.items()}
         sure = Decomposition(self.a, self.b, self.c, self.rel_err)
+        rel_err = sure.rel_err
         for name, one in checked.items():
-            if abs(math.fsum([-1.0, *one.c.tolist()])) > _SUM_TOLERANCE:
+            off = abs(math.fsum([-1.0, *one.c.tolist()]))
+            rel_err = max(rel_err, 2.0 * off)  # as of a decomposition's a and b
+            if off > _SUM_TOLERANCE:
                 raise ValueError(f"others must sum to 1, got {math.fsum(one.c)!r} for {name}")
             if (sure.c > one.c * (1.0 + _SUM_TOLERANCE)).any():
                 raise ValueError(f"c must not be above any law of others, and is above {name}")
         laws = MappingProxyType({name: one.c for name, one in checked.items()})
         for name, value in (("a", sure.a), ("b", sure.b), ("c", sure.c), ("others", laws)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "rel_err", sure.rel_err)
+        object.__setattr__(self, "rel_err", rel_err)
 
     @staticmethod
     def of_rows(
