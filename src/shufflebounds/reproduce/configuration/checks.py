@@ -462,15 +462,17 @@ def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
                     )
                     # What decides whether it can be computed; most curves share it with others.
                     bound = wanted.bound.name if numerics.engine == "exact" else ""
-                    points = wanted.setting, wanted.axis
-                    key = wanted.reports, *points, wanted.distance, bound
-                    looks_at_none = not wanted.bound.knows_mechanism and not bound
-                    if key not in seen and not looks_at_none:
-                        seen |= {key, points}
+                    key = (
+                        wanted.reports,
+                        wanted.setting,
+                        wanted.axis,
+                        wanted.distance,
+                        wanted.bound.knows_mechanism,
+                        bound,
+                    )
+                    if key not in seen:
+                        seen.add(key)
                         wanted.check()
-                    if points not in seen:
-                        seen.add(points)
-                        list(wanted.settings)
                 except ValueError as error:
                     yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
 
