@@ -18,23 +18,10 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
 from shufflebounds.cli.bounding import within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import (
-    COLLUDING,
-    DELTA,
-    EPS0,
-    JSON,
-    REAL,
-    ROUNDS,
-    RTOL,
-    USERS,
-    option,
-    question,
-)
+from shufflebounds.cli.options import DELTA, EPS0, JSON, REAL, ROUNDS, RTOL, USERS, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-
-# What every bound says of a claim, and what follows from all of them.
 
 # Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
 _OF_SEVERAL_ROUNDS = frozenset(
@@ -63,7 +50,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Opinion:
+class Finding:
     """What one bound says of ε."""
 
     bound: Bound
@@ -94,15 +81,15 @@ class Opinion:
         return found.lower if self.bound.kind is Kind.LOWER else found.upper
 
 
-def verdict_of(opinions: Iterable[Opinion], eps: float) -> Verdict:
+def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
     """What is known of the claim of an ε; no two proven bounds contradict each other."""
-    verdicts = (one.verdict(eps) for one in opinions)
+    verdicts = (one.verdict(eps) for one in findings)
     return next((one for one in verdicts if one is not Verdict.OPEN), Verdict.OPEN)
 
 
-def opinions_on(
+def findings_on(
     eps: float, asked: Deployment, setting: Setting, numerics: Numerics
-) -> tuple[dict[str, Opinion], list[str]]:
+) -> tuple[dict[str, Finding], list[str]]:
     """What every bound says that knows something of the reports, by its name, and notes on them.
 
     The upper and the lower bound come first; others that do not apply are left out, and so are slow
@@ -113,12 +100,12 @@ def opinions_on(
     if asked.rounds == 1:
         bounds = {name: one for name, one in bounds.items() if name not in _OF_SEVERAL_ROUNDS}
 
-    def said(some: Mapping[str, Bound]) -> dict[str, Opinion]:
+    def said(some: Mapping[str, Bound]) -> dict[str, Finding]:
         found = {}
         for name, bound in one_by_one(some):
             try:
                 evaluate = bound.prepare(bound.seen(asked.protocol), "epsilon", numerics)
-                found[name] = Opinion(bound, evaluate([setting])[0])
+                found[name] = Finding(bound, evaluate([setting])[0])
             except ValueError:
                 # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
                 if name in ("upper", "lower"):
@@ -131,13 +118,6 @@ def opinions_on(
     answers = {name: one.answer for name, one in found.items()}
     capped, notes = within_eps0(answers, asked.protocol.eps0, asked.times)
     return {name: replace(found[name], answer=answer) for name, answer in capped.items()}, notes
-
-
-def interval(opinions: Mapping[str, Opinion]) -> tuple[float, float]:
-    """Between which two numbers the smallest ε is that is true."""
-    least = max(one.end for one in opinions.values() if one.bound.kind is Kind.LOWER)
-    most = min(one.end for one in opinions.values() if one.bound.kind is Kind.UPPER)
-    return least, most
 
 
 # The least relative width that may be asked for.
@@ -153,8 +133,7 @@ _HELD = {
 
 @question(
     EPS0,
-    USERS,
-    COLLUDING,
+    *USERS,
     DELTA,
     option(
         "--eps",
@@ -184,22 +163,22 @@ def check(
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
-    setting = Setting(n=asked.honest, eps0=asked.eps0, delta=delta, rounds=asked.rounds)
+    setting = asked.setting(delta=delta, rounds=asked.rounds)
     with progress(hidden=as_json):
-        opinions, capped = opinions_on(eps, asked, setting, Numerics(rtol=rtol))
-    verdict = verdict_of(opinions.values(), eps)
-    blurred = [one for one in opinions.values() if one.is_blurred(eps)]
+        findings, capped = findings_on(eps, asked, setting, Numerics(rtol=rtol))
+    verdict = verdict_of(findings.values(), eps)
+    blurred = [one for one in findings.values() if one.is_blurred(eps)]
     because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
     said = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
     bounds, table = {}, [["", "epsilon (natural log)", ""]]
-    for name, one in opinions.items():
+    for name, one in findings.items():
         bound, answer, own = one.bound, one.answer, one.verdict(eps)
         others = {"others": answer.others} if answer.others else {}
         bounds[name] = {"kind": bound.kind, **ends(answer.enclosure), **others, "verdict": own}
         unproven = " (not proven)" if bound.kind is Kind.UNPROVEN else ""
         value = outward(one.end, up=bound.kind is not Kind.LOWER)
         table.append([f"{bound.label}{unproven}", value, said[own]])
-    reason = f"{verdict.upper()}. {_reason(eps, verdict, opinions, blurred)}"
+    reason = f"{verdict.upper()}. {_reason(eps, verdict, findings, blurred)}"
     publish(
         as_json,
         facts=asked.facts(delta=delta)
@@ -216,9 +195,9 @@ def check(
 
 
 def _reason(
-    eps: float, verdict: Verdict, opinions: Mapping[str, Opinion], blurred: Sequence[Opinion]
+    eps: float, verdict: Verdict, findings: Mapping[str, Finding], blurred: Sequence[Finding]
 ) -> str:
-    of = [one for one in opinions.values() if one.verdict(eps) is verdict]
+    of = [one for one in findings.values() if one.verdict(eps) is verdict]
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
@@ -233,7 +212,8 @@ def _reason(
         return f"No analysis can claim it: two datasets{_held(best.answer.others)} {by}."
     if blurred:
         return _imprecise(blurred[0])
-    least, most = interval(opinions)
+    least = max(one.end for one in findings.values() if one.bound.kind is Kind.LOWER)
+    most = min(one.end for one in findings.values() if one.bound.kind is Kind.UPPER)
     between = f"{outward(least, up=False)} and {outward(most, up=True)}"
     return (
         "Nobody can tell: no bound here proves it, no pair of datasets refutes it. The smallest "
@@ -241,7 +221,7 @@ def _reason(
     )
 
 
-def _imprecise(one: Opinion) -> str:
+def _imprecise(one: Finding) -> str:
     """What would settle a claim that lies within the enclosure of a bound."""
     found = one.answer.enclosure
     between = f"{outward(found.lower, up=False)} and {outward(found.upper, up=True)}"

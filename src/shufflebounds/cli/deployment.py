@@ -114,6 +114,10 @@ class Deployment:
         assert self.rounds is not None
         return self.rounds
 
+    def setting(self, **asked: Any) -> Setting:
+        """What bounds are asked at: the users, ε₀, and what is asked for."""
+        return Setting(n=self.honest, eps0=self.eps0, **asked)
+
     def require_eps0(self) -> None:
         """Raise ValueError where ε₀ must be given."""
         if self.eps0 is None and not self.has_own_eps0:

@@ -155,12 +155,6 @@ EPS0 = option(
 )
 EPS = option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True)
 DELTA = option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True)
-USERS = option(
-    "--n",
-    WHOLE,
-    "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
-    required=True,
-)
 COLLUDING = option(
     "--colluding",
     WHOLE,
@@ -168,6 +162,15 @@ COLLUDING = option(
     "and answers are those of the others alone.",
     default=0,
     metavar="M",
+)
+USERS = (
+    option(
+        "--n",
+        WHOLE,
+        "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
+        required=True,
+    ),
+    COLLUDING,
 )
 RTOL = option(
     "--rtol",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
 from shufflebounds.cli.answers import one_by_one, progress, show
 from shufflebounds.cli.bounding import (
@@ -20,7 +20,6 @@ from shufflebounds.cli.bounding import (
 )
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
-    COLLUDING,
     DELTA,
     EPS,
     EPS0,
@@ -44,23 +43,15 @@ _MEANINGS = {
 }
 
 
-@question(EPS0, USERS, COLLUDING, DELTA, ROUNDS, RTOL, JSON)
+@question(EPS0, *USERS, DELTA, ROUNDS, RTOL, JSON)
 def epsilon(asked: Deployment, delta: float, rtol: float | None, as_json: bool) -> None:
     """Bounds on epsilon at a given delta.
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
-    setting = Setting(n=asked.honest, eps0=asked.eps0, delta=delta)
-
     with progress(hidden=as_json):
-        found = _answers(
-            asked,
-            "epsilon",
-            setting,
-            Numerics(rtol=rtol),
-            lambda rounds: rounds.epsilon(delta, rtol=rtol),
-        )
-    answers, trivial = within_eps0(found, asked.protocol.eps0, asked.times)
+        found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
+    answers, capped = within_eps0(found, asked.protocol.eps0, asked.times)
     show(
         asked,
         answers,
@@ -73,29 +64,22 @@ def epsilon(asked: Deployment, delta: float, rtol: float | None, as_json: bool) 
             ("upper", math.inf): "no epsilon is known to hold at this delta.",
             ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
         },
-        notes=trivial,
+        notes=capped,
     )
 
 
-@question(EPS0, USERS, COLLUDING, EPS, ROUNDS, RTOL, JSON)
+@question(EPS0, *USERS, EPS, ROUNDS, RTOL, JSON)
 def delta(asked: Deployment, eps: float, rtol: float | None, as_json: bool) -> None:
     """Bounds on delta at a given epsilon.
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """
-    setting = Setting(n=asked.honest, eps0=asked.eps0, eps=eps)
-
+    setting = asked.setting(eps=eps)
     if is_zero(eps, asked.protocol.eps0, asked.times):
         answers = dict.fromkeys(answering(asked, *_BOUNDS), Answer(Enclosure(0.0, 0.0)))
     else:
         with progress(hidden=as_json):
-            answers = _answers(
-                asked,
-                "delta",
-                setting,
-                Numerics(rtol=rtol),
-                lambda rounds: rounds.delta(eps, rtol=rtol),
-            )
+            answers = _answers(asked, "delta", setting, Numerics(rtol=rtol))
     show(
         asked,
         answers,
@@ -109,8 +93,7 @@ def delta(asked: Deployment, eps: float, rtol: float | None, as_json: bool) -> N
 
 @question(
     EPS0,
-    USERS,
-    COLLUDING,
+    *USERS,
     option("--order", REAL, "Order of the divergence, above 1 and up to 1e6.", required=True),
     ROUNDS,
     RTOL,
@@ -121,11 +104,9 @@ def renyi(asked: Deployment, order: float, rtol: float | None, as_json: bool) ->
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """
-    setting = Setting(n=asked.honest, eps0=asked.eps0, order=order, rounds=asked.rounds)
+    setting, keys = asked.setting(order=order, rounds=asked.rounds), (*OF_PAIRS, "closed_form")
     with progress(hidden=as_json):
-        answers = _evaluated(
-            asked, (*OF_PAIRS, "closed_form"), "renyi", setting, Numerics(rtol=rtol)
-        )
+        answers = _evaluated(asked, keys, "renyi", setting, Numerics(rtol=rtol))
     show(
         asked,
         answers,
@@ -153,32 +134,32 @@ def _least(answers: Mapping[str, Answer], rounds: int) -> str:
 
 
 def _answers(
-    asked: Deployment,
-    quantity: str,
-    setting: Setting,
-    numerics: Numerics,
-    of_rounds: Callable[[Composed], Enclosure],
+    asked: Deployment, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     """Of one round, or of several, in each of which any of several pairs may be the worst."""
     if asked.rounds == 1:
         return _evaluated(asked, _BOUNDS, quantity, setting, numerics)
 
-    def composed(some: Sequence[Candidate]) -> Answer:
-        pairs = [pair.decomposition for pair in some]
-        return attempt(lambda: of_rounds(compose([(pairs, asked.honest, asked.times)])))
+    def composed(some: Sequence[Candidate]) -> Enclosure:
+        rounds = compose([([pair.decomposition for pair in some], asked.honest, asked.times)])
+        if quantity == "epsilon":
+            return rounds.epsilon(setting.require("delta"), rtol=numerics.rtol)
+        return rounds.delta(setting.require("eps"), rtol=numerics.rtol)
 
     answers = {}
     for key, bound in one_by_one(answering(asked, *_BOUNDS)):
         if bound.candidates is None:
             evaluate = bound.prepare(asked.protocol, quantity, numerics)
-            [answers[key]] = evaluate([replace(setting, rounds=asked.rounds)])
+            [answers[key]] = evaluate([setting.at(rounds=asked.rounds)])
             continue
         some = all_pairs(bound, asked)
         if bound.kind is not Kind.LOWER and len(some) > 1:
             # The worst may be another in each round, which no maximum over pairs covers.
-            answers[key] = composed(some)
+            answers[key] = attempt(partial(composed, some))
         else:
-            answers[key] = largest(composed([pair]).of(pair) for pair in some[:FEW])
+            answers[key] = largest(
+                attempt(partial(composed, [pair])).of(pair) for pair in some[:FEW]
+            )
     return answers
 
 

@@ -23,17 +23,7 @@ from shufflebounds.cli.answers import (
 from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import or_usage_error, require_plotting
-from shufflebounds.cli.options import (
-    COLLUDING,
-    EPS0,
-    FIGURE,
-    JSON,
-    REAL,
-    ROUNDS,
-    USERS,
-    option,
-    question,
-)
+from shufflebounds.cli.options import EPS0, FIGURE, JSON, REAL, ROUNDS, USERS, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.randomizers.base import Randomizer
@@ -75,12 +65,12 @@ class _Risk:
     Or what the ``least`` of several bounds does.
     """
 
-    told: Sequence[Profile | _Risk]
+    found: Sequence[Profile | _Risk]
     least: bool = False
 
     def advantage(self) -> Enclosure:
         pick = min if self.least else max
-        return self._extreme(pick, [one.advantage() for one in self.told])
+        return self._extreme(pick, [one.advantage() for one in self.found])
 
     def right_guess(self) -> Enclosure:
         """From even odds."""
@@ -90,7 +80,7 @@ class _Risk:
 
     def false_negatives(self, rate: float) -> Enclosure:
         pick = max if self.least else min
-        return self._extreme(pick, [one.false_negatives(rate) for one in self.told])
+        return self._extreme(pick, [one.false_negatives(rate) for one in self.found])
 
     def is_close_to(self, attack: _Risk) -> bool:
         """Whether an attack does nearly as well, so that little lies between."""
@@ -106,8 +96,7 @@ class _Risk:
 
 @question(
     EPS0,
-    USERS,
-    COLLUDING,
+    *USERS,
     ROUNDS,
     option(
         "--false-positives",

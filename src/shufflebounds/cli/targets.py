@@ -16,16 +16,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import NAMES, one_by_one, progress, show
 from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import (
-    COLLUDING,
-    DELTA,
-    EPS,
-    EPS0,
-    JSON,
-    ROUNDS,
-    USERS,
-    question,
-)
+from shufflebounds.cli.options import COLLUDING, DELTA, EPS, EPS0, JSON, ROUNDS, USERS, question
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
@@ -35,7 +26,7 @@ from shufflebounds.core.enclosure import Enclosure
 _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 
 
-@question(USERS, COLLUDING, EPS, DELTA, ROUNDS, JSON)
+@question(*USERS, EPS, DELTA, ROUNDS, JSON)
 def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     """The largest eps0 that meets a target (epsilon, delta).
 
@@ -104,7 +95,7 @@ def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     )
 
 
-@question(EPS0, USERS, COLLUDING, EPS, DELTA, JSON)
+@question(EPS0, *USERS, EPS, DELTA, JSON)
 def rounds(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
 
