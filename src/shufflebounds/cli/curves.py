@@ -20,7 +20,6 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve, Point
-from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES
 from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 _DEFAULT_BOUNDS = ("upper", "lower", "clone")
@@ -181,7 +180,7 @@ def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     import pandas as pd
 
     from shufflebounds.reproduce.plotting import curves as drawing
-    from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+    from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES, Layout, Line, Panel
     from shufflebounds.reproduce.plotting.texts import setting_text
 
     first = computed[0].specification

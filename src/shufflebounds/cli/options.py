@@ -188,12 +188,6 @@ ROUNDS = option(
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
 
-_MECHANISM = option(
-    "--mechanism",
-    Name(registry.mechanism_names()),
-    "The local randomizer; `shufflebounds mechanisms` lists them.",
-    required=True,
-)
 _K_JOINT = option(
     "--k-joint",
     WHOLE,
@@ -233,9 +227,15 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
                 asked.require_eps0()
             command(asked=asked, **given)
 
+        choose = option(
+            "--mechanism",
+            Name(registry.mechanism_names()),
+            "The local randomizer; `shufflebounds mechanisms` lists them.",
+            required=True,
+        )
         tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
         # The last one added is the first one listed.
-        for add in reversed([_MECHANISM, *tune, _K_JOINT, _RATE, *options]):
+        for add in reversed([choose, *tune, _K_JOINT, _RATE, *options]):
             run = add(run)
         return click.command()(run)
 

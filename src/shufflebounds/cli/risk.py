@@ -27,7 +27,6 @@ from shufflebounds.cli.options import EPS0, FIGURE, JSON, REAL, ROUNDS, USERS, o
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.reproduce.plotting.layout import STYLES
 
 _CAPTION = (
     "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
@@ -191,6 +190,7 @@ def _cells(found: Mapping[str, Enclosure], *, harmful: End) -> list[str]:
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import curves as trade_off
+    from shufflebounds.reproduce.plotting.layout import STYLES
 
     lines = [
         trade_off.TradeOffLine(
