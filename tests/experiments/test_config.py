@@ -98,7 +98,7 @@ MISTAKES = """\
 - engine: saddle -> engine: sadle
     config.yaml: numerics.engine is 'sadle'; it must be one of saddle, fft, exact
 - engine: saddle -> engine: exact
-    experiments.krr10: curve clone in regime low: n must be small enough for enumeration
+    experiments.krr10: curve upper in regime low: n must be small enough for enumeration
     (engine exact), got n = 1000 with more than 20000 histograms
 - {mechanism: blh, regimes -> {mechanism: bhl, regimes
     experiments.blh.mechanism is 'bhl' (did you mean blh?); it must be one of krr10, blh
