@@ -10,7 +10,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
-from shufflebounds.cli.check import Opinion, Verdict
+from shufflebounds.cli.check import Finding, Verdict
 from shufflebounds.cli.check import _held as held
 from shufflebounds.cli.check import _imprecise as imprecise
 
@@ -105,9 +105,9 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
 
 @pytest.mark.parametrize(("shortfall", "hint"), [("", True), ("out of reach", False)])
 def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
-    blurred = Opinion(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.2), shortfall=shortfall))
+    blurred = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.2), shortfall=shortfall))
     assert ("Try --rtol 1e-02" in imprecise(blurred)) == hint
-    finest = Opinion(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.0 + 1e-9)))
+    finest = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.0 + 1e-9)))
     assert "Try" not in imprecise(finest)
 
 
@@ -123,7 +123,7 @@ def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
     ],
 )
 def test_which_bounds_more_precision_may_help(name, eps, is_blurred):
-    assert Opinion(BOUNDS[name], Answer(sb.Enclosure(1.0, 1.2))).is_blurred(eps) is is_blurred
+    assert Finding(BOUNDS[name], Answer(sb.Enclosure(1.0, 1.2))).is_blurred(eps) is is_blurred
 
 
 COMPOSITIONS = {
@@ -187,8 +187,8 @@ def test_what_the_others_hold_is_told_in_words(others, sentence):
 )
 def test_only_the_safe_end_of_a_proven_bound_decides(kind, eps, verdict):
     bound = next(bound for bound in BOUNDS.values() if bound.kind is kind)
-    opinion = Opinion(bound, Answer(sb.Enclosure(1.1, 1.2)))
-    assert opinion.verdict(eps) is verdict
+    finding = Finding(bound, Answer(sb.Enclosure(1.1, 1.2)))
+    assert finding.verdict(eps) is verdict
 
 
 def test_no_two_bounds_contradict_each_other():

@@ -31,9 +31,9 @@ from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import answers as rounding
 from shufflebounds.cli import bounding, deployment
-from shufflebounds.cli.deployment import Report
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached
-from shufflebounds.cli.options import REAL, of_a_report
+from shufflebounds.cli.options import EPS0, REAL, flag, question
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
@@ -41,7 +41,7 @@ from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce.plotting import layout as styles
 from shufflebounds.reproduce.sent import Reports
-from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 ROOT = Path(__file__).parents[2]
 
@@ -307,14 +307,14 @@ def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
 @pytest.mark.parametrize(
     ("chosen", "cells"),
     [
-        (Report("laplace", {}, 4), [8, 16, 32, None]),
-        (Report("laplace", {"cells": 5}), [5]),
-        (Report("krr", {"k": 10}), [None]),
+        (Deployment(Mechanism("laplace"), 4), [8, 16, 32, None]),
+        (Deployment(Mechanism("laplace", (("cells", 5),))), [5]),
+        (Deployment(Mechanism("krr", (("k", 10),))), [None]),
     ],
 )
 def test_only_open_numbers_of_cells_start_small(chosen, cells):
     finer = list(chosen.coarse_to_fine())
-    assert [other.parameters.get("cells") for other in finer] == cells
+    assert [dict(other.mechanism.parameters).get("cells") for other in finer] == cells
     assert finer[-1] == chosen
 
 
@@ -689,7 +689,7 @@ def test_a_curve_is_the_table_of_the_library():
             numerics=Numerics(rtol=1e-4),
         )
         mine = [row for row in rows if row["bound"] == bound]
-        theirs = curves.compute(curves.Name("any", "any", "any"), specification).points
+        theirs = curves.compute(CurveName("any", "any", "any"), specification).points
         assert [int(row["n"]) for row in mine] == [point.setting.n for point in theirs]
         for end in ("lower", "upper"):
             ends = [getattr(point.answer.enclosure, end) for point in theirs]
@@ -830,7 +830,7 @@ def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75}
     own = {parameter: values.get(parameter, 5) for parameter in deployment.fields(name)}
-    given = [part for name in own for part in (deployment.flag(name), str(own[name]))]
+    given = [part for name in own for part in (flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own
 
@@ -856,10 +856,8 @@ def test_a_new_mechanism_needs_no_edit_of_the_command(monkeypatch):
     monkeypatch.setattr(registry, "mechanism_names", lambda: ["coin"])
     monkeypatch.setattr("shufflebounds.randomizers.description.mechanism", lambda _: Coin)
     monkeypatch.setattr(registry, "mechanism", lambda _: Coin)
-    command = click.command()(
-        of_a_report(lambda report: click.echo(report.protocol(1.0).randomizer))
-    )
-    options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25"]
+    command = question(EPS0)(lambda asked: click.echo(asked.protocol.randomizer))
+    options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25", "--eps0", "1"]
     result = CliRunner().invoke(command, options)
     assert result.stdout == "Coin(k=2, eps0=1.0, bias=0.25)\n"
 

@@ -29,7 +29,7 @@ from shufflebounds.cli import main
 def slow(*_):
     print("at work", flush=True)
     time.sleep(60)
-sys.modules["shufflebounds.cli.check"].opinions_on = slow
+sys.modules["shufflebounds.cli.check"].findings_on = slow
 main(sys.argv[1:])
 """
 
@@ -52,7 +52,7 @@ def failing(error: BaseException):
 )
 def test_no_accident_looks_like_a_verdict(monkeypatch, error, code, sentence):
     # The name of the module is that of the command in its package.
-    monkeypatch.setattr(sys.modules["shufflebounds.cli.check"], "opinions_on", failing(error))
+    monkeypatch.setattr(sys.modules["shufflebounds.cli.check"], "findings_on", failing(error))
     result = CliRunner().invoke(main, CLAIM)
     assert result.exit_code == code
     assert result.stderr.endswith(sentence)

@@ -128,6 +128,10 @@ class Bound:
         if not self.composes:
             object.__setattr__(self, "prepare", _of_one_round(self.name, self.prepare))
 
+    def seen(self, protocol: Protocol) -> Protocol:
+        """What of a protocol the bound looks at."""
+        return protocol if self.knows_mechanism else protocol.generic()
+
 
 def _of_one_round(name: str, prepare: Prepare) -> Prepare:
     def prepare_one(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:

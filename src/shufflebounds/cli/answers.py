@@ -2,26 +2,129 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from decimal import ROUND_CEILING, Context, Decimal
 from threading import Event, Thread
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import click
 
 from shufflebounds.bounds.base import Answer, Bound
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.core.enclosure import Enclosure, outward
 
-# What answers say of an enclosure in few digits, each rounded outward.
+# The bounds that answer, by the key of the JSON.
+NAMES = {
+    "tight_bound": "tight",
+    "upper_bound": "upper",
+    "lower_bound": "lower",
+    "clone": "clone",
+    "closed_form": "girgis_upper",
+}
+
+
+End: TypeAlias = Literal["upper", "lower"]
+
+
+def kind_of(key: str) -> End:
+    """Of the bound under a key: ``upper`` or ``lower``."""
+    return "lower" if key == "lower_bound" else "upper"
+
+
+def other(end: End) -> End:
+    """The other end of an enclosure."""
+    return "lower" if end == "upper" else "upper"
+
+
+def show(
+    asked: Deployment,
+    answers: Mapping[str, Answer],
+    *,
+    as_json: bool,
+    target: Mapping[str, Any],
+    wording: str,
+    column: str,
+    meanings: Mapping[str, str],
+    better: str = "smaller",
+    instead: Mapping[tuple[str, float], str] | None = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print the answers to a question with a `target`, which `wording` tells people.
+
+    Of an upper bound the end of the enclosure counts that is the safe one, of a lower bound the
+    other. `meanings` say what that lets one claim, by the bound's name; `instead` has those of
+    numbers that say something else, by the kind of bound and the number.
+
+    Raises `PrecisionNotReached` afterwards where an enclosure is too wide.
+    """
+    lines, said = [["", column, "relative width", "victim's inputs", "other users' input"]], {}
+    for key, answer in answers.items():
+        label, kind = BOUNDS[NAMES[key]].label, kind_of(key)
+        end = kind if better == "smaller" else other(kind)
+        number = getattr(answer.enclosure, end)
+        said[label] = (instead or {}).get((kind, number), meanings[NAMES[key]])
+        value = outward(number, up=end == "upper")
+        lines.append([label, value, width(answer.enclosure), answer.inputs, answer.others])
+    if not any(answer.inputs for answer in answers.values()):
+        lines = [[*line[:3], line[4]] for line in lines]
+    shortfalls = [
+        f"{label}: {answer.shortfall}"
+        for label, answer in zip(said, answers.values(), strict=True)
+        if answer.shortfall
+    ]
+    publish(
+        as_json,
+        facts=asked.facts(**target)
+        | {key: _plain(answer) for key, answer in answers.items()}
+        | {"precise": not shortfalls},
+        paragraphs=[asked.title(wording)],
+        table=lines,
+        meanings=said,
+        notes=[*asked.notes(), *notes],
+    )
+    if shortfalls:
+        raise PrecisionNotReached("; ".join(shortfalls))
+
+
+def publish(
+    as_json: bool,
+    *,
+    facts: Mapping[str, Any],
+    paragraphs: Sequence[str],
+    table: Sequence[Sequence[str]],
+    meanings: Mapping[str, str],
+    notes: Sequence[str],
+) -> None:
+    """Print one JSON object of `facts` and `notes`, or everything else for people."""
+    if as_json:
+        click.echo(json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False))
+        return
+    for paragraph in paragraphs:
+        click.echo(f"{paragraph}\n")
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for line in table:
+        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
+        click.echo(f"  {'   '.join(padded)}".rstrip())
+    if meanings:
+        click.echo()
+    for label, meaning in meanings.items():
+        click.echo(f"{label[0].upper()}{label[1:]}: {meaning}")
+    for note in notes:
+        click.echo(f"\n{wrapped(note)}")
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines that fit a terminal."""
+    return click.wrap_text(text, width=80)
 
 
 def width(found: Enclosure) -> str:
@@ -34,69 +137,14 @@ def width(found: Enclosure) -> str:
     return f"{rounded:.1e}"
 
 
-@dataclass(frozen=True)
-class Row:
-    """An answer, what it is called, the end that counts, and what that lets one claim."""
-
-    label: str
-    end: str
-    answer: Answer
-    meaning: str
-
-
-def show(
-    as_json: bool,
-    facts: Mapping[str, Any],
-    title: str,
-    column: str,
-    rows: Mapping[str, Row],
-    notes: Sequence[str],
-) -> None:
-    """Print everything. Raises `PrecisionNotReached` afterwards where an enclosure is too wide."""
-    shortfalls = [
-        f"{row.label}: {row.answer.shortfall}" for row in rows.values() if row.answer.shortfall
-    ]
-    if as_json:
-        found = {name: _plain(row.answer) for name, row in rows.items()}
-        answer = {**facts, **found, "precise": not shortfalls, "notes": list(notes)}
-        click.echo(json.dumps(answer, indent=2, allow_nan=False))
-    else:
-        click.echo(f"{title}\n")
-        _print_table(column, rows)
-        click.echo()
-        for row in rows.values():
-            click.echo(f"{row.label[0].upper()}{row.label[1:]}: {row.meaning}")
-        for note in notes:
-            click.echo(f"\n{click.wrap_text(note, width=80)}")
-    if shortfalls:
-        raise PrecisionNotReached("; ".join(shortfalls))
+def ends(found: Enclosure) -> dict[str, float | None]:
+    """As JSON has them, where null stands for infinity."""
+    return {end: value if math.isfinite(value) else None for end, value in asdict(found).items()}
 
 
 def _plain(answer: Answer) -> dict[str, Any]:
-    """JSON has no infinity; null stands for it."""
-    ends = {
-        end: value if math.isfinite(value) else None
-        for end, value in dataclasses.asdict(answer.enclosure).items()
-    }
     named = {"inputs": answer.inputs, "others": answer.others}
-    return {**ends, **{name: text for name, text in named.items() if text}}
-
-
-def _print_table(column: str, rows: Mapping[str, Row]) -> None:
-    heading = ["", column, "relative width", "victim's inputs", "other users' input"]
-    lines = [heading, *(_cells(row) for row in rows.values())]
-    if not any(row.answer.inputs for row in rows.values()):
-        lines = [[*line[:3], line[4]] for line in lines]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
-        click.echo(f"  {'   '.join(padded)}".rstrip())
-
-
-def _cells(row: Row) -> list[str]:
-    enclosure = row.answer.enclosure
-    value = outward(getattr(enclosure, row.end), up=row.end == "upper")
-    return [row.label, value, width(enclosure), row.answer.inputs, row.answer.others]
+    return {**ends(answer.enclosure), **{name: text for name, text in named.items() if text}}
 
 
 # One line of progress on a terminal while a question takes long; nothing anywhere else.

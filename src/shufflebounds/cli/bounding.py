@@ -3,107 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
-from shufflebounds.bounds.base import Answer, Bound, Kind, attempt
+from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import Row
-from shufflebounds.cli.deployment import Report
-from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.cli.answers import NAMES
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
 
 # Dataset pairs whose rounds are composed, each of which takes a while.
 FEW = 4
 
-# What is answered, by the key of the JSON: the bound, and how people call it.
-ANSWERED = {"upper_bound": "upper", "lower_bound": "lower", "clone": "clone"}
-# The same, and what no decomposition proves.
-WITH_TIGHT = {"tight_bound": "tight", **ANSWERED}
-_OTHER = {"lower": "upper", "upper": "lower"}
+# The bounds that are divergences of pairs, by their keys in `NAMES`.
+OF_PAIRS = ("upper_bound", "lower_bound", "clone")
 
 
-def rows(
-    answers: Mapping[str, Answer],
-    *,
-    better: str = "smaller",
-    instead: Mapping[tuple[str, float], str] | None = None,
-    **meanings: str,
-) -> dict[str, Row]:
-    """Of an upper bound the end counts that is the safe one, of a lower bound the other.
-
-    `meanings` are by the bound's name; `instead` has those of numbers that say something else, by
-    the kind of bound, ``upper`` or ``lower``, and the number.
-    """
-    found = {}
-    for key, name in WITH_TIGHT.items():
-        if key in answers:
-            kind = "lower" if name == "lower" else "upper"
-            end = kind if better == "smaller" else _OTHER[kind]
-            number = getattr(answers[key].enclosure, end)
-            meaning = (instead or {}).get((kind, number), meanings[name])
-            found[key] = Row(BOUNDS[name].label, end, answers[key], meaning)
-    return found
+def answering(asked: Deployment, *keys: str) -> dict[str, Bound]:
+    """The bounds of some keys: none of ε₀ alone where that is infinite, or says nothing at all."""
+    bounds = {key: BOUNDS[NAMES[key]] for key in keys}
+    return {k: one for k, one in bounds.items() if one.knows_mechanism or asked.has_telling_eps0}
 
 
-def answered(report: Report, eps0: float | None) -> dict[str, Bound]:
-    """The bounds that answer: no clone where ε₀ is infinite, or reports say nothing at all."""
-    has_clone = is_generic(report, eps0)
-    return {key: BOUNDS[name] for key, name in ANSWERED.items() if key != "clone" or has_clone}
-
-
-def is_generic(report: Report, eps0: float | None) -> bool:
-    """Whether there is an ε₀ that says something, for bounds that know nothing else."""
-    whole = report.protocol(eps0).eps0
-    return whole is not None and 0.0 < whole < math.inf
-
-
-def with_tight(report: Report, eps0: float | None) -> dict[str, Bound]:
-    """The same and the tight bound, which is no decomposition's."""
-    return {"tight_bound": BOUNDS["tight"], **answered(report, eps0)}
-
-
-def of_candidates(
-    bound: Bound,
-    report: Report,
-    eps0: float | None,
-    rounds: int | None,
-    evaluate: Callable[[Decomposition], Enclosure],
-) -> list[Answer]:
-    """What `evaluate` says of every pair that the bound compares."""
-    return [
-        attempt(partial(evaluate, pair.decomposition)).of(pair)
-        for pair in pairs(bound, report, eps0, rounds)
-    ]
-
-
-def pairs(
-    bound: Bound, report: Report, eps0: float | None, rounds: int | None
-) -> tuple[Candidate, ...]:
-    """The pairs that a bound compares, at ε₀ of all that a user sends (None: its own).
+def pairs(bound: Bound, asked: Deployment) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares.
 
     Of dataset pairs only a few for several rounds, those that tell the inputs apart best. Raises
     ValueError for several rounds (None: any number) in each of which another pair may be the worst,
     which no maximum over pairs covers.
     """
-    found = all_pairs(bound, report, eps0)
-    if rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
+    found = all_pairs(bound, asked)
+    if asked.rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
         raise ValueError(
-            f"{report.name(eps0)} has several pairs of inputs, and in each round another may be "
+            f"{asked.name} has several pairs of inputs, and in each round another may be "
             "the worst; of several rounds only epsilon, delta, renyi, check and curve look at all "
             "of them"
         )
-    return found[:FEW] if rounds != 1 and bound.kind is Kind.LOWER else found
+    return found[:FEW] if asked.rounds != 1 and bound.kind is Kind.LOWER else found
 
 
-def all_pairs(bound: Bound, report: Report, eps0: float | None) -> tuple[Candidate, ...]:
+def all_pairs(bound: Bound, asked: Deployment) -> tuple[Candidate, ...]:
     """The pairs that a bound compares in one round, those that tell most first."""
     assert bound.candidates is not None
-    return bound.candidates(
-        report.protocol(eps0) if bound.knows_mechanism else report.generic(eps0)
-    )
+    return bound.candidates(bound.seen(asked.protocol))
 
 
 def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:

@@ -6,36 +6,22 @@ of a bound or for want of precision.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import click
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import one_by_one, progress
+from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
 from shufflebounds.cli.bounding import within_eps0
-from shufflebounds.cli.deployment import Deployment, Report, Users
-from shufflebounds.cli.options import (
-    REAL,
-    delta_option,
-    eps0_option,
-    json_option,
-    of_a_report,
-    of_users,
-    rounds_option,
-    rtol_option,
-)
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.options import DELTA, EPS0, JSON, REAL, ROUNDS, RTOL, USERS, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol
-
-# What every bound says of a claim, and what follows from all of them.
 
 # Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
 _OF_SEVERAL_ROUNDS = frozenset(
@@ -64,7 +50,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Opinion:
+class Finding:
     """What one bound says of ε."""
 
     bound: Bound
@@ -95,57 +81,43 @@ class Opinion:
         return found.lower if self.bound.kind is Kind.LOWER else found.upper
 
 
-def verdict_of(opinions: Iterable[Opinion], eps: float) -> Verdict:
+def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
     """What is known of the claim of an ε; no two proven bounds contradict each other."""
-    verdicts = (one.verdict(eps) for one in opinions)
+    verdicts = (one.verdict(eps) for one in findings)
     return next((one for one in verdicts if one is not Verdict.OPEN), Verdict.OPEN)
 
 
-def opinions_on(
-    eps: float, report: Report, setting: Setting, numerics: Numerics
-) -> tuple[dict[str, Opinion], list[str]]:
+def findings_on(
+    eps: float, asked: Deployment, setting: Setting, numerics: Numerics
+) -> tuple[dict[str, Finding], list[str]]:
     """What every bound says that knows something of the reports, by its name, and notes on them.
 
     The upper and the lower bound come first; others that do not apply are left out, and so are slow
     ones unless the claim of `eps` is open without them. Raises ValueError for a mistake in the
     setting.
     """
-    names = [name for name, bound in BOUNDS.items() if "epsilon" in bound.quantities]
-    if setting.rounds in (None, 1):
-        names = [name for name in names if name not in _OF_SEVERAL_ROUNDS]
-    found = _asked([name for name in names if name not in _LAST], report, setting, numerics)
+    bounds = {name: bound for name, bound in BOUNDS.items() if "epsilon" in bound.quantities}
+    if asked.rounds == 1:
+        bounds = {name: one for name, one in bounds.items() if name not in _OF_SEVERAL_ROUNDS}
+
+    def said(some: Mapping[str, Bound]) -> dict[str, Finding]:
+        found = {}
+        for name, bound in one_by_one(some):
+            try:
+                evaluate = bound.prepare(bound.seen(asked.protocol), "epsilon", numerics)
+                found[name] = Finding(bound, evaluate([setting])[0])
+            except ValueError:
+                # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
+                if name in ("upper", "lower"):
+                    raise
+        return found
+
+    found = said({name: one for name, one in bounds.items() if name not in _LAST})
     if verdict_of(found.values(), eps) is Verdict.OPEN:
-        found |= _asked([name for name in names if name in _LAST], report, setting, numerics)
-    whole = report.reports.protocol(setting).eps0
+        found |= said({name: one for name, one in bounds.items() if name in _LAST})
     answers = {name: one.answer for name, one in found.items()}
-    capped, notes = within_eps0(answers, whole, setting.rounds or 1)
+    capped, notes = within_eps0(answers, asked.protocol.eps0, asked.times)
     return {name: replace(found[name], answer=answer) for name, answer in capped.items()}, notes
-
-
-def _asked(
-    names: Iterable[str], report: Report, setting: Setting, numerics: Numerics
-) -> dict[str, Opinion]:
-    reports = report.reports
-    found = {}
-    for name, bound in one_by_one({name: BOUNDS[name] for name in names}):
-        try:
-            protocol: Protocol
-            protocol = (reports.protocol if bound.knows_mechanism else reports.generic)(setting)
-            [answer] = bound.prepare(protocol, "epsilon", numerics)([setting])
-        except ValueError:
-            # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
-            if name in ("upper", "lower"):
-                raise
-            continue
-        found[name] = Opinion(bound, answer)
-    return found
-
-
-def interval(opinions: Mapping[str, Opinion]) -> tuple[float, float]:
-    """Between which two numbers the smallest ε is that is true."""
-    least = max(one.end for one in opinions.values() if one.bound.kind is Kind.LOWER)
-    most = min(one.end for one in opinions.values() if one.bound.kind is Kind.UPPER)
-    return least, most
 
 
 # The least relative width that may be asked for.
@@ -159,29 +131,26 @@ _HELD = {
 }
 
 
-@click.command()
-@of_a_report
-@eps0_option
-@of_users
-@delta_option
-@click.option(
-    "--eps",
-    type=REAL,
-    required=True,
-    help="The epsilon that is claimed: natural logarithm, at least 0.",
+@question(
+    EPS0,
+    *USERS,
+    DELTA,
+    option(
+        "--eps",
+        REAL,
+        "The epsilon that is claimed: natural logarithm, at least 0.",
+        required=True,
+    ),
+    ROUNDS,
+    RTOL,
+    JSON,
 )
-@rounds_option
-@rtol_option
-@json_option
 @click.pass_context
 def check(
     context: click.Context,
-    report: Report,
-    eps0: float | None,
-    users: Users,
+    asked: Deployment,
     delta: float,
     eps: float,
-    rounds: int,
     rtol: float | None,
     as_json: bool,
 ) -> None:
@@ -194,41 +163,41 @@ def check(
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
-    eps0 = report.require_eps0(eps0)
-    setting = Setting(n=users.honest, eps0=eps0, delta=delta, rounds=rounds)
+    setting = asked.setting(delta=delta, rounds=asked.rounds)
     with progress(hidden=as_json):
-        opinions, trivial = opinions_on(eps, report, setting, Numerics(rtol=rtol))
-    verdict = verdict_of(opinions.values(), eps)
-    blurred = [one for one in opinions.values() if one.is_blurred(eps)]
-    asked = Deployment(report, eps0, users, rounds)
-    notes = asked.notes() + trivial
-    if as_json:
-        found = {name: _plain(one, one.verdict(eps)) for name, one in opinions.items()}
-        because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
-        result = {
-            **asked.facts(delta=delta),
-            "eps": eps,
-            "verdict": verdict,
-            "open_because": because,
-            "bounds": found,
-            "notes": notes,
-        }
-        click.echo(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        claim = f"epsilon = {eps!r}, delta = {delta!r}"
-        click.echo(f"{asked.title()}: is it ({claim})-DP?\n")
-        reason = f"{verdict.upper()}. {_reason(eps, verdict, opinions, blurred)}"
-        click.echo(f"{click.wrap_text(reason, width=80)}\n")
-        _print_table(opinions, eps)
-        for note in notes:
-            click.echo(f"\n{click.wrap_text(note, width=80)}")
+        findings, capped = findings_on(eps, asked, setting, Numerics(rtol=rtol))
+    verdict = verdict_of(findings.values(), eps)
+    blurred = [one for one in findings.values() if one.is_blurred(eps)]
+    because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
+    said = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
+    bounds, table = {}, [["", "epsilon (natural log)", ""]]
+    for name, one in findings.items():
+        bound, answer, own = one.bound, one.answer, one.verdict(eps)
+        others = {"others": answer.others} if answer.others else {}
+        bounds[name] = {"kind": bound.kind, **ends(answer.enclosure), **others, "verdict": own}
+        unproven = " (not proven)" if bound.kind is Kind.UNPROVEN else ""
+        value = outward(one.end, up=bound.kind is not Kind.LOWER)
+        table.append([f"{bound.label}{unproven}", value, said[own]])
+    reason = f"{verdict.upper()}. {_reason(eps, verdict, findings, blurred)}"
+    publish(
+        as_json,
+        facts=asked.facts(delta=delta)
+        | {"eps": eps, "verdict": verdict, "open_because": because, "bounds": bounds},
+        paragraphs=[
+            f"{asked.title()}: is it (epsilon = {eps!r}, delta = {delta!r})-DP?",
+            wrapped(reason),
+        ],
+        table=table,
+        meanings={},
+        notes=[*asked.notes(), *capped],
+    )
     context.exit(EXIT_CODES[verdict])
 
 
 def _reason(
-    eps: float, verdict: Verdict, opinions: Mapping[str, Opinion], blurred: Sequence[Opinion]
+    eps: float, verdict: Verdict, findings: Mapping[str, Finding], blurred: Sequence[Finding]
 ) -> str:
-    of = [one for one in opinions.values() if one.verdict(eps) is verdict]
+    of = [one for one in findings.values() if one.verdict(eps) is verdict]
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
@@ -243,7 +212,8 @@ def _reason(
         return f"No analysis can claim it: two datasets{_held(best.answer.others)} {by}."
     if blurred:
         return _imprecise(blurred[0])
-    least, most = interval(opinions)
+    least = max(one.end for one in findings.values() if one.bound.kind is Kind.LOWER)
+    most = min(one.end for one in findings.values() if one.bound.kind is Kind.UPPER)
     between = f"{outward(least, up=False)} and {outward(most, up=True)}"
     return (
         "Nobody can tell: no bound here proves it, no pair of datasets refutes it. The smallest "
@@ -251,7 +221,7 @@ def _reason(
     )
 
 
-def _imprecise(one: Opinion) -> str:
+def _imprecise(one: Finding) -> str:
     """What would settle a claim that lies within the enclosure of a bound."""
     found = one.answer.enclosure
     between = f"{outward(found.lower, up=False)} and {outward(found.upper, up=True)}"
@@ -272,27 +242,3 @@ def _held(others: str) -> str:
         return ""
     each = " in each coordinate" if len(held) > 1 else ""
     return f", in which all other users hold{each} {', '.join(held)},"
-
-
-def _plain(opinion: Opinion, verdict: Verdict) -> dict[str, Any]:
-    ends = {
-        end: value if math.isfinite(value) else None
-        for end, value in asdict(opinion.answer.enclosure).items()
-    }
-    others = {"others": opinion.answer.others} if opinion.answer.others else {}
-    return {"kind": opinion.bound.kind, **ends, **others, "verdict": verdict}
-
-
-def _print_table(opinions: Mapping[str, Opinion], eps: float) -> None:
-    says = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
-    lines = [("", "epsilon (natural log)", "")]
-    for one in opinions.values():
-        up = one.bound.kind is not Kind.LOWER
-        unproven = " (not proven)" if one.bound.kind is Kind.UNPROVEN else ""
-        lines.append(
-            (f"{one.bound.label}{unproven}", outward(one.end, up=up), says[one.verdict(eps)])
-        )
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
-        click.echo(f"  {'   '.join(padded)}".rstrip())

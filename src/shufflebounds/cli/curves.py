@@ -13,87 +13,77 @@ import click
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.bounding import within_eps0
-from shufflebounds.cli.deployment import Report, round_notes
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
-from shufflebounds.cli.options import NUMBER, REAL, WHOLE, Name, Target, of_a_report
+from shufflebounds.cli.options import FIGURE, NUMBER, REAL, WHOLE, Name, Target, option, question
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve, Point
-from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES
 from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
 _DEFAULT_BOUNDS = ("upper", "lower", "clone")
 
 
-@click.command()
-@of_a_report
-@click.option("--eps0", type=REAL, help="Local privacy parameter of all that a user sends.")
-@click.option("--delta", type=REAL, help="A probability, 1e-300 to below 1.")
-@click.option("--eps", type=REAL, help="Privacy loss of curves of delta: natural logarithm.")
-@click.option("--order", type=REAL, help="Order of curves of the Renyi divergence, above 1.")
-@click.option(
-    "--n",
-    type=WHOLE,
-    help="Number of users, where another axis is chosen; here and along the axis without those who "
-    "collude or drop out.",
-)
-@click.option(
-    "--rounds",
-    type=WHOLE,
-    help="How often the same users report, in shuffles of their own. (Reports that are sent "
-    "together, linked to each other, are --k-joint.)  [default: once]",
-    metavar="T",
-)
-@click.option(
-    "--x",
-    type=Name(("n", "eps0", "eps", "delta", "rounds", "order")),
-    default="n",
-    show_default=True,
-    help="The axis: n, eps0, eps, delta, rounds or order.",
-)
-@click.option("--start", type=NUMBER, default=1000, show_default=True, help="Where it begins.")
-@click.option("--stop", type=NUMBER, default=100_000, show_default=True, help="Where it ends.")
-@click.option("--points", type=WHOLE, default=50, show_default=True, help="Points along it.")
-@click.option("--linear", is_flag=True, help="Space them evenly, not geometrically.")
-@click.option(
-    "--quantity",
-    type=Name(tuple(QUANTITIES)),
-    default="epsilon",
-    show_default=True,
-    help="What is computed: epsilon (at delta), delta (at eps) or renyi (at order).",
-)
-@click.option(
-    "--bound",
-    "bounds",
-    type=Name(tuple(BOUNDS)),
-    multiple=True,
-    default=_DEFAULT_BOUNDS,
-    show_default=True,
-    help="May be repeated; `shufflebounds bounds` lists them.",
-)
-@click.option("--rtol", type=REAL, default=1e-4, show_default=True, help="Relative width, at most.")
-@click.option(
-    "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
-)
-@click.option(
-    "--plot", type=Target((".pdf", ".png", ".svg")), help="Figure to draw: PDF, PNG or SVG."
+@question(
+    option("--eps0", REAL, "Local privacy parameter of all that a user sends."),
+    option("--delta", REAL, "A probability, 1e-300 to below 1."),
+    option("--eps", REAL, "Privacy loss of curves of delta: natural logarithm."),
+    option("--order", REAL, "Order of curves of the Renyi divergence, above 1."),
+    option(
+        "--n",
+        WHOLE,
+        "Number of users, where another axis is chosen; here and along the axis without those who "
+        "collude or drop out.",
+    ),
+    option(
+        "--rounds",
+        WHOLE,
+        "How often the same users report, in shuffles of their own. (Reports that are sent "
+        "together, linked to each other, are --k-joint.)  [default: once]",
+        metavar="T",
+    ),
+    option(
+        "--x",
+        Name(("n", "eps0", "eps", "delta", "rounds", "order")),
+        "The axis: n, eps0, eps, delta, rounds or order.",
+        default="n",
+    ),
+    option("--start", NUMBER, "Where it begins.", default=1000),
+    option("--stop", NUMBER, "Where it ends.", default=100_000),
+    option("--points", WHOLE, "Points along it.", default=50),
+    click.option("--linear", is_flag=True, help="Space them evenly, not geometrically."),
+    option(
+        "--quantity",
+        Name(tuple(QUANTITIES)),
+        "What is computed: epsilon (at delta), delta (at eps) or renyi (at order).",
+        default="epsilon",
+    ),
+    option(
+        "--bound",
+        Name(tuple(BOUNDS)),
+        "May be repeated; `shufflebounds bounds` lists them.",
+        multiple=True,
+        default=_DEFAULT_BOUNDS,
+    ),
+    option("--rtol", REAL, "Relative width, at most.", default=1e-4),
+    click.option(
+        "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
+    ),
+    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
 )
 def curve(
-    report: Report,
-    eps0: float | None,
+    asked: Deployment,
     delta: float | None,
     eps: float | None,
     order: float | None,
-    n: int | None,
-    rounds: int | None,
     x: str,
     start: float,
     stop: float,
     points: int,
     linear: bool,
     quantity: str,
-    bounds: tuple[str, ...],
+    bound: tuple[str, ...],
     rtol: float,
     output: Path | None,
     plot: Path | None,
@@ -112,31 +102,29 @@ def curve(
         require_plotting()
         if plot == output:
             raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
-    if report.has_own_eps0:
-        report.require_eps0(eps0)
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
-    setting = Setting(n=n, eps0=eps0, delta=delta, eps=eps, rounds=rounds, order=order)
+    setting = Setting(
+        n=asked.n, eps0=asked.eps0, delta=delta, eps=eps, rounds=asked.rounds, order=order
+    )
     _refuse_what_is_unused(quantity, x, setting)
     specifications = [
         Specification(
-            BOUNDS[name], report.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
+            BOUNDS[name], asked.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
         )
-        for name in dict.fromkeys(bounds)
+        for name in dict.fromkeys(bound)
     ]
     for specification in specifications:
         specification.check()
-    # The clone alone would not look at the mechanism.
-    report.protocol(None if report.has_own_eps0 else next(specifications[0].settings).eps0)
-    computed, trivial = _within_eps0(_computed(report, specifications))
+    computed, capped = _within_eps0(_computed(asked, specifications))
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
     else:
         or_usage_error(output, lambda: curves.write_all(computed, output))
     if plot is not None:
-        or_usage_error(plot, lambda: _draw(computed, report, plot))
-    several = 1 if rounds in (None, 1) and x != "rounds" else None
-    for note in report.notes() + round_notes(several) + trivial:
+        or_usage_error(plot, lambda: _draw(computed, asked, plot))
+    rounds = 1 if asked.rounds in (None, 1) and x != "rounds" else None
+    for note in replace(asked, rounds=rounds).notes() + capped:
         click.echo(note, err=True)
     if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
@@ -156,14 +144,14 @@ def _refuse_what_is_unused(quantity: str, x: str, setting: Setting) -> None:
             )
 
 
-def _computed(report: Report, specifications: Sequence[Specification]) -> list[Curve]:
+def _computed(asked: Deployment, specifications: Sequence[Specification]) -> list[Curve]:
     """All curves, their progress shown on a terminal."""
     hidden = not sys.stderr.isatty()
     with click.progressbar(
         specifications, label="computing", file=sys.stderr, hidden=hidden
     ) as shown:
         return [
-            curves.compute(CurveName(report.mechanism, "command line", one.bound.name), one)
+            curves.compute(CurveName(asked.mechanism.type, "command line", one.bound.name), one)
             for one in shown
         ]
 
@@ -188,12 +176,12 @@ def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     ]
 
 
-def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
+def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     import pandas as pd
 
     from shufflebounds.reproduce.plotting import curves as drawing
     from shufflebounds.reproduce.plotting import sheets
-    from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+    from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES, Layout, Line, Panel
     from shufflebounds.reproduce.plotting.texts import setting_text
 
     first = computed[0].specification
@@ -206,6 +194,6 @@ def _draw(computed: Sequence[Curve], report: Report, path: Path) -> None:
         for one in computed
     )
     panel = Panel("", setting_text(first.setting), lines)
-    layout = Layout(report.name(), ((panel,),), first.quantity, first.axis.name)
+    layout = Layout(replace(asked, eps0=None).name, ((panel,),), first.quantity, first.axis.name)
     frame = pd.concat([curves.frame(one) for one in computed])
     drawing.draw(sheets.of_curves(frame, layout), [path])

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import fields, flag, is_required, kind
-from shufflebounds.cli.options import json_option
+from shufflebounds.cli.deployment import fields, is_required, kind
+from shufflebounds.cli.options import JSON, flag
 from shufflebounds.randomizers import registry
 
 
 @click.command()
-@json_option
+@JSON
 def mechanisms(as_json: bool) -> None:
     """The mechanisms and their parameters."""
     listed = [_mechanism(name) for name in registry.mechanism_names()]
@@ -32,7 +32,7 @@ def mechanisms(as_json: bool) -> None:
 
 
 @click.command()
-@json_option
+@JSON
 def bounds(as_json: bool) -> None:
     """The bounds, what they are, and who proved them."""
     listed = [

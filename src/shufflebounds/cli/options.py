@@ -1,10 +1,10 @@
-"""Options that several commands have."""
+"""Options, their types, and how commands are made of them."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from shufflebounds.cli.deployment import Report, Users, fields, flag, kind, mechanisms_by_parameter
+from shufflebounds.cli.deployment import Deployment, fields, is_required, kind
 from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.description import Mechanism, likely
 
 # Types of option values, and the one sentence for a value that is none.
 
@@ -135,113 +136,134 @@ class Number(click.ParamType):
 REAL = Real()
 WHOLE = Whole()
 NUMBER = Number()
+FIGURE = Target((".pdf", ".png", ".svg"))
+
+Option = Callable[[Callable], Callable]
 
 
-def of_a_report(command: Callable) -> Callable:
-    """Options that say what a user sends; the command receives them as ``report``."""
-    parameters = mechanisms_by_parameter()
-
-    @functools.wraps(command)
-    def wrapped(mechanism: str, k_joint: int, rate: float, **options: Any) -> None:
-        chosen = {name: options.pop(name) for name in parameters}
-        given = {name: value for name, value in chosen.items() if value is not None}
-        command(report=Report(mechanism, given, k_joint, rate), **options)
-
-    choose = click.option(
-        "--mechanism",
-        type=Name(registry.mechanism_names()),
-        required=True,
-        help="The local randomizer; `shufflebounds mechanisms` lists them.",
-    )
-    tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
-    join = click.option(
-        "--k-joint",
-        type=WHOLE,
-        default=1,
-        show_default=True,
-        help="How many independent reports at eps0/K a user sends together, linked to each other "
-        "as one report. (Reports on separate days are --rounds.)",
-        metavar="K",
-    )
-    sample = click.option(
-        "--rate",
-        type=REAL,
-        default=1.0,
-        show_default=True,
-        help="Poisson subsampling: the probability that a report is sent at all.",
-        metavar="R",
-    )
-    added: list[Callable[[Callable], Callable]] = [choose, *tune, join, sample]
-    # The last one added is the first one listed.
-    for add in reversed(added):
-        wrapped = add(wrapped)
-    return wrapped
+def option(flag: str, type_: click.ParamType | type, meaning: str, **settings: Any) -> Option:
+    """An option with a value; a default is shown."""
+    shown = {"show_default": True} if "default" in settings else {}
+    return click.option(flag, type=type_, help=meaning, **{**shown, **settings})
 
 
-def _parameter(name: str, mechanisms: list[str]) -> Callable[[Callable], Callable]:
-    type_ = kind(mechanisms[0], name)
-    meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
-    return click.option(
-        flag(name),
-        type={int: WHOLE, float: REAL}.get(type_, type_),
-        help=f"{', '.join(mechanisms)}: {meaning}.",
-    )
-
-
-eps0_option = click.option(
+EPS0 = option(
     "--eps0",
-    type=REAL,
-    help="Local privacy parameter of all that a user sends: natural logarithm, up to 300. Required "
-    "but for a matrix, which fixes it.",
+    REAL,
+    "Local privacy parameter of all that a user sends: natural logarithm, up to 300. Required but "
+    "for a matrix, which fixes it.",
 )
-eps_option = click.option(
-    "--eps", type=REAL, required=True, help="Privacy loss: natural logarithm, at least 0."
-)
-delta_option = click.option(
-    "--delta", type=REAL, required=True, help="A probability, 1e-300 to below 1."
-)
-_n_option = click.option(
-    "--n",
-    type=WHOLE,
-    required=True,
-    help="Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
-)
-colluding_option = click.option(
+EPS = option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True)
+DELTA = option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True)
+COLLUDING = option(
     "--colluding",
-    type=WHOLE,
+    WHOLE,
+    "How many of them work with the observer, drop out or break the protocol: they hide nobody, "
+    "and answers are those of the others alone.",
     default=0,
-    show_default=True,
-    help="How many of them work with the observer, drop out or break the protocol: they hide "
-    "nobody, and answers are those of the others alone.",
     metavar="M",
 )
-
-
-def of_users(command: Callable) -> Callable:
-    """Options that say how many users there are; the command receives them as ``users``."""
-
-    @functools.wraps(command)
-    def wrapped(n: int, colluding: int, **options: Any) -> None:
-        command(users=Users(n, colluding), **options)
-
-    return _n_option(colluding_option(wrapped))
-
-
-rtol_option = click.option(
-    "--rtol",
-    type=REAL,
-    help="Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what "
-    "the cells of a continuous mechanism add.",
+USERS = (
+    option(
+        "--n",
+        WHOLE,
+        "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
+        required=True,
+    ),
+    COLLUDING,
 )
-rounds_option = click.option(
+RTOL = option(
+    "--rtol",
+    REAL,
+    "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what the "
+    "cells of a continuous mechanism add.",
+)
+ROUNDS = option(
     "--rounds",
-    type=WHOLE,
+    WHOLE,
+    "How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as days. "
+    "(Reports that are sent together, linked to each other, are --k-joint.)",
     default=1,
-    show_default=True,
-    help="How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
-    "days. (Reports that are sent together, linked to each other, are --k-joint.)",
     metavar="T",
 )
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object, all digits."
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
+
+_K_JOINT = option(
+    "--k-joint",
+    WHOLE,
+    "How many independent reports at eps0/K a user sends together, linked to each other as one "
+    "report. (Reports on separate days are --rounds.)",
+    default=1,
+    metavar="K",
 )
+_RATE = option(
+    "--rate",
+    REAL,
+    "Poisson subsampling: the probability that a report is sent at all.",
+    default=1.0,
+    metavar="R",
+)
+# Fields of a deployment that are options.
+_DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds")
+
+
+def question(*options: Option) -> Callable[[Callable], click.Command]:
+    """A command about users who report: what they send is asked for first, then the `options`.
+
+    It receives a `Deployment` as ``asked`` in place of the options that describe one.
+    """
+    parameters: dict[str, list[str]] = {}
+    for name in registry.mechanism_names():
+        for parameter in fields(name):
+            parameters.setdefault(parameter, []).append(name)
+
+    def made(command: Callable) -> click.Command:
+        @functools.wraps(command)
+        def run(mechanism: str, **given: Any) -> None:
+            own = {name: value for name in parameters if (value := given.pop(name)) is not None}
+            described = {name: given.pop(name) for name in _DESCRIBING if name in given}
+            asked = Deployment(_described(mechanism, own), **described)
+            if EPS0 in options:
+                asked.require_eps0()
+            command(asked=asked, **given)
+
+        choose = option(
+            "--mechanism",
+            Name(registry.mechanism_names()),
+            "The local randomizer; `shufflebounds mechanisms` lists them.",
+            required=True,
+        )
+        tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
+        # The last one added is the first one listed.
+        for add in reversed([choose, *tune, _K_JOINT, _RATE, *options]):
+            run = add(run)
+        return click.command()(run)
+
+    return made
+
+
+def _parameter(name: str, mechanisms: list[str]) -> Option:
+    type_ = kind(mechanisms[0], name)
+    meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
+    kinds: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
+    return option(flag(name), kinds.get(type_, type_), f"{', '.join(mechanisms)}: {meaning}.")
+
+
+def _described(mechanism: str, given: Mapping[str, Any]) -> Mechanism:
+    """The mechanism; reads the files that it names. ValueError for a wrong or missing option."""
+    own = fields(mechanism)
+    for name in given:
+        if name not in own:
+            has = f"has only {', '.join(map(flag, own))}" if own else "has none"
+            meant = likely(name, own)
+            guess = f"; did you mean {flag(meant)}?" if meant else ""
+            raise ValueError(f"{flag(name)} is not a parameter of {mechanism}, which {has}{guess}")
+    for name, field in own.items():
+        if is_required(field) and name not in given:
+            raise ValueError(f"{mechanism} needs {flag(name)}")
+    return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
+
+
+def flag(parameter: str) -> str:
+    """Such as ``--domain-size``."""
+    return f"--{parameter.replace('_', '-')}"

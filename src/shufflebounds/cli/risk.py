@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-import click
 
 from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import one_by_one, progress
-from shufflebounds.cli.bounding import FEW, WITH_TIGHT, answered, pairs
-from shufflebounds.cli.deployment import Deployment, Report, Users
-from shufflebounds.cli.errors import or_usage_error, require_plotting
-from shufflebounds.cli.options import (
-    REAL,
-    Target,
-    eps0_option,
-    json_option,
-    of_a_report,
-    of_users,
-    rounds_option,
+from shufflebounds.cli.answers import (
+    NAMES,
+    End,
+    kind_of,
+    one_by_one,
+    other,
+    progress,
+    publish,
+    wrapped,
 )
+from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.errors import or_usage_error, require_plotting
+from shufflebounds.cli.options import EPS0, FIGURE, JSON, REAL, ROUNDS, USERS, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.reproduce.plotting.layout import STYLES
 
 _CAPTION = (
     "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
@@ -68,12 +64,12 @@ class _Risk:
     Or what the ``least`` of several bounds does.
     """
 
-    told: Sequence[Profile | _Risk]
+    found: Sequence[Profile | _Risk]
     least: bool = False
 
     def advantage(self) -> Enclosure:
         pick = min if self.least else max
-        return self._extreme(pick, [one.advantage() for one in self.told])
+        return self._extreme(pick, [one.advantage() for one in self.found])
 
     def right_guess(self) -> Enclosure:
         """From even odds."""
@@ -83,7 +79,7 @@ class _Risk:
 
     def false_negatives(self, rate: float) -> Enclosure:
         pick = max if self.least else min
-        return self._extreme(pick, [one.false_negatives(rate) for one in self.told])
+        return self._extreme(pick, [one.false_negatives(rate) for one in self.found])
 
     def is_close_to(self, attack: _Risk) -> bool:
         """Whether an attack does nearly as well, so that little lies between."""
@@ -97,32 +93,22 @@ class _Risk:
         return Enclosure(pick(one.lower for one in found), pick(one.upper for one in found))
 
 
-@click.command()
-@of_a_report
-@eps0_option
-@of_users
-@rounds_option
-@click.option(
-    "--false-positives",
-    "rates",
-    type=REAL,
-    multiple=True,
-    default=_RATES,
-    show_default=True,
-    help="A rate of false positives, 0 to 1; may be repeated.",
+@question(
+    EPS0,
+    *USERS,
+    ROUNDS,
+    option(
+        "--false-positives",
+        REAL,
+        "A rate of false positives, 0 to 1; may be repeated.",
+        multiple=True,
+        default=_RATES,
+    ),
+    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
+    JSON,
 )
-@click.option(
-    "--plot", type=Target((".pdf", ".png", ".svg")), help="Figure to draw: PDF, PNG or SVG."
-)
-@json_option
 def risk(
-    report: Report,
-    eps0: float | None,
-    users: Users,
-    rounds: int,
-    rates: tuple[float, ...],
-    plot: Path | None,
-    as_json: bool,
+    asked: Deployment, false_positives: tuple[float, ...], plot: Path | None, as_json: bool
 ) -> None:
     """What the privacy loss means: how well an attack can tell two values of a user apart.
 
@@ -135,42 +121,54 @@ def risk(
     """
     if plot is not None:
         require_plotting()
-    rates = tuple(validation.probability("false_positives", rate) for rate in rates)
-    eps0 = report.require_eps0(eps0)
-    bounds = answered(report, eps0)
-    compared = {key: pairs(bound, report, eps0, rounds) for key, bound in bounds.items()}
+    rates = [validation.probability("false_positives", rate) for rate in false_positives]
+    bounds = answering(asked, *OF_PAIRS)
+    compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
     alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
     # Any of them is a lower bound; those that tell the inputs apart best come first.
     compared["lower_bound"] = (tuple(alike) or compared["lower_bound"])[:FEW]
+    n, rounds = asked.honest, asked.times
     with progress(hidden=as_json):
         risks = {
-            key: _Risk([profile(pair.decomposition, users.honest, rounds=rounds) for pair in some])
-            for key, some in ((key, compared[key]) for key, _ in one_by_one(bounds))
+            key: _Risk([profile(pair.decomposition, n, rounds=rounds) for pair in compared[key]])
+            for key, _ in one_by_one(bounds)
         }
         closer = None
         if not risks["upper_bound"].is_close_to(risks["lower_bound"]):
-            closer = _of_all_datasets(report.protocol(eps0).randomizer, users.honest, rounds)
+            closer = _of_all_datasets(asked.protocol.randomizer, n, rounds)
     if closer is not None:
         tight = _Risk([closer, risks["upper_bound"]], least=True)
         risks = {"tight_bound": tight, **risks}
-    notes = [_TEST] if alike else [_TEST, _UNLIKE]
-    asked = Deployment(report, eps0, users, rounds)
-    notes += asked.notes()
-    title = asked.title()
-    if as_json:
-        found = {**asked.facts(), **_plain(risks, rates), "notes": notes}
-        click.echo(json.dumps(found, indent=2))
-    else:
-        click.echo(f"{title}\n\n{click.wrap_text(_CAPTION, width=80)}\n")
-        _print_table(risks, rates)
-        click.echo()
-        for key in risks:
-            label = BOUNDS[WITH_TIGHT[key]].label
-            click.echo(f"{label[0].upper()}{label[1:]}: {_MEANINGS[key]}")
-        for note in notes:
-            click.echo(f"\n{click.wrap_text(note, width=80)}")
+    labels = {key: BOUNDS[NAMES[key]].label for key in risks}
+    advantages = {key: one.advantage() for key, one in risks.items()}
+    guesses = {key: one.right_guess() for key, one in risks.items()}
+    missed = {
+        rate: {key: one.false_negatives(rate) for key, one in risks.items()} for rate in rates
+    }
+    publish(
+        as_json,
+        facts=asked.facts()
+        | {
+            "advantage": _plain(advantages),
+            "false_negatives": [
+                {"false_positives": rate, **_plain(found)} for rate, found in missed.items()
+            ],
+        },
+        paragraphs=[asked.title(), wrapped(_CAPTION)],
+        table=[
+            ["", *labels.values()],
+            ["advantage", *_cells(advantages, harmful="upper")],
+            ["right guess, from even odds", *_cells(guesses, harmful="upper")],
+            *(
+                [f"false negatives, at {rate:g} false positives", *_cells(found, harmful="lower")]
+                for rate, found in missed.items()
+            ),
+        ],
+        meanings={label: _MEANINGS[key] for key, label in labels.items()},
+        notes=[_TEST, *([] if alike else [_UNLIKE]), *asked.notes()],
+    )
     if plot is not None:
-        or_usage_error(plot, lambda: _draw(risks, title, plot))
+        or_usage_error(plot, lambda: _draw(risks, asked.title(), plot))
 
 
 def _of_all_datasets(randomizer: Randomizer, n: int, rounds: int) -> Profile | None:
@@ -180,49 +178,26 @@ def _of_all_datasets(randomizer: Randomizer, n: int, rounds: int) -> Profile | N
     return profile(randomizer, n, rounds=rounds, smallest=_SMALLEST, density=_DENSITY)
 
 
-def _plain(risks: Mapping[str, _Risk], rates: Sequence[float]) -> dict[str, Any]:
-    return {
-        "advantage": {key: asdict(one.advantage()) for key, one in risks.items()},
-        "false_negatives": [
-            {"false_positives": rate}
-            | {key: asdict(one.false_negatives(rate)) for key, one in risks.items()}
-            for rate in rates
-        ],
-    }
+def _plain(found: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
+    return {key: asdict(one) for key, one in found.items()}
 
 
-def _print_table(risks: Mapping[str, _Risk], rates: Sequence[float]) -> None:
+def _cells(found: Mapping[str, Enclosure], *, harmful: End) -> list[str]:
     """Of an upper bound the end that is worse for privacy, of a lower bound the other."""
-
-    def cells(found: Mapping[str, Enclosure], *, harmful: str) -> list[str]:
-        spared = "lower" if harmful == "upper" else "upper"
-        ends = {key: spared if key == "lower_bound" else harmful for key in found}
-        return [outward(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
-
-    lines = [["", *(BOUNDS[WITH_TIGHT[key]].label for key in risks)]]
-    advantages = {key: one.advantage() for key, one in risks.items()}
-    lines.append(["advantage", *cells(advantages, harmful="upper")])
-    guesses = {key: one.right_guess() for key, one in risks.items()}
-    lines.append(["right guess, from even odds", *cells(guesses, harmful="upper")])
-    for rate in rates:
-        misses = {key: one.false_negatives(rate) for key, one in risks.items()}
-        name = f"false negatives, at {rate:g} false positives"
-        lines.append([name, *cells(misses, harmful="lower")])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
-        click.echo(f"  {'   '.join(padded)}".rstrip())
+    ends = {key: harmful if kind_of(key) == "upper" else other(harmful) for key in found}
+    return [outward(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
 
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import curves, sheets
+    from shufflebounds.reproduce.plotting.layout import STYLES
 
     lines = [
         sheets.TradeOffLine(
-            BOUNDS[WITH_TIGHT[key]].label,
+            BOUNDS[NAMES[key]].label,
             one.false_negatives,
-            "upper" if key == "lower_bound" else "lower",
-            STYLES[WITH_TIGHT[key]],
+            other(kind_of(key)),
+            STYLES[NAMES[key]],
         )
         for key, one in risks.items()
     ]

@@ -178,6 +178,10 @@ class Protocol(ABC):
             )
         return of_reports(self.eps0, (pair.decomposition for pair in self.upper_candidates()))
 
+    def generic(self) -> Protocol:
+        """What a bound sees that looks at ε₀ alone: the protocol itself, where it has none."""
+        return self
+
     def original_epsilon(self, n: int, delta: float) -> float | None:
         """ε that the protocol's authors proved for `n` users, rounded up; None outside its range.
 
@@ -279,6 +283,10 @@ class SingleMessage(Protocol):
         everywhere = " ".join(str(i + 1) for i in range(count))
         named = ((named_inputs(name), one) for name, one in self.randomizer.dataset_pairs().items())
         return tuple(Candidate(one, everywhere, others, inputs) for (inputs, others), one in named)
+
+    def generic(self) -> GenericReports:
+        """Reports of the same ε₀; ValueError unless that is finite and more than 0."""
+        return GenericReports(validation.eps0(self.eps0))
 
     def check_size(self) -> None:
         """Raise ValueError for a composition too large for memory, without composing it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +10,11 @@ from typing import Any, TypeAlias
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import GenericReports, Protocol, SingleMessage
+from shufflebounds.protocols.base import Protocol, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.description import Description, Mechanism, require_keys
+from shufflebounds.randomizers.description import Description, Named, require_arguments
 from shufflebounds.randomizers.joint import repeated
 
 MAX_JOINT = 100
@@ -49,13 +48,6 @@ class Reports:
         """Paths of the files that the mechanism is read from."""
         return self.mechanism.files
 
-    @property
-    def is_composed(self) -> bool:
-        """Whether a user sends more than one plain report of one mechanism, at an ε₀ of theirs."""
-        if self.mechanism.has_own_eps0:
-            return True
-        return self.k_joint != 1 or not isinstance(self.mechanism, Mechanism)
-
     def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
         """The protocol at ε₀ of all that a user sends (natural log)."""
         if self.mechanism.has_own_eps0:
@@ -68,14 +60,6 @@ class Reports:
     def _own(self) -> Randomizer:
         """All that is sent, where ε₀ is no setting."""
         return repeated(self.mechanism.randomizer(None), self.k_joint)
-
-    def generic(self, setting: Setting) -> GenericReports:
-        """What is known of them by a bound that does not look at the mechanism.
-
-        The parts of a composition may have a rounding more than ε₀ together.
-        """
-        eps0 = self.protocol(setting).eps0 if self.is_composed else setting.require("eps0")
-        return GenericReports(validation.eps0(eps0))
 
     def completed(self, setting: Setting) -> Setting:
         """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
@@ -90,20 +74,14 @@ class Reports:
 
 
 @dataclass(frozen=True)
-class Messages:
-    """The messages of a protocol of `protocols.registry`: its parameters, as (name, value).
+class Messages(Named):
+    """The messages of a protocol of `protocols.registry`, and its parameters.
 
     Raises ValueError for a parameter that it does not have, or one that is missing.
     """
 
-    type: str
-    parameters: tuple[tuple[str, Any], ...] = ()
-
     def __post_init__(self) -> None:
-        accepted = inspect.signature(self._entry.make).parameters
-        known = [name for name in accepted if name not in self.needs]
-        optional = [n for n in known if accepted[n].default is not inspect.Parameter.empty]
-        require_keys("", self.type, dict(self.parameters), known, optional)
+        require_arguments(self.type, self._entry.make, dict(self.parameters), self.needs)
 
     @property
     def _entry(self) -> registry.Entry:
@@ -134,11 +112,6 @@ class Messages:
         """Messages are not repeated."""
         return 1
 
-    @property
-    def is_composed(self) -> bool:
-        """Messages are told apart by their protocol alone."""
-        return False
-
     def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
         """The protocol at a setting; ValueError for a distance, which is one of reports."""
         if distance is not None:
@@ -147,10 +120,6 @@ class Messages:
                 f"got {distance!r}"
             )
         return self._entry.make(**self._arguments(setting))
-
-    def generic(self, setting: Setting) -> Protocol:
-        """The protocol: only one with an ε₀ has bounds that look at nothing else."""
-        return self.protocol(setting)
 
     def completed(self, setting: Setting) -> Setting:
         """The setting with n, where that follows from what the protocol was designed for."""
@@ -162,14 +131,6 @@ class Messages:
         """How figures call the protocol, with its parameters."""
         listed = ", ".join(f"{name} = {value}" for name, value in self.parameters)
         return f"{self._entry.label} ({listed})" if listed else self._entry.label
-
-    def plain(self) -> dict[str, Any]:
-        """As configurations write it."""
-        return {"type": self.type, **dict(self.parameters)}
-
-    def __str__(self) -> str:
-        listed = ", ".join(f"{name}={value}" for name, value in self.parameters)
-        return f"{self.type}({listed})" if listed else self.type
 
     def _arguments(self, setting: Setting) -> dict[str, Any]:
         return dict(self.parameters) | {name: setting.require(name) for name in self.needs}

@@ -271,9 +271,7 @@ class Specification:
 
     def protocol(self, setting: Setting) -> Protocol:
         """What the bound looks at, at one setting."""
-        if self.bound.knows_mechanism:
-            return self.reports.protocol(setting, self.distance)
-        return self.reports.generic(setting)
+        return self.bound.seen(self.reports.protocol(setting, self.distance))
 
     def check(self) -> None:
         """Raise ValueError for what cannot be computed, whatever is too large included.

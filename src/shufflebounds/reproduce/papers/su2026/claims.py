@@ -10,7 +10,7 @@ from functools import partial
 
 import pandas as pd
 
-from shufflebounds.randomizers.description import Mechanism, ParallelOf, SubsampleOf
+from shufflebounds.randomizers.description import CompositionOf, Mechanism
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
     Claim,
@@ -60,9 +60,7 @@ def above_lower(evidence: Evidence) -> pd.DataFrame:
 def subsampled_above_lower(evidence: Evidence) -> pd.DataFrame:
     """`above_lower` of the mechanisms whose users are sampled first."""
     sampled = [
-        name
-        for name, mechanism in evidence.mechanisms.items()
-        if isinstance(mechanism, SubsampleOf)
+        name for name, mechanism in evidence.mechanisms.items() if mechanism.type == "subsample"
     ]
     curves = evidence.curves
     return above_lower(Evidence(curves[curves["mechanism"].isin(sampled)], evidence.mechanisms))
@@ -100,7 +98,9 @@ def between_parts(evidence: Evidence) -> pd.DataFrame:
     tables = []
     for mix in upper.index.unique("mechanism"):
         mechanism = evidence.mechanisms[mix]
-        if isinstance(mechanism, ParallelOf) and all(part.share == 1 for part in mechanism.parts):
+        if not isinstance(mechanism, CompositionOf) or mechanism.type != "parallel":
+            continue
+        if all(part.share == 1 for part in mechanism.parts):
             whole = _of(upper, mix, mix)
             parts = [_of(upper, str(part.mechanism), mix) for part in mechanism.parts]
             below = deficit(whole, extreme(parts, "max"))
