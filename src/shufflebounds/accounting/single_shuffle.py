@@ -115,7 +115,7 @@ def epsilons(
     rtol: float,
     alone: Callable[[int], Enclosure],
 ) -> list[Enclosure]:
-    """The smallest ε with D(ε) ≤ δ at all points, as `inversion.smallest_eps` encloses it.
+    """The smallest ε with D(ε) ≤ δ at all points, as `root_search.smallest_eps` encloses it.
 
     `problems` differ in nothing but n, and D is 0 at `end`. `alone` does a point by itself, given
     its index.

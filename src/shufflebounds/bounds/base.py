@@ -1,7 +1,7 @@
 """What a bound is: its name, what may be concluded from it, what it needs and what it gives.
 
-`divergences` makes bounds that are the divergence of decompositions, `formulas` the others, and
-`registry` lists them.
+`divergences` makes bounds that are the divergence of decompositions, `closed_form` here those that
+a formula gives, and `registry` lists all.
 """
 
 from __future__ import annotations

@@ -309,13 +309,13 @@ def smallest_eps(
 # The blanket bound by Hoeffding's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
 #
 # For m independent copies of L with mean −a and range b, Pr[ΣL ≥ s] ≤ e^{−2(s + ma)²/(mb²)}. The
-# rate at s = 0 is 2ma²/b² and its slope 4a/b², so that (see `blanket_loss`)
+# rate at s = 0 is 2ma²/b² and its slope 4a/b², so that (see above)
 #
 #     E[(ΣL)₊] ≤ b²/(4a) · e^{−2ma²/b²}.
 
 
 def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
-    """Bound on δ in one direction, off at most by rounding to the given side (`blanket_loss`)."""
+    """Bound on δ in one direction, off at most by rounding to the given side (above)."""
     if loss.drift <= 0.0:
         return 1.0
     # As E[R] = −1, a range other than 0 is no smaller than rounding and its square no underflow.
@@ -342,7 +342,7 @@ HOEFFDING_GENERIC = generic_bound(
 #     log Pr[ΣL ≥ s] ≤ −max_λ {λ(s + ma) − mc(e^{λb₊} − 1 − λb₊)/b₊²}.
 #
 # At s = 0 the maximum is at λ = log(1 + u)/b₊, u = ab₊/c, which is also the slope of the rate in
-# s. So (see `blanket_loss`)
+# s. So (see above)
 #
 #     E[(ΣL)₊] ≤ b₊/log(1 + u) · e^{−(mc/b₊²)((1 + u)log(1 + u) − u)}.
 #
@@ -356,7 +356,7 @@ _SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
 
 
 def bennett_divergence(loss: Loss, n: int, side: int) -> float:
-    """Bound on δ in one direction, off at most by rounding to the given side (`blanket_loss`)."""
+    """Bound on δ in one direction, off at most by rounding to the given side (above)."""
     if loss.drift <= 0.0:
         return 1.0
     # An interval whose end is the first ε with b₊ = 0 still has b₊ > 0 inside.

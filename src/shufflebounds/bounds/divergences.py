@@ -71,7 +71,7 @@ def of_rounds(
 def largest_of_many(
     kind: Kind, pairs: Sequence[Candidate], quantity: str, asked: Asked, numerics: Numerics
 ) -> Answer:
-    """The largest of all pairs or, of lower bounds, the largest that was found (`worst_case`)."""
+    """The largest of all pairs or, of lower bounds, the largest that was found (`mechanism`)."""
     question = Divergence(quantity, asked.draws, asked.at, numerics.rtol)
     return largest_answer(kind, pairs, question)
 

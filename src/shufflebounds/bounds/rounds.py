@@ -1,7 +1,4 @@
-"""Composition theorems that know one (ε, δ) of each round.
-
-`single_rounds` makes bounds of them.
-"""
+"""Composition theorems that know one (ε, δ) of each round, and the bounds made of them."""
 
 from __future__ import annotations
 

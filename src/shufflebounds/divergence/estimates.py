@@ -123,7 +123,7 @@ def _estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> 
 
 
 def tilting_points(g: Law, n: FloatArray) -> FloatArray:
-    """What `saddlepoint.tilting_point` gives, for several laws at once."""
+    """What `law.tilting_point` gives, for several laws at once."""
     with np.errstate(all="ignore"):
         mean = g.values @ g.masses
         spread = g.values**2 @ g.masses - mean**2

@@ -137,7 +137,7 @@ class Stack:
 
 
 def moments(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`series._tilted_moments` of each point."""
+    """`fourier._tilted_moments` of each point."""
     values, w, err = stack.values, stack.weights, stack.weight_err
     mean = np.abs(stack.mean)
     h = values - stack.mean[:, None]
@@ -288,7 +288,7 @@ def _characteristic(
 #
 # The bounds are those of `fourier` (see there), with one row of each array a point, so that the
 # cost of calling NumPy is shared. Sums run over rows or over segments, in another order than
-# there; the errors of `law.Law.sum_err` hold for any order, and `stacked_series` counts its own.
+# there; the errors of `law.Law.sum_err` hold for any order, and `fourier_rows` counts its own.
 # Only what goes smoothly is done here: few passes, tails found at once, not too many modes.
 # Elsewhere the bounds are the trivial ones, and the caller may turn to `fourier`.
 #

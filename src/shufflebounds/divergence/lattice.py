@@ -307,7 +307,7 @@ def tilted_sum(composition: Composition, theta: float, eps: float) -> TiltedSum 
     """The tilted law of S, with room for ε like `eps`.
 
     None where round-off leaves nothing, or where more than `MAX_POINTS` lattice points would be
-    needed. Every θ > 0 is valid; `tilting` finds one that serves.
+    needed. Every θ > 0 is valid; `lattice` finds one that serves.
     """
     tilts = [(tilt(law.law, theta), law, times) for law, times in composition.rounds]
     log_scale = math.fsum(n * (t.log_mgf + math.log(law.total)) for t, law, n in tilts)

@@ -2,7 +2,7 @@
 
 The ends of a product, `inner` and `outer`, have a component per pair of components of its factors,
 many more than it takes to tell one end from the other. Components lie in the plane at (a/c, b/c),
-which is cut into `boxes`, small where precision is worth most (`stakes`). The inner end *unites*
+which is cut into boxes, small where precision is worth most (`stakes`). The inner end *unites*
 what a box holds, which is post-processing. The outer end *spreads* it to the corners of the box,
 with the means of a/c and b/c kept: a dilation. docs/engine.md, section 5, proves both.
 """

@@ -285,7 +285,7 @@ def _blanket_masses(randomizer: Randomizer, eps0: float) -> list[float]:
 
 
 def _points(eps0: float, eps: float) -> FloatArray:
-    """The five values of the GPARV, in the order of `symbolic.POINTS`."""
+    """The five values of the GPARV, in the order of `tables.POINTS`."""
     fall = -math.expm1(eps)
     return np.array(
         [
