@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
     from shufflebounds.accounting.composition import compose
     from shufflebounds.accounting.every_dataset import WorstDataset, worst_dataset
-    from shufflebounds.accounting.mechanism import (
-        MechanismBounds,
+    from shufflebounds.accounting.many_pairs import (
         best_lower_delta,
         best_lower_epsilon,
-        mechanism_delta,
-        mechanism_epsilon,
         worst_delta,
         worst_epsilon,
+    )
+    from shufflebounds.accounting.mechanism import (
+        MechanismBounds,
+        mechanism_delta,
+        mechanism_epsilon,
     )
     from shufflebounds.accounting.profile import advantage, profile
     from shufflebounds.accounting.questions import delta, epsilon
@@ -63,10 +65,10 @@ _HOMES = {
     "renyi_epsilon": "accounting.renyi",
     "delta": "accounting.questions",
     "epsilon": "accounting.questions",
-    "best_lower_delta": "accounting.mechanism",
-    "best_lower_epsilon": "accounting.mechanism",
-    "worst_delta": "accounting.mechanism",
-    "worst_epsilon": "accounting.mechanism",
+    "best_lower_delta": "accounting.many_pairs",
+    "best_lower_epsilon": "accounting.many_pairs",
+    "worst_delta": "accounting.many_pairs",
+    "worst_epsilon": "accounting.many_pairs",
     "WorstDataset": "accounting.every_dataset",
     "worst_dataset": "accounting.every_dataset",
     "standard_clone": "bounds.clones",

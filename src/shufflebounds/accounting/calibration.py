@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from shufflebounds.accounting import questions
-from shufflebounds.accounting.mechanism import Question
+from shufflebounds.accounting.many_pairs import Question
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition

@@ -355,37 +355,8 @@ def delta(
 ) -> Enclosure | Enclosures:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
-    ``upper`` is a δ for shuffled reports if every other user's law is at least c and a, b are the
-    victim's laws: for two datasets in which the victim's input is replaced, x₁⁰ by x₁¹ or the
-    reverse, and reports that are independent given the inputs. A blanket, c = inf_x R(x), is valid
-    for all inputs of the others, but for one pair of the victim's: it covers the others if that
-    pair is the worst. ``lower`` is a bound of what is true where datasets attain the decomposition.
-
-    Parameters
-    ----------
-    decomposition
-        Of the randomizer; where it has ``inner`` and ``outer``, the enclosure is of the randomizer
-        they surround.
-    eps
-        ε ≥ 0, natural log. One that is no float, such as Fraction(1, 3), is not rounded.
-    n
-        Number of users, 1 to 10¹⁵, without those who drop out or collude. Either `eps` or `n` may
-        be a one-dimensional array or a sequence; what is returned is `Enclosures` then, in the same
-        order.
-    rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻⁴, and leaves out of
-        account how far ``inner`` and ``outer`` of a continuous randomizer lie apart.
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges.
-    PrecisionError
-        Where the width stays above `rtol`. Values below 10⁻³⁰⁰, and those that the rounding of the
-        decomposition's own entries cannot tell from 0 (ε at its largest log a/b), do not count.
-        Of several points all are computed first, and those that fell short do not take the others
-        with them: ``enclosure`` holds all.
-
+    `questions.delta` says what it takes, returns and raises. Of several points all are computed
+    first, and those that fell short do not take the others with them.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if is_several(eps) or is_several(n):
@@ -437,10 +408,8 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
-    At ``upper``, D is at most δ; below ``lower``, it is above δ. Both follow from enclosures of D
-    nearby, as D is convex in e^ε. Where no ε will do, both are inf. `delta` lies between 10⁻³⁰⁰ and
-    1, and is not rounded if it is no float; either `n` or `delta` may be an array. The other
-    arguments and what is raised are those of `delta`.
+    Both ends follow from enclosures of D nearby, as D is convex in e^ε. `questions.epsilon` says
+    what it takes, returns and raises.
     """
     asked = None if rtol is None else validation.rtol(rtol)
     if is_several(n) or is_several(delta):

@@ -11,7 +11,7 @@ from typing import Any
 from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.mechanism import Divergence, Question, worth_asking, worth_trying
+from shufflebounds.accounting.many_pairs import Divergence, Question, worth_asking, worth_trying
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
