@@ -10,7 +10,6 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.core import products
-from shufflebounds.core import products as lattice_products
 
 
 def exact_product(factors):
@@ -116,14 +115,15 @@ def on_a_lattice(source, size, off):
 def lattices_found(monkeypatch):
     """What looking for lattices comes to, from now on."""
     found = []
+    common_lattice = products.common_lattice
 
     def looked(one, two):
-        found.append(lattice_products.common_lattice(one, two))
+        found.append(common_lattice(one, two))
         return found[-1]
 
     monkeypatch.setattr(products, "_MANY", 0)
     monkeypatch.setattr(products, "common_lattice", looked)
-    monkeypatch.setattr(lattice_products, "_FILLED", 0.0)
+    monkeypatch.setattr(products, "_FILLED", 0.0)
     return found
 
 
@@ -187,7 +187,7 @@ def test_what_is_on_no_lattice_or_a_large_one(monkeypatch):
     one = sb.Laplace(1.0, 9).blanket()
     for name, value in (("_MOST_PLACES", 100), ("_FILLED", 1.1)):
         with monkeypatch.context() as patch:
-            patch.setattr(lattice_products, name, value)
+            patch.setattr(products, name, value)
             assert len(one.joint(one)) == len(one.joint(one))
         assert found[-1] is None
 
@@ -219,4 +219,4 @@ def test_a_lattice_of_more_places_than_an_int64_can_count_is_none():
     """Its 2³² by 2³² places are 0 modulo 2⁶⁴."""
     places = np.array([0.0, 1.0, 2.0**32 - 1.0])
     two = 2.0**-36 * np.stack([places, places])
-    assert lattice_products.common_lattice(np.zeros((2, 1)), two) is None
+    assert products.common_lattice(np.zeros((2, 1)), two) is None

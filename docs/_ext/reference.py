@@ -21,7 +21,7 @@ from shufflebounds.protocols.registry import PROTOCOLS
 
 # The part of the library in which a public name is defined, its page, and what that is about.
 _PARTS = {
-    "": (
+    "core": (
         "objects",
         "Decompositions and enclosures",
         "What every bound is made of and answers with.",
@@ -60,7 +60,7 @@ def public_names() -> dict[str, list[str]]:
         public = getattr(shufflebounds, name)
         if not name.startswith("_"):
             part = public.__module__.removeprefix("shufflebounds").strip(".").partition(".")
-            found[_PARTS[part[0] if part[2] else ""][0]].append(name)
+            found[_PARTS[part[0]][0]].append(name)
     return {page: sorted(names, key=str.lower) for page, names in found.items()}
 
 

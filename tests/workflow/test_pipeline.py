@@ -266,10 +266,10 @@ def test_a_touched_module_reruns_nothing(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("decomposition.py", EVERYTHING - VEGA),
-        ("plotting/curves.py", FIGURES | VEGA),
+        ("core/decomposition.py", EVERYTHING - VEGA),
+        ("reproduce/plotting/curves.py", FIGURES | VEGA),
         # What these decide, the parameters of the jobs say.
-        ("experiments/plan.py", set()),
+        ("reproduce/plan.py", set()),
     ],
 )
 def test_an_edit_of_a_module_reruns_what_depends_on_its_kind(checkout, module, expected):
