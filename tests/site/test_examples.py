@@ -15,7 +15,10 @@ from shufflebounds.cli import main
 PAGES = [
     ROOT / page for page in ("README.md", "docs/index.md", "docs/sharp-edges.md", "docs/library.md")
 ]
-MEANT_TO_BE_COPIED = [ROOT / "docs" / "accountants.md", ROOT / "docs" / "aggregation.md"]
+MEANT_TO_BE_COPIED = [
+    ROOT / "docs" / f"{page}.md"
+    for page in ("accountants", "aggregation", "choosing-delta", "minibatches")
+]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *MEANT_TO_BE_COPIED], ids=name)
