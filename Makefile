@@ -44,12 +44,12 @@ bench: $(VENV)/.installed
 # More than 200 000 random cases against enumeration, binomial sums and 50-digit arithmetic.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(PYTEST) \
-	    tests/test_fourier.py tests/test_sweep.py tests/test_sweep_fuzz.py tests/test_contract.py \
-	    tests/test_amplification.py tests/test_uncertain_entries.py tests/test_decomposition.py \
-	    tests/test_inversion.py tests/test_apart.py tests/test_saddlepoint.py tests/test_bracket.py \
-	    tests/test_coarsening.py tests/test_variation_ratio.py tests/test_domination.py tests/test_supremum.py \
-	    tests/test_worst_dataset.py tests/test_matrix.py tests/test_matrix_joint.py tests/test_renyi.py \
-	    tests/test_estimates.py tests/test_extreme_matrices.py
+	    tests/contract/test_contract.py \
+	    $(addprefix tests/core/accounting/test_,$(addsuffix .py,amplification apart bracket extreme_matrices inversion)) \
+	    tests/core/bounds/test_variation_ratio.py \
+	    $(addprefix tests/core/core/test_,$(addsuffix .py,decomposition domination uncertain_entries)) \
+	    $(addprefix tests/core/divergence/test_,$(addsuffix .py,estimates fourier renyi saddlepoint supremum sweep sweep_fuzz worst_dataset)) \
+	    $(addprefix tests/core/randomizers/test_,$(addsuffix .py,coarsening matrix matrix_joint))
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed

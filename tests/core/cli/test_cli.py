@@ -1,0 +1,1129 @@
+"""The console command: its numbers, how they are rounded, and one sentence for every mistake."""
+
+import csv
+import io
+import itertools
+import json
+import math
+import os
+import pty
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import click
+import numpy as np
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from repository import ROOT
+
+import shufflebounds as sb
+from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
+from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import answers as rounding
+from shufflebounds.cli import bounding, deployment
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.errors import PrecisionNotReached
+from shufflebounds.cli.options import EPS0, REAL, flag, question
+from shufflebounds.core.setting import Setting
+from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.description import Mechanism
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.reproduce import curve as curves
+from shufflebounds.reproduce.plotting import layout as styles
+from shufflebounds.reproduce.sent import Reports
+from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
+
+KRR10 = ("--mechanism", "krr", "--k", "10")
+# Its divergence at ε = 0.4 and n = 10⁴ by another program, to the digits given.
+AT_4 = (*KRR10, "--eps0", "4", "--n", "10000")
+DIVERGENCE = 4.15804652e-7
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli.main, args)
+
+
+def succeed(*args: str) -> Result:
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def answer(*args: str) -> dict:
+    return json.loads(succeed(*args, "--json").stdout)
+
+
+def value(text: str, label: str) -> Decimal:
+    """The number printed in the row of a label."""
+    (row,) = (line for line in text.splitlines() if line.startswith(f"  {label}"))
+    return Decimal(row.strip().removeprefix(label).split()[0])
+
+
+def holds(enclosure: dict, truth: float, tolerance: float = 1e-8) -> bool:
+    lower, upper = enclosure["lower"], enclosure["upper"]
+    return lower * (1 - tolerance) <= truth <= upper * (1 + tolerance)
+
+
+def shuffled(rows: np.ndarray, others: int, eps: float, n: int) -> float:
+    """D(ε) of the histograms of n reports, by enumeration; `rows` are the inputs of a channel.
+
+    The victim holds 0 or 1, everyone else the input `others`.
+    """
+    masses = Counter()
+    for outputs in itertools.product(range(rows.shape[1]), repeat=n):
+        rest = math.prod(rows[others, output] for output in outputs[1:])
+        for victim in (0, 1):
+            masses[tuple(sorted(outputs)), victim] += rows[victim, outputs[0]] * rest
+    histograms = {histogram for histogram, _ in masses}
+    return max(
+        sum(max(0.0, masses[h, x] - math.exp(eps) * masses[h, 1 - x]) for h in histograms)
+        for x in (0, 1)
+    )
+
+
+# Answers.
+
+
+def test_epsilon_inverts_a_known_divergence():
+    found = answer("epsilon", *AT_4, "--delta", repr(DIVERGENCE), "--rtol", "1e-7")
+    assert holds(found["upper_bound"], 0.4)
+    assert found["upper_bound"]["upper"] <= 0.4 * (1 + 1.2e-7)
+    assert found["lower_bound"]["lower"] < found["upper_bound"]["lower"]
+    assert found["precise"] is True
+
+
+def test_delta_is_a_known_divergence():
+    found = answer("delta", *AT_4, "--eps", "0.4")
+    assert holds(found["upper_bound"], DIVERGENCE)
+
+
+def test_the_clone_is_binary_randomized_response_for_one_user():
+    found = answer("delta", *KRR10, "--eps0", "2", "--n", "1", "--eps", "0.5")
+    clone = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 1.0)
+    blanket = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 9.0)
+    assert holds(found["clone"], clone, 1e-12)
+    assert holds(found["upper_bound"], blanket, 1e-12)
+    assert holds(found["lower_bound"], blanket, 1e-12)
+
+
+def test_eps0_inverts_a_known_divergence():
+    target = ("--n", "1e4", "--eps", "0.4", "--delta", repr(DIVERGENCE))
+    found = answer("eps0", *KRR10, *target)
+    assert holds(found["upper_bound"], 4.0)
+    assert found["clone"]["lower"] < found["upper_bound"]["lower"] < found["lower_bound"]["upper"]
+    confirmed = answer(
+        "epsilon", *KRR10, "--eps0", repr(found["upper_bound"]["lower"]), *target[:2], *target[4:]
+    )
+    assert confirmed["upper_bound"]["upper"] <= 0.4
+
+
+def test_no_epsilon_is_above_eps0():
+    """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
+    options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
+    found = answer("epsilon", *KRR10, *options)
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] <= found[key]["upper"] <= 16.0
+    assert found["upper_bound"]["upper"] == 16.0
+    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+    text = succeed("epsilon", *KRR10, *options).stdout
+    assert value(text, "upper bound") == value(text, "clone") == 16
+    small = answer("epsilon", *AT_4, "--delta", "1e-6")
+    assert small["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("eps0", "rounds", "given", "expected", "what"),
+    [
+        (2.0, 1, (1.0, 3.0), (1.0, 2.0), "eps0"),
+        (2.0, 3, (7.0, 8.0), (6.0, 6.0), "3 times eps0"),
+        (2.0, 3, (1.0, math.inf), (1.0, 6.0), "3 times eps0"),
+        (2.0, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (math.inf, 2, (3.0, 4.0), (3.0, 4.0), None),
+        (None, 1, (3.0, math.inf), (3.0, math.inf), None),
+    ],
+)
+def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
+    answers, notes = bounding.within_eps0({"any": found(*given)}, eps0, rounds)
+    assert answers == {"any": found(*expected)}
+    assert [note.split(", 0)")[0] for note in notes] == (
+        [f"The reports are ({what}"] if what else []
+    )
+
+
+def test_times_eps0_is_rounded_up():
+    cap = bounding.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    assert Fraction(cap) >= 3 * Fraction(0.1)
+    assert cap <= 0.1 * 3 * (1 + 1e-15)
+
+
+def test_a_joint_has_the_eps0_of_all_its_reports_together():
+    options = ("--eps0", "16", "--k-joint", "2", "--n", "1e3", "--delta", "1e-12")
+    found = answer("epsilon", *KRR10, *options)
+    assert found["clone"]["upper"] == 16.0
+    assert found["upper_bound"]["upper"] <= 16.0
+
+
+def test_no_curve_is_above_eps0():
+    options = ("--delta", "1e-6", "--n", "1e5", "--x", "eps0", "--start", "1", "--stop", "16")
+    bounds = ("--bound", "clone", "--bound", "erlingsson", "--bound", "lower")
+    result = succeed("curve", *KRR10, *options, "--points", "3", *bounds)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert all(float(row["epsilon_upper"]) <= float(row["eps0"]) for row in rows)
+    assert result.stderr.count("(eps0, 0)-DP before they are shuffled") == 1
+
+
+@pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
+def test_delta_is_zero_from_eps0_on(eps, rounds):
+    found = answer("delta", *AT_4, "--eps", eps, "--rounds", str(rounds))
+    for key in ("upper_bound", "lower_bound", "clone"):
+        assert found[key]["lower"] == found[key]["upper"] == 0.0
+
+
+def test_users_invert_a_known_divergence():
+    options = (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta")
+    assert answer("users", *options, repr(DIVERGENCE * (1 + 1e-8)))["upper_bound"] == {
+        "lower": 10_000,
+        "upper": 10_000,
+    }
+    assert answer("users", *options, repr(DIVERGENCE * (1 - 1e-8)))["upper_bound"] == {
+        "lower": 10_001,
+        "upper": 10_001,
+    }
+
+
+def test_the_parts_of_a_joint_share_eps0():
+    """At n = 1 two reports hide nothing: D(ε) is that of products of the channel's rows."""
+    rows = KRR(k=10, eps0=1.0).matrix()[:2]
+    pairs = [(a * c, b * d) for a, b in rows.T for c, d in rows.T]
+    truth = sum(max(0.0, a - math.exp(0.3) * b) for a, b in pairs)
+    joint = (*KRR10, "--eps0", "2", "--k-joint", "2")
+    found = answer("delta", *joint, "--n", "1", "--eps", "0.3")
+    assert holds(found["upper_bound"], truth, 1e-12)
+    assert found["k_joint"] == 2
+    (note,) = found["notes"]
+    assert "2 reports together, each at eps0/2" in note
+    assert "any number of the coordinates: all of them is the worst" in note
+
+
+@pytest.mark.parametrize(("eps", "others"), [("0.1", "third"), ("0.3", "x1")])
+def test_the_lower_bound_is_the_best_of_its_kind(eps, others):
+    rows = KRR(k=4, eps0=0.5).matrix()
+    truth = {name: shuffled(rows, x2, float(eps), 2) for name, x2 in (("third", 2), ("x1", 1))}
+    assert others == max(truth, key=truth.get)
+    arguments = ("delta", "--mechanism", "krr", "--k", "4", "--eps0", "0.5", "--eps", eps)
+    found = answer(*arguments, "--n", "2")["lower_bound"]
+    assert holds(found, truth[others], 1e-12)
+    assert found["others"] == others
+    (row,) = (
+        line
+        for line in succeed(*arguments, "--n", "2").stdout.splitlines()
+        if line.startswith("  lower bound")
+    )
+    assert row.split()[-1] == others
+
+
+def test_a_target_is_missed_by_the_best_of_all_others():
+    """The eps0 and the users that one choice of x2 rules out, the other may not."""
+    target = ("--mechanism", "krr", "--k", "4", "--eps", "0.3")
+    rows = KRR(k=4, eps0=0.5).matrix()
+    least, most = sorted(shuffled(rows, x2, 0.3, 2) for x2 in (1, 2))
+    delta = repr(float(least + most) / 2)
+    found = answer("eps0", *target, "--n", "2", "--delta", delta)["lower_bound"]
+    assert found["upper"] < 0.5
+    assert found["others"] == "x1"
+    found = answer("users", *target, "--eps0", "0.5", "--delta", delta)["lower_bound"]
+    assert found["lower"] >= 3
+    assert found["others"] == "x1"
+
+
+def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> Answer:
+    return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
+
+
+@pytest.mark.parametrize(
+    ("answers", "pick", "expected"),
+    [
+        ([found(1, 2, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 4, "", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 5, "wide", "v")),
+        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], smallest, found(1, 4, "wide", "v")),
+        ([found(1, 2, "", "u"), found(3, math.inf, "wide", "v")], smallest, found(1, 2, "", "u")),
+    ],
+)
+def test_of_several_enclosures_each_end_is_the_extreme_one(answers, pick, expected):
+    assert pick(answers) == expected
+
+
+def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
+    rows = KRR(k=4, eps0=1.0).matrix()
+    sampled = np.hstack([0.25 * rows, np.full((4, 1), 0.75)])
+    arguments = ("--mechanism", "krr", "--k", "4", "--eps0", "1", "--rate", "0.25", "--eps", "0.2")
+    found = answer("delta", *arguments, "--n", "2")
+    truth = max(shuffled(sampled, x2, 0.2, 2) for x2 in (1, 2))
+    assert holds(found["lower_bound"], truth, 1e-12)
+    alone = answer("delta", *arguments, "--n", "1")
+    assert holds(alone["upper_bound"], shuffled(sampled, 2, 0.2, 1), 1e-12)
+    assert found["rate"] == 0.25
+    (note,) = found["notes"]
+    assert "takes part with probability 0.25" in note
+    text = succeed("delta", *arguments, "--n", "2").stdout
+    assert text.startswith("KRR(k=4, eps0=1.0) at rate 0.25, n = 2 users")
+
+
+def test_each_report_of_a_joint_is_sampled_on_its_own():
+    rows = np.hstack([0.25 * KRR(k=4, eps0=1.0).matrix(), np.full((4, 1), 0.75)])
+    both = np.array([np.outer(row, row).ravel() for row in rows])
+    options = ("--mechanism", "krr", "--k", "4", "--eps0", "2", "--rate", "0.25", "--k-joint", "2")
+    found = answer("delta", *options, "--eps", "0.2", "--n", "1")
+    assert holds(found["upper_bound"], shuffled(both, 2, 0.2, 1), 1e-12)
+    assert [note.split(" with ")[0] for note in found["notes"][1:]] == [
+        "Each of these reports is sent"
+    ]
+    text = succeed("delta", *options, "--eps", "0.2", "--n", "1").stdout
+    assert text.startswith("2 x KRR(k=4, eps0=1.0) at rate 0.25,")
+
+
+def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
+    options = ("--mechanism", "laplace", "--k-joint", "2", "--n", "1e4", "--delta", "1e-6")
+    found = answer("eps0", *options, "--eps", "0.3")["upper_bound"]
+    assert found["upper"] - found["lower"] <= 1e-3 * found["upper"]
+    at = {end: ("--eps0", repr(value)) for end, value in found.items()}
+    # In as many cells as there are by default.
+    assert answer("epsilon", *options, *at["lower"])["upper_bound"]["upper"] <= 0.3 * 1.001
+    assert answer("epsilon", *options, *at["upper"])["upper_bound"]["lower"] >= 0.3 * 0.999
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cells"),
+    [
+        (Deployment(Mechanism("laplace"), 4), [8, 16, 32, None]),
+        (Deployment(Mechanism("laplace", (("cells", 5),))), [5]),
+        (Deployment(Mechanism("krr", (("k", 10),))), [None]),
+    ],
+)
+def test_only_open_numbers_of_cells_start_small(chosen, cells):
+    finer = list(chosen.coarse_to_fine())
+    assert [dict(other.mechanism.parameters).get("cells") for other in finer] == cells
+    assert finer[-1] == chosen
+
+
+def test_colluding_users_hide_nobody():
+    fewer = answer("epsilon", *KRR10, "--eps0", "4", "--n", "7000", "--delta", "1e-6")
+    options = (*AT_4, "--colluding", "3000")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
+    assert found["upper_bound"] == fewer["upper_bound"]
+    assert found["lower_bound"] == fewer["lower_bound"]
+    assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
+    at = ("--eps0", "4", "--eps", "0.4")
+    found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
+    assert found["upper_bound"] == answer("delta", *KRR10, *at, "--n", "7000")["upper_bound"]
+    target = ("--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
+    alone = answer("eps0", *KRR10, *target, "--n", "7000")
+    assert found["upper_bound"] == alone["upper_bound"]
+    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper_bound"]
+    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper_bound"]
+    assert found == {end: value + 500 for end, value in needed.items()}
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "n = 10000 users (3000 of them colluding)" in text
+    assert "3000 users work with the observer" in text
+    text = succeed("epsilon", *AT_4, "--colluding", "1", "--delta", "1e-6").stdout
+    assert "1 user works with the observer, drops out" in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
+def test_somebody_must_be_left_to_hide(colluding):
+    result = run("epsilon", *AT_4, "--delta", "1e-6", "--colluding", colluding)
+    assert result.exit_code == 2
+    assert re.match(
+        r"Error: colluding must be an integer (below n = 10000|>= 0), got", result.stderr
+    )
+
+
+def test_json_has_these_keys():
+    found = answer("epsilon", *AT_4, "--delta", "1e-6")
+    assert list(found) == [
+        "version",
+        "mechanism",
+        "parameters",
+        "k_joint",
+        "rate",
+        "eps0",
+        "n",
+        "colluding",
+        "n_honest",
+        "delta",
+        "rounds",
+        "tight_bound",
+        "upper_bound",
+        "lower_bound",
+        "clone",
+        "precise",
+        "notes",
+    ]
+    assert found["version"] == __version__
+    assert found["parameters"] == {"k": 10}
+    assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
+    assert list(found["lower_bound"]) == ["lower", "upper", "others"]
+    assert list(found["tight_bound"]) == ["lower", "upper", "others"]
+    assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
+
+
+def test_rounds_are_composed():
+    """Binary randomized response of one user is its own composition in closed form."""
+    eps0, rounds, eps = 0.5, 10, 0.3
+    options = ("--mechanism", "krr", "--k", "2", "--eps0", repr(eps0), "--n", "1")
+    found = answer("delta", *options, "--eps", repr(eps), "--rounds", str(rounds))
+    truth = composed_binary(eps0, rounds, eps)
+    assert holds(found["upper_bound"], truth)
+    assert holds(found["lower_bound"], truth)
+    assert found["rounds"] == rounds
+    (note,) = found["notes"]
+    assert "shuffled separately" in note
+    text = succeed("delta", *options, "--eps", repr(eps), "--rounds", str(rounds)).stdout
+    assert text.startswith("KRR(k=2, eps0=0.5), n = 1 user, 10 rounds, epsilon = 0.3")
+
+
+def test_rounds_have_the_tight_bound_of_the_library():
+    options = ("--mechanism", "blh", "--eps0", "4", "--n", "1e3", "--rounds", "4")
+    found = answer("epsilon", *options, "--delta", "1e-6")
+    together = sb.epsilon(sb.BLH(4.0), 1000, 1e-6, rounds=4)
+    assert found["tight_bound"] == {"lower": together.lower, "upper": together.upper}
+    assert found["lower_bound"]["lower"] <= found["tight_bound"]["upper"]
+    assert found["tight_bound"]["upper"] < 0.8 * found["upper_bound"]["upper"]
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert value(text, "tight upper bound") >= Decimal(together.upper)
+    assert "Tight upper bound: the least that is proven; this may be claimed." in text
+
+
+def test_no_epsilon_is_minus_zero():
+    assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
+
+
+def composed_binary(eps0: float, rounds: int, eps: float) -> float:
+    """δ(ε) of that many reports of binary randomized response, in closed form."""
+    p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
+    return sum(
+        math.comb(rounds, k)
+        * max(0.0, p**k * q ** (rounds - k) - math.exp(eps) * q**k * p ** (rounds - k))
+        for k in range(rounds + 1)
+    )
+
+
+BINARY = ("--mechanism", "krr", "--k", "2")
+
+
+def test_rounds_are_as_many_as_a_closed_form_allows():
+    found = answer(
+        "rounds", *BINARY, "--eps0", "0.5", "--n", "1", "--eps", "1.5", "--delta", "1e-2"
+    )
+    most = max(t for t in range(1, 50) if composed_binary(0.5, t, 1.5) <= 1e-2)
+    assert found["upper_bound"] == found["clone"] == {"lower": most, "upper": most}
+    assert found["lower_bound"]["upper"] == most
+    text = succeed("rounds", *AT_4, "--eps", "2", "--delta", "1e-6").stdout
+    assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, target epsilon = 2.0")
+    assert 1 <= value(text, "clone") < value(text, "upper bound") <= value(text, "lower bound")
+    assert "--k-joint" in text
+
+
+def test_rounds_without_end():
+    options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Lower bound: not even 1000000 rounds are ruled out." in text
+
+
+def test_not_even_one_round():
+    options = ("--eps0", "1", "--n", "10", "--eps", "0.1", "--delta", "1e-6")
+    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 0, "upper": 0}
+    text = succeed("rounds", *KRR10, *options).stdout
+    assert "Upper bound: not even one round is known to meet the target." in text
+    assert "Lower bound: not even one round meets the target" in text
+    assert "they may be run" not in text
+
+
+def test_no_eps0_at_all_is_ruled_out():
+    """An eps0 of 300 is (300, 0)-DP without any shuffling."""
+    text = succeed("eps0", *BINARY, "--n", "1e3", "--eps", "300", "--delta", "0.1").stdout
+    assert value(text, "lower bound") == Decimal("inf")
+    assert "Lower bound: not even 300, the largest eps0 that is looked at, is ruled out." in text
+
+
+def test_eps0_of_many_rounds_inverts_a_closed_form():
+    delta = repr(composed_binary(0.5, 3, 0.7))
+    target = ("--n", "1", "--eps", "0.7", "--delta", delta, "--rounds", "3")
+    found = answer("eps0", *BINARY, *target)
+    assert "tight_bound" not in found
+    for name in ("upper_bound", "clone"):
+        assert found[name]["lower"] <= 0.5 <= found[name]["upper"]
+        assert found[name]["upper"] - found[name]["lower"] <= 5e-3
+    assert found["rounds"] == 3
+    assert "3 rounds" in succeed("eps0", *BINARY, *target).stdout.splitlines()[0]
+
+
+BLH4 = sb.BLH(4.0)
+
+
+def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
+    """A third of what the blanket asks for is enough; the point itself is what was proven."""
+    options = ("--mechanism", "blh", "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("users", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert lower["lower"] == tight["lower"] <= tight["upper"] < 0.6 * blanket["upper"]
+    assert sb.mechanism_delta(BLH4, 0.3, tight["upper"]).enclosure.upper <= 1e-6
+    assert tight["upper"] <= 1.002 * lower["lower"]
+    missed = max(
+        sb.delta(pair, 0.3, lower["lower"] - 1).lower for pair in BLH4.dataset_pairs().values()
+    )
+    assert missed > 1e-6
+    more = answer("users", *options, "--colluding", "10")["tight_bound"]
+    assert more["upper"] == tight["upper"] + 10
+    text = succeed("users", *options).stdout
+    assert value(text, "tight upper bound") == tight["upper"]
+    assert "to be enough, here by the bound for all datasets." in text
+
+
+def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
+    options = ("--mechanism", "blh", "--n", "1e4", "--eps", "0.3", "--delta", "1e-6")
+    found = answer("eps0", *options)
+    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    assert 1.1 * blanket["lower"] < tight["lower"] <= tight["upper"] == lower["upper"]
+    assert sb.mechanism_delta(sb.BLH(tight["lower"]), 0.3, 10_000).enclosure.upper <= 1e-6
+    assert tight["lower"] >= 0.998 * lower["lower"]
+    text = succeed("eps0", *options).stdout
+    assert value(text, "tight upper bound") <= Decimal(tight["lower"])
+    assert "here by the bound for all datasets; it may be deployed." in text
+
+
+def test_users_of_many_rounds_meet_their_target():
+    target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "2")
+    found = answer("users", *KRR10, "--eps0", "2", *target)
+    assert "tight_bound" not in found
+    enough = found["upper_bound"]["upper"]
+    confirmed = answer("delta", *KRR10, "--eps0", "2", "--n", str(enough), *target[:2], *target[4:])
+    assert confirmed["upper_bound"]["lower"] <= 1e-6
+    fewer = str(found["lower_bound"]["lower"] - 1)
+    missed = answer("delta", *KRR10, "--eps0", "2", "--n", fewer, *target[:2], *target[4:])
+    assert missed["lower_bound"]["upper"] >= 1e-6
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users", "risk"])
+def test_linked_reports_and_rounds_point_to_each_other(command):
+    text = " ".join(succeed(command, "--help").stdout.split())
+    assert "(Reports on separate days are --rounds.)" in text
+    assert "linked to each other, are --k-joint.)" in text
+
+
+@pytest.mark.parametrize(("own", "other"), [("--k-joint", "--rounds"), ("--rounds", "--k-joint")])
+def test_the_notes_of_one_point_to_the_other(own, other):
+    notes = answer("epsilon", *BINARY, "--eps0", "1", "--n", "9", "--delta", "0.1", own, "2")[
+        "notes"
+    ]
+    assert any(other in one for one in notes)
+
+
+def test_infinity_is_null_in_json_and_explained_to_people():
+    options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
+    assert answer("users", *options)["upper_bound"] == {"lower": 10**15 + 1, "upper": None}
+    text = succeed("users", *options).stdout
+    assert "Upper bound: not even 10^15 users are known to be enough." in text
+    assert "so many users are enough" not in text
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users"])
+def test_text_says_what_is_bounded_in_which_unit(command):
+    options = {
+        "epsilon": (*AT_4, "--delta", "1e-6"),
+        "delta": (*AT_4, "--eps", "0.4"),
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    text = succeed(command, *options).stdout
+    units = {"epsilon": "natural log", "delta": "probability", "eps0": "natural log"}
+    assert units.get(command, "users") in text
+    assert "KRR(k=10" in text
+    assert re.search(r"^Clone: .* knowing nothing but eps0|^Clone: .* any mechanism", text, re.M)
+    assert "relative width" in text
+    rows = [line for line in text.splitlines() if line.startswith("  ")]
+    assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
+
+
+@pytest.mark.parametrize("domain", ["binary", "interval"])
+def test_laplace_says_what_is_not_proved(domain):
+    options = ("--mechanism", "laplace", "--domain", domain, "--eps0", "1", "--n", "1e4")
+    (note,) = answer("epsilon", *options, "--delta", "1e-6")["notes"]
+    assert "nobody has proved that this pair is the worst" in note
+    assert ("for inputs 0 and 1 only" in note) == (domain == "binary")
+    assert ("upper bound may be too optimistic" in note) == (domain == "interval")
+    assert "nobody has proved that" in registry.mechanism("laplace").__doc__
+    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    assert "nobody has proved" in text.replace("\n", " ")
+
+
+# Rounding.
+
+
+@settings(deadline=None)
+@given(st.floats(min_value=0.0, allow_nan=False, allow_infinity=False))
+def test_what_is_printed_is_on_the_safe_side_and_close(number):
+    up, down = (Decimal(rounding.outward(number, up=up)) for up in (True, False))
+    assert down <= Decimal(number) <= up
+    assert up - down <= Decimal(number) * Decimal("1.0001e-5")
+
+
+@settings(deadline=None)
+@given(st.floats(0.0, 1e300), st.floats(0.0, 1.0))
+def test_a_width_is_rounded_up(upper, ratio):
+    found = Enclosure(upper * ratio, upper)
+    printed = rounding.width(found).removesuffix(" (exact)")
+    assert Decimal(printed) >= Decimal(found.relative_width)
+
+
+def test_printed_bounds_are_bounds():
+    options = (*AT_4, "--delta", "1e-6")
+    text, exact = succeed("epsilon", *options).stdout, answer("epsilon", *options)
+    claimed = value(text, "upper bound")
+    certain = value(text, "lower bound")
+    assert Decimal(exact["upper_bound"]["upper"]) <= claimed
+    assert claimed <= Decimal(exact["upper_bound"]["upper"]) * Decimal("1.00001")
+    assert Decimal(exact["lower_bound"]["lower"]) >= certain
+    assert Decimal(exact["clone"]["upper"]) <= value(text, "clone")
+
+
+def test_a_printed_eps0_may_be_deployed():
+    options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
+    text, exact = succeed("eps0", *options).stdout, answer("eps0", *options)
+    assert value(text, "upper bound") <= Decimal(exact["upper_bound"]["lower"])
+    assert value(text, "lower bound") >= Decimal(exact["lower_bound"]["upper"])
+
+
+# Precision.
+
+
+@pytest.fixture
+def vague(monkeypatch):
+    def fails(*_, **given):
+        points = [size for size in map(np.size, given.values()) if size > 1]
+        found = Enclosure(0.25, 0.5) if not points else Enclosures([0.25] * 50, [0.5] * 50)
+        raise PrecisionError("known only roughly", found)
+
+    for name in ("epsilon", "delta"):
+        monkeypatch.setattr(f"shufflebounds.accounting.single_shuffle.{name}", fails)
+
+
+@pytest.mark.parametrize(
+    ("command", "target"), [("epsilon", ("--delta", "0.1")), ("delta", ("--eps", "1"))]
+)
+@pytest.mark.usefixtures("vague")
+def test_a_wide_enclosure_is_printed_and_reported(command, target):
+    text = run(command, *AT_4, *target)
+    assert text.exit_code == PrecisionNotReached.exit_code
+    assert value(text.stdout, "upper bound") == Decimal("0.5")
+    assert text.stderr.startswith("Error: ")
+    assert "known only roughly" in text.stderr
+    found = json.loads(run(command, *AT_4, *target, "--json").stdout)
+    assert found["upper_bound"] == {"lower": 0.25, "upper": 0.5}
+    assert found["precise"] is False
+
+
+@pytest.mark.usefixtures("vague")
+def test_a_curve_that_is_not_precise_says_where(tmp_path):
+    path = tmp_path / "curve.csv"
+    result = run("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "-o", str(path))
+    assert result.exit_code == PrecisionNotReached.exit_code
+    assert re.fullmatch(
+        r"Error: krr/.*/upper at n = 1000 is left empty: known only roughly "
+        r"\(and 149 more points\)\n",
+        result.stderr,
+    )
+    assert curves.read(path)[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("command", ["eps0", "users"])
+def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
+    """As where the engine cannot tell D from δ over a range of the answer."""
+    name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
+    monkeypatch.setattr(
+        f"shufflebounds.accounting.calibration.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
+    )
+    options = {
+        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
+        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
+    }[command]
+    result = run(command, *options, "--json")
+    assert result.exit_code == PrecisionNotReached.exit_code
+    found = json.loads(result.stdout)
+    assert found["precise"] is False
+    assert found["upper_bound"] == {"lower": 100.0, "upper": 108.0}
+    assert "wider than the relative" in result.stderr
+
+
+# Curves.
+
+CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "--stop", "1e4")
+
+
+def test_a_curve_is_the_table_of_the_library():
+    result = succeed(*CURVE, "--points", "11", "--bound", "lower", "--bound", "blanket_bennett")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert tuple(rows[0]) == (*curves.columns("epsilon"), "checksum")
+    assert [row["bound"] for row in rows] == ["lower"] * 11 + ["blanket_bennett"] * 11
+    for bound in ("lower", "blanket_bennett"):
+        specification = Specification(
+            BOUNDS[bound],
+            Reports(Mechanism("krr", (("k", 10),))),
+            Setting(eps0=4.0, delta=1e-6),
+            Axis("n", Grid(1000, 10_000, 11)),
+            numerics=Numerics(rtol=1e-4),
+        )
+        mine = [row for row in rows if row["bound"] == bound]
+        theirs = curves.compute(CurveName("any", "any", "any"), specification).points
+        assert [int(row["n"]) for row in mine] == [point.setting.n for point in theirs]
+        for end in ("lower", "upper"):
+            ends = [getattr(point.answer.enclosure, end) for point in theirs]
+            assert [float(row[f"epsilon_{end}"]) for row in mine] == ends
+        assert {row["digest"] for row in mine} == {specification.digest}
+
+
+def test_a_curve_may_run_along_eps0_or_be_one_of_delta():
+    along = ("--n", "1e4", "--delta", "1e-6", "--x", "eps0", "--start", "1", "--stop", "2")
+    result = succeed("curve", *KRR10, *along, "--points", "3", "--linear", "--bound", "upper")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["eps0"]) for row in rows] == [1.0, 1.5, 2.0]
+    for row in rows:
+        asked = answer("epsilon", *KRR10, "--eps0", row["eps0"], *along[:4], "--rtol", "1e-4")
+        assert asked["upper_bound"]["upper"] == float(row["epsilon_upper"])
+    profile = (*AT_4, "--x", "eps", "--start", "0.4", "--stop", "0.4", "--points", "1")
+    result = succeed("curve", *profile, "--quantity", "delta", "--bound", "upper")
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
+    assert float(row["delta_lower"]) <= DIVERGENCE * (1 + 1e-8)
+    assert float(row["delta_upper"]) >= DIVERGENCE * (1 - 1e-8)
+
+
+def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
+    sampled = (*KRR10, "--k-joint", "2", "--rate", "0.5", "--eps0", "4", "--delta", "1e-6")
+    grid = ("--start", "1e4", "--stop", "1e4", "--points", "1")
+    result = succeed("curve", *sampled, *grid)
+    rows = {row["bound"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
+    found = answer("epsilon", *sampled, "--n", "1e4", "--rtol", "1e-4")
+    for bound, name in {"upper": "upper_bound", "lower": "lower_bound", "clone": "clone"}.items():
+        assert float(rows[bound]["epsilon_upper"]) == found[name]["upper"]
+    assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
+    assert rows["lower"]["others"] == found["lower_bound"]["others"]
+    assert result.stderr.splitlines() == found["notes"]
+
+
+def test_a_curve_on_standard_output_is_the_file(tmp_path):
+    table, redirected = tmp_path / "curve.csv", tmp_path / "redirected.csv"
+    succeed(*CURVE, "--points", "2", "-o", str(table))
+    redirected.write_text(succeed(*CURVE, "--points", "2").stdout, encoding="utf-8")
+    assert redirected.read_bytes() == table.read_bytes()
+    assert len(curves.read(redirected)) == 6
+
+
+def test_a_curve_may_be_one_of_renyi_divergences(tmp_path):
+    plot = tmp_path / "renyi.png"
+    options = ("--eps0", "4", "--n", "1e4", "--quantity", "renyi", "--bound", "upper")
+    axis = ("--x", "order", "--start", "2", "--stop", "32", "--points", "3")
+    result = succeed("curve", *KRR10, *options, *axis, "--plot", str(plot))
+    assert plot.stat().st_size > 1000
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [float(row["order"]) for row in rows] == [2.0, 8.0, 32.0]
+    for row in rows:
+        found = sb.renyi(sb.KRR(10, 4.0).blanket(), 10_000, float(row["order"]), rtol=1e-4)
+        assert float(row["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
+    along_n = (*KRR10, "--eps0", "4", "--quantity", "renyi", "--order", "8", "--points", "2")
+    (first, _) = csv.DictReader(io.StringIO(succeed("curve", *along_n, "--bound", "upper").stdout))
+    found = sb.renyi(sb.KRR(10, 4.0).blanket(), 1000, 8.0, rtol=1e-4)
+    assert float(first["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
+
+
+def test_a_curve_is_written_and_drawn(tmp_path):
+    table, plot = tmp_path / "curve.csv", tmp_path / "curve.png"
+    result = succeed(*CURVE, "--points", "3", "-o", str(table), "--plot", str(plot))
+    assert result.output == ""
+    assert set(curves.read(table)["bound"]) == {"upper", "lower", "clone"}
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "shufflebounds.reproduce.plotting.curves.draw", lambda *args: drawn.extend(args)
+    )
+    path = tmp_path / "curve.png"
+    succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))
+    sheet, paths = drawn
+    [view] = sheet.views
+    assert sheet.title == "KRR(k=10) at rate 0.5"
+    assert view.title == [r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"]
+    assert [line.label for line, _ in view.lines] == ["lower bound"]
+    assert paths == [path]
+
+
+def test_a_curve_along_rounds_is_that_of_the_library():
+    axis = ("--x", "rounds", "--start", "1", "--stop", "100", "--points", "3")
+    options = (*KRR10, "--eps0", "2", "--delta", "1e-6", "--n", "1e4", "--bound", "upper")
+    result = succeed("curve", *options, *axis)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    blanket = sb.KRR(10, 2.0).blanket()
+    for row, rounds in zip(rows, (1, 10, 100), strict=True):
+        found = sb.epsilon(blanket, 10**4, 1e-6, rounds=rounds)
+        assert int(row["rounds"]) == rounds
+        assert float(row["epsilon_upper"]) == found.upper
+    assert "Rounds are shuffled separately" in result.stderr
+
+
+def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
+    assert tuple(styles.STYLES) == tuple(BOUNDS)
+    # That of a protocol's authors says nothing of a mechanism; datasets of many are not enumerated.
+    known = [
+        name
+        for name, bound in BOUNDS.items()
+        if name not in ("original", "enumerated") and "epsilon" in bound.quantities
+    ]
+    # One of them knows nothing but randomized bits.
+    bits = ("curve", *BINARY, *CURVE[5:])
+    bounds = [part for bound in known for part in ("--bound", bound)]
+    plot = tmp_path / "curve.pdf"
+    result = succeed(*bits, "--points", "2", *bounds, "--plot", str(plot))
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(known)
+    result = run(*CURVE, "--points", "2", "--bound", "original")
+    assert result.exit_code == 2
+    assert "SingleMessage has no analysis of its authors" in result.stderr
+    assert plot.read_bytes().startswith(b"%PDF")
+
+
+# Mechanisms.
+
+
+def test_mechanisms_are_listed_with_their_parameters():
+    listed = {entry["name"]: entry for entry in json.loads(succeed("mechanisms", "--json").stdout)}
+    assert list(listed) == registry.mechanism_names()
+    told = "number of values, at least 2"
+    assert listed["krr"]["parameters"] == {
+        "k": {"type": "int", "required": True, "default": None, "help": told}
+    }
+    assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
+    text = succeed("mechanisms").stdout
+    for name, entry in listed.items():
+        assert re.search(rf"^{name} +{re.escape(entry['description'])}$", text, re.MULTILINE)
+    assert re.search(rf"^ +--k INT, required: {told}$", text, re.MULTILINE)
+    assert f"krr: {told}." in succeed("epsilon", "--help").output
+
+
+# That of a matrix is tested in test_matrix_cli.py.
+@pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
+def test_every_parameter_of_a_mechanism_is_an_option(name):
+    values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
+    values |= {"x0": 0.25, "x1": 0.75}
+    own = {parameter: values.get(parameter, 5) for parameter in deployment.fields(name)}
+    given = [part for name in own for part in (flag(name), str(own[name]))]
+    options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
+    assert answer("epsilon", *options)["parameters"] == own
+
+
+def test_a_parameter_may_be_a_name_or_a_fraction():
+    options = ("epsilon", "--mechanism", "laplace", "--domain", "interval", "--others", "0.5")
+    found = answer(*options, "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    laplace = sb.Laplace(eps0=1.0, domain="interval", others=0.5)
+    half = sb.epsilon(laplace.dataset_pair(), n=10_000, delta=1e-6)
+    assert found["lower_bound"] == {"lower": half.lower, "upper": half.upper, "others": "1/2"}
+    free = answer(*options[:-2], "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
+    assert free["lower_bound"]["lower"] > half.lower
+
+
+@dataclass(frozen=True)
+class Coin(KRR):
+    """A mechanism that the command has never heard of."""
+
+    bias: float | None = None
+
+
+def test_a_new_mechanism_needs_no_edit_of_the_command(monkeypatch):
+    monkeypatch.setattr(registry, "mechanism_names", lambda: ["coin"])
+    monkeypatch.setattr("shufflebounds.randomizers.description.mechanism", lambda _: Coin)
+    monkeypatch.setattr(registry, "mechanism", lambda _: Coin)
+    command = question(EPS0)(lambda asked: click.echo(asked.protocol.randomizer))
+    options = ["--mechanism", "coin", "--k", "2", "--bias", "0.25", "--eps0", "1"]
+    result = CliRunner().invoke(command, options)
+    assert result.stdout == "Coin(k=2, eps0=1.0, bias=0.25)\n"
+
+
+def test_bounds_are_listed_with_what_they_are():
+    listed = {entry["name"]: entry for entry in json.loads(succeed("bounds", "--json").stdout)}
+    assert list(listed) == list(BOUNDS)
+    assert listed["lower"]["kind"] == "lower"
+    assert listed["clone"]["needs"] == "eps0 alone"
+    assert listed["erlingsson"]["quantities"] == ["epsilon"]
+    text = succeed("bounds").stdout
+    for name, entry in listed.items():
+        assert re.search(rf"^{name} .*\({entry['kind']}\)$", text, re.MULTILINE)
+        assert entry["source"] in text
+
+
+def test_a_plot_without_its_libraries_is_refused_before_any_work(tmp_path, monkeypatch):
+    missing = {"seaborn", "pandas"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name in missing else "there"
+    )
+    monkeypatch.setattr(curves, "compute", lambda *_: pytest.fail("worked"))
+    result = run(*CURVE, "--plot", str(tmp_path / "curve.png"))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: --plot needs pandas, seaborn, which are not installed: "
+        "pip install 'shufflebounds[plot]'\n"
+    )
+
+
+# Mistakes.
+
+GOOD = {"--mechanism": "krr", "--k": "10", "--eps0": "4", "--n": "100", "--delta": "1e-6"}
+
+
+def options(**changes: str | None) -> list[str]:
+    """Good options of `epsilon` with some changed, or left out (None)."""
+    changed = GOOD | {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
+    return [part for pair in changed.items() if pair[1] is not None for part in pair]
+
+
+@pytest.mark.parametrize("text", ["100000", "100_000", "1e5", "1E5", "1.0e+5", "100000.0"])
+def test_ways_to_write_a_number_of_users(text):
+    assert answer("epsilon", *options(n=text))["n"] == 100_000
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_are_read_as_python_prints_them_or_in_full(number):
+    for text in (repr(number), str(Decimal(number))):
+        assert REAL.convert(text, None, None) == number
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=14, min_value=-9, max_value=9))
+def test_fifteen_digits_are_never_too_many(number):
+    assert REAL.convert(str(number.normalize()), None, None) == float(number)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("KRR", "krr"), ("Krr", "krr"), ("Hadamard-Blocks", "hadamard_blocks"), ("RAPPOR", "rappor")],
+)
+def test_ways_to_write_a_mechanism(name, found):
+    blocks = ("--blocks", "3") if found == "hadamard_blocks" else ()
+    k = "10" if found == "krr" else None
+    asked = answer("epsilon", *options(mechanism=name, k=k), *blocks)
+    assert asked["mechanism"] == found
+
+
+@pytest.mark.parametrize(("begun", "found"), [("KR", ["krr"]), ("Hadamard-B", ["hadamard_blocks"])])
+def test_the_shell_completes_a_mechanism_however_it_is_written(begun, found):
+    complete = ShellComplete(cli.main, {}, "shufflebounds", "_SHUFFLEBOUNDS_COMPLETE")
+    items = complete.get_completions(["epsilon", "--mechanism"], begun)
+    assert [item.value for item in items] == found
+
+
+# Commands with some of the good options changed or left out, and what is said of it.
+MISTAKES = """\
+epsilom: did you mean 'epsilon'
+epsilon --size 3: no such option '--size'
+epsilon now: unexpected extra argument
+epsilon no-mechanism: missing option '--mechanism'
+epsilon no-eps0: missing option '--eps0'
+epsilon --mechanism rapor: did you mean rappor
+epsilon --mechanism RAPOR: did you mean rappor
+epsilon --mechanism x: is not one of blh, collision
+epsilon no-k: krr needs --k
+epsilon --domain-size 5:
+    --domain-size is not a parameter of krr, which has only --k; did you mean --k?
+epsilon --mechanism blh:
+    --k is not a parameter of blh, which has only --domain-size; did you mean --domain-size?
+epsilon --round 3: did you mean --rounds?
+epsilon no-eps0 --epsilon0 4: No such option '--epsilon0'; did you mean --eps0?
+epsilon no-n --users 9: did you mean --n?
+delta no-delta --epsilon 0.4: No such option '--epsilon'; did you mean --eps?
+delta: --delta is what delta computes; it needs --eps
+epsilon no-delta --epsilon 0.4: --epsilon is what epsilon computes; it needs --delta
+users --eps 0.4: --n is what users computes; it needs --eps and --delta
+eps0 --eps 0.4: --eps0 is what eps0 computes; it needs --eps and --delta
+epsilon --k 1: k must be an integer >= 2, got 1
+epsilon --k 2.5: '2.5' is not a whole number
+epsilon no-k --mechanism laplace --domain cube: domain must be one of binary, interval, got 'cube'
+epsilon no-k --mechanism laplace --others half: 'half' is not a valid float
+epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
+epsilon no-k --mechanism laplace --others nan: others must be a finite number, got nan
+epsilon --rate 1.5: 0 <= rate <= 1, got 1.5
+eps0 no-eps0 --eps 1 --rate nan: rate <= 1, got nan
+curve no-n --rate -1: 0 <= rate <= 1, got -1.0
+epsilon --n 1000.5: '1000.5' is not a whole number
+epsilon --n many: 'many' is not a whole number
+epsilon --n nan: 'nan' is not a whole number
+epsilon --n inf: 'inf' is not a whole number
+epsilon --n 0: n must be an integer >= 1, got 0
+epsilon --n -5: n must be an integer >= 1, got -5
+epsilon --n 1e16: n must be an integer from 1 to 1e+15
+epsilon --n 1e999999999: too large
+epsilon --eps0 four: 'four' is not a valid float
+epsilon --eps0 nan: 0 < eps0 <= 300, got nan
+epsilon --eps0 0: 0 < eps0 <= 300, got 0.0
+epsilon --eps0 301: 0 < eps0 <= 300, got 301.0
+epsilon --eps0 301 --k-joint 2: 0 < eps0 <= 300, got 301.0
+epsilon --delta 1e-301: 1e-300 <= delta < 1, got 1e-301
+epsilon --delta 1e-400: '--delta': '1e-400' is closer to 0 than any floating-point number
+epsilon --delta 1e-99999999999999999999: closer to 0 than any floating-point number
+epsilon --delta 0e-5: 1e-300 <= delta < 1, got 0.0
+delta no-delta --eps 1e400: '1e400' is larger than any floating-point number
+epsilon no-k --mechanism laplace --others 1e-400: '--others': '1e-400' is closer to 0
+curve no-delta --n 9 --x delta --start 1e-400 --stop 0.1: '--start': '1e-400' is closer to 0
+epsilon --delta 1: 1e-300 <= delta < 1, got 1.0
+delta no-delta --eps -1: eps >= 0, got -1.0
+eps0 no-eps0 --eps 301: 0 <= eps <= 300, got 301.0
+eps0 no-eps0 --delta 1e-20 --eps 0: delta must be larger for eps = 0.0
+users no-n --delta 0 --eps 1: got 0.0
+epsilon --rounds 0: rounds must be an integer >= 1, got 0
+delta no-delta --eps 1 --rounds 1e9: rounds must be
+epsilon --rounds 1.5: '1.5' is not a whole number
+curve no-n --rounds 3 --bound erlingsson: rounds must be left out for the bound erlingsson
+curve --x rounds --start 0.5 --stop 3: start must be an integer >= 1, got 0.5
+users no-n --eps 1 --rounds 0: rounds must be an integer >= 1, got 0
+rounds --eps -1: eps >= 0, got -1.0
+rounds --eps 1 --rounds 3: no such option '--rounds'
+epsilon --k-joint 0: k_joint must be an integer >= 1, got 0
+epsilon --k-joint 1e9: k_joint must be an integer <= 100
+epsilon no-k --mechanism laplace --cells 5000 --k-joint 4: a joint of 4 reports
+curve no-n --k 1 --bound clone: k must be
+epsilon --rtol 1e-12: rtol
+curve no-n --rtol 0.5: rtol
+curve no-n --start 10 --stop 9: stop must be
+curve no-n --stop 1e16: stop must be an integer from 1 to 1e+15
+curve no-n --stop 1001: points must be at most 2
+curve no-n --bound uper: did you mean upper
+curve no-n --output /nowhere/x.csv: '/nowhere'
+curve no-n --output /: is a directory
+curve no-eps0 no-n --x eps0 --start 1 --stop 2:
+    n is missing; a curve of epsilon along eps0 needs delta, n
+curve no-n --x eps --start 1 --stop 2:
+    x must be one of delta, eps0, n, rounds for the quantity epsilon, got eps
+curve no-n no-delta --eps 1 --quantity delta --bound erlingsson:
+    quantity must be one of epsilon for the bound erlingsson, got 'delta'
+curve: --n must be left out: the curve runs along n, from --start to --stop
+curve no-n --eps 1: --eps must be left out: a curve of epsilon does not depend on it
+curve no-n --order 8: --order must be left out: a curve of epsilon does not depend on it
+curve no-n no-delta --quantity renyi: order is missing; a curve of renyi along n needs eps0, order
+check --n 1 --eps 3.99999999999999999999:
+    '3.99999999999999999999' has more digits than a floating-point number keeps; the nearest one is
+epsilon --eps0 4.00000000000000000001: '--eps0': '4.00000000000000000001' has more digits than
+curve no-delta --n 9 --x delta --start 0.01000000000000000001:
+    '--start': '0.01000000000000000001' has more digits than
+curve no-n --output x.pdf --plot x.pdf: --output and --plot must be two files, got 'x.pdf' twice
+curve no-n --plot x.gif: must end in .pdf or .png or .svg
+check --eps -1: eps must be a finite number with eps >= 0, got -1.0
+check: Missing option '--eps'
+check --eps 1 --rounds 0: rounds must be an integer >= 1, got 0
+check --eps 1 --delta 2: delta must be
+risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
+risk no-delta --false-positives nan: 0 <= false_positives <= 1, got nan
+risk no-delta --rounds 0: rounds must be an integer >= 1, got 0
+risk no-delta --plot x.gif: must end in .pdf or .png or .svg
+renyi no-delta --order 1: order must be a finite number with 1 < order <= 1000000, got 1.0
+renyi no-delta: Missing option '--order'
+renyi no-delta no-eps0 --order 2: missing option '--eps0'
+renyi no-delta --order 2 --rtol 1: rtol must be
+"""
+
+
+@pytest.mark.parametrize("mistake", re.split(r"\n(?! )", MISTAKES.strip()))
+def test_a_mistake_ends_in_one_sentence(mistake):
+    asked, message = re.split(r":\s+", mistake, maxsplit=1)
+    command, *changes = asked.split()
+    left_out = {change.removeprefix("no") for change in changes if change.startswith("no-")}
+    changes = [change for change in changes if not change.startswith("no-")]
+    kept = [
+        part for name, value in GOOD.items() if name[1:] not in left_out for part in (name, value)
+    ]
+    result = run(command, *kept, *changes)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message.lower() in result.stderr.lower()
+
+
+def test_a_failed_write_is_a_mistake(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(curves, "write_all", full)
+    result = run(*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
+    assert result.exit_code == 2
+    assert re.fullmatch(r"Error: cannot write '.*': No space left on device\n", result.stderr)
+
+
+def test_the_version_and_the_help():
+    assert succeed("--version").stdout.strip() == f"shufflebounds, version {__version__}"
+    assert succeed("-h").stdout == succeed("--help").stdout
+    for command in cli.main.commands:
+        assert "Usage:" in succeed(command, "-h").stdout
+
+
+def test_the_list_of_commands_cuts_no_summary():
+    text = " ".join(succeed("-h").stdout.split())
+    for name, command in cli.main.commands.items():
+        summary = re.split(r"\.\s|\.$", " ".join(command.help.split()))[0]
+        assert f"{name} {summary}." in text
+
+
+# As a program.
+
+
+def program(*args: str, **settings) -> subprocess.CompletedProcess:
+    """The console script, made from its entry in pyproject.toml as an installer would."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, name = project["scripts"]["shufflebounds"].split(":")
+    script = f"import sys; from {module} import {name}; sys.exit({name}())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run([sys.executable, "-c", script, *args], env=environment, **settings)
+
+
+def test_the_installed_command_runs():
+    done = program("epsilon", *options(), capture_output=True, text=True, check=True)
+    assert done.stdout == succeed("epsilon", *options()).stdout
+    assert done.stderr == ""
+
+
+def test_the_module_is_the_command():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "shufflebounds", "epsilon", *options()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == succeed("epsilon", *options()).stdout
+
+
+def test_a_single_answer_loads_neither_pandas_nor_matplotlib():
+    script = (
+        "import sys; from shufflebounds.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "assert not {'pandas', 'matplotlib', 'scipy'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", script, "epsilon", *options()]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path):
+    args = (*CURVE, "--points", "2", "-o", str(tmp_path / "curve.csv"))
+    assert program(*args, capture_output=True, check=True).stderr == b""
+    ours, theirs = pty.openpty()
+    try:
+        program(*args, stdout=subprocess.PIPE, stderr=theirs, check=True)
+        assert b"computing" in os.read(ours, 4096)
+    finally:
+        os.close(ours)
+        os.close(theirs)

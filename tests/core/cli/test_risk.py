@@ -1,0 +1,235 @@
+"""The command `risk`, against attacks on enumerated shuffles."""
+
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import shuffles
+from click.testing import CliRunner, Result
+from repository import ROOT
+
+import shufflebounds as sb
+from shufflebounds import cli
+from shufflebounds.randomizers.discrete import KRR
+
+EPS0 = 1.0
+TERNARY = ("risk", "--mechanism", "krr", "--k", "3", "--eps0", "1")
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(cli.main, args)
+
+
+def answer(*args: str) -> dict:
+    result = run(*args, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def corners(pair: shuffles.Pair) -> tuple[list[float], list[float]]:
+    """Both error rates of the likelihood-ratio tests of a pair, by their thresholds."""
+    found = sorted(pair, key=lambda x: x[0] / x[1] if x[1] else math.inf)
+    positives = itertools.accumulate((float(p) for p, _ in found), initial=0.0)
+    return list(positives), [
+        1.0 - float(sum(q for _, q in found[:i])) for i in range(len(pair) + 1)
+    ]
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_error_rates_are_those_of_the_best_attack(rounds):
+    """Three users, the others holding the third value; the tests of Neyman and Pearson."""
+    one = shuffles.shuffled(KRR(k=3, eps0=EPS0).matrix().tolist(), 0, 1, [2, 2])
+    pair = shuffles.product([one] * rounds)
+    rates = (0.0, 0.01, 0.2, 0.5, 1.0)
+    asked = [part for rate in rates for part in ("--false-positives", repr(rate))]
+    found = answer(*TERNARY, "--n", "3", "--rounds", str(rounds), *asked)
+    advantage = float(sum(max(p - q, 0) for p, q in pair))
+    lower = found["advantage"]["lower_bound"]
+    assert lower["lower"] <= advantage * (1 + 1e-12)
+    assert advantage <= lower["upper"] * (1 + 1e-12)
+    assert lower["upper"] - lower["lower"] < 0.03
+    assert found["advantage"]["upper_bound"]["upper"] >= lower["lower"]
+    for entry, rate in zip(found["false_negatives"], rates, strict=True):
+        truth = np.interp(rate, *corners(pair))
+        assert entry["false_positives"] == rate
+        assert entry["lower_bound"]["lower"] <= truth + 1e-12
+        assert truth <= entry["lower_bound"]["upper"] + 1e-12
+        assert entry["upper_bound"]["lower"] <= truth + 1e-12
+        assert entry["clone"]["lower"] <= truth + 1e-12
+
+
+def test_one_user_is_a_local_report():
+    """Its advantage is that of randomized response, whatever the bound."""
+    found = answer("risk", "--mechanism", "krr", "--k", "2", "--eps0", "1", "--n", "1")
+    truth = math.tanh(0.5)
+    for ends in found["advantage"].values():
+        assert ends["lower"] <= truth * (1 + 1e-12)
+        assert truth <= ends["upper"] * (1 + 1e-12)
+
+
+def test_what_is_printed_is_on_the_safe_side():
+    args = (*TERNARY, "--n", "1000", "--rounds", "30")
+    text, exact = run(*args).stdout, answer(*args)
+    assert text.startswith("KRR(k=3, eps0=1.0), n = 1000 users, 30 rounds\n")
+    table = [line for line in text.splitlines() if line.startswith("  ")]
+    rows = {line[:45].strip(): line[45:].split() for line in table}
+    upper, lower, _ = map(float, rows["advantage"])
+    assert exact["advantage"]["upper_bound"]["upper"] <= upper
+    assert lower <= exact["advantage"]["lower_bound"]["lower"]
+    guess = float(rows["right guess, from even odds"][0])
+    assert 0.5 + 0.5 * exact["advantage"]["upper_bound"]["upper"] <= guess < 0.51 + 0.5 * upper
+    upper, lower, _ = map(float, rows["false negatives, at 0.01 false positives"])
+    (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
+    assert upper <= entry["upper_bound"]["lower"]
+    assert upper < lower
+    assert "fewer false negatives, so in those rows the upper bound" in text.replace("\n", " ")
+    assert entry["lower_bound"]["upper"] <= lower
+    assert "The 30 rounds are shuffled separately" in text
+
+
+def test_datasets_that_are_no_mirror_images_are_told():
+    note = "not mirror images"
+    options = ("--eps0", "1", "--n", "10")
+    binary = answer("risk", "--mechanism", "krr", "--k", "2", *options)
+    assert any(note in one for one in binary["notes"])
+    assert not any(note in one for one in answer(*TERNARY, "--n", "10")["notes"])
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_the_plot_is_written(tmp_path, suffix):
+    path = tmp_path / f"risk.{suffix}"
+    assert run(*TERNARY, "--n", "100", "--plot", str(path)).exit_code == 0
+    assert path.stat().st_size > 1000
+
+
+def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
+    drawn = []
+    plotting = "shufflebounds.reproduce.plotting"
+    monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
+    path = tmp_path / "risk.png"
+    assert run(*TERNARY, "--n", "100", "--plot", str(path)).exit_code == 0
+    lines, title, paths = drawn
+    assert title == "KRR(k=3, eps0=1.0), n = 100 users"
+    assert paths == [path]
+    ends = {line.label: line.end for line in lines}
+    assert ends == {"upper bound": "lower", "lower bound": "upper", "clone": "lower"}
+    exact = answer(*TERNARY, "--n", "100", "--false-positives", "0.1")["false_negatives"][0]
+    (upper,) = (line for line in lines if line.label == "upper bound")
+    assert upper.at(np.array([0.1])).tolist() == [exact["upper_bound"]["lower"]]
+
+
+BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
+
+
+@pytest.mark.parametrize(
+    ("options", "randomizer", "n"),
+    [
+        (("--colluding", "4000"), sb.BLH(4.0), 6000),
+        (("--rate", "0.5"), sb.Subsampled(sb.BLH(4.0), 0.5), 10_000),
+    ],
+)
+def test_the_tight_bound_is_that_of_the_randomizer(options, randomizer, n):
+    found = answer(*BLH, *options)
+    assert list(found["advantage"]) == ["tight_bound", "upper_bound", "lower_bound", "clone"]
+    expected = sb.profile(randomizer, n)
+    ends = found["advantage"]["tight_bound"]
+    assert ends["upper"] == pytest.approx(expected.advantage().upper, rel=2e-3)
+    assert ends["upper"] < 0.9 * found["advantage"]["upper_bound"]["upper"]
+    assert ends["upper"] >= expected.advantage().lower
+    for entry in found["false_negatives"]:
+        curve = expected.false_negatives(entry["false_positives"])
+        assert entry["tight_bound"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
+        assert entry["tight_bound"]["lower"] <= curve.upper
+        assert entry["tight_bound"]["lower"] > entry["upper_bound"]["lower"]
+        assert entry["tight_bound"]["lower"] <= entry["lower_bound"]["upper"]
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_no_dataset_of_a_few_users_beats_the_tight_bound(rounds):
+    """Of 2-RR; among all datasets the victim's other users hold any mix of both values."""
+    n, rates = 7, (0.0, 0.001, 0.05, 0.3)
+    asked = [part for rate in rates for part in ("--false-positives", repr(rate))]
+    options = ("--mechanism", "krr", "--k", "2", "--eps0", "1", "--rounds", str(rounds))
+    found = answer("risk", *options, "--n", str(n), *asked)
+    matrix = KRR(k=2, eps0=EPS0).matrix().tolist()
+    datasets = shuffles.all_datasets(matrix, n).values()
+    for pair in (shuffles.product([one] * rounds) for one in datasets):
+        advantage = float(sum(max(p - q, 0) for p, q in pair))
+        assert advantage <= found["advantage"]["tight_bound"]["upper"] * (1 + 1e-12)
+        for entry, rate in zip(found["false_negatives"], rates, strict=True):
+            truth = np.interp(rate, *corners(pair))
+            assert entry["tight_bound"]["lower"] <= truth + 1e-12
+
+
+def test_the_tight_bound_is_explained_and_on_the_safe_side():
+    text, exact = run(*BLH).stdout, answer(*BLH)
+    heading = next(line for line in text.splitlines() if "lower bound" in line)
+    assert re.split(" {3,}", heading)[1:] == [
+        "tight upper bound",
+        "upper bound",
+        "lower bound",
+        "clone",
+    ]
+    assert "Tight upper bound: no attack does better, by the least that is proven" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("  advantage "))
+    shown = float(line.split()[1])
+    assert exact["advantage"]["tight_bound"]["upper"] <= shown < 0.021
+    (line,) = (line for line in text.splitlines() if "at 0.1 false positives" in line)
+    entry = exact["false_negatives"][-1]["tight_bound"]
+    assert 0.89 < float(line.split()[-4]) <= entry["lower"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        # An attack does as well as the blanket says.
+        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000"),
+        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000", "--rounds", "30"),
+    ],
+)
+def test_nobody_waits_for_a_tight_bound_that_says_nothing_new(options, monkeypatch):
+    # The name of the module is that of the command.
+    monkeypatch.delattr(sys.modules["shufflebounds.cli.risk"], "round_of")
+    found = answer("risk", *options)
+    assert list(found["advantage"]) == ["upper_bound", "lower_bound", "clone"]
+    assert not any("tight_bound" in entry for entry in found["false_negatives"])
+
+
+def test_what_has_no_listed_crowds_has_no_tight_bound(monkeypatch):
+    monkeypatch.setattr(sb.BLH, "crowds", lambda self: ())
+    assert list(answer(*BLH)["advantage"]) == ["upper_bound", "lower_bound", "clone"]
+
+
+def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
+    drawn = []
+    plotting = "shufflebounds.reproduce.plotting"
+    monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
+    assert run(*BLH, "--plot", str(tmp_path / "risk.png")).exit_code == 0
+    ends = {line.label: line.end for line in drawn[0]}
+    assert ends == {
+        "tight upper bound": "lower",
+        "upper bound": "lower",
+        "lower bound": "upper",
+        "clone": "lower",
+    }
+    exact = answer(*BLH, "--false-positives", "0.1")["false_negatives"][0]
+    assert drawn[0][0].at(np.array([0.1])).tolist() == [exact["tight_bound"]["lower"]]
+
+
+def test_numbers_alone_load_no_plotting():
+    script = (
+        "import sys; from shufflebounds.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "assert not {'pandas', 'matplotlib'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", script, *TERNARY, "--n", "10"]
+    subprocess.run(command, env=environment, check=True, capture_output=True)

@@ -1,0 +1,216 @@
+"""Multi-message protocols: their reductions against enumeration of all that the users may send."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from enumeration import truth
+from oracles import exact
+
+import shufflebounds as sb
+from shufflebounds.bounds.base import Numerics
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.histograms import HierarchicalHistogram
+from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
+
+F = Fraction
+LOSSES = [F(1), F(9, 8), F(2), F(7)]
+
+
+def flipped(bits, f):
+    """The law of a vector of bits, each flipped with chance f."""
+    return [
+        math.prod(f if x != y else 1 - f for x, y in zip(bits, sent, strict=True))
+        for sent in itertools.product((0, 1), repeat=len(bits))
+    ]
+
+
+def one_hot(x, size):
+    return [int(x == y) for y in range(size)]
+
+
+def even(members, size):
+    return [F(int(y in members), len(members)) for y in range(size)]
+
+
+def mixed(x, d, f):
+    return [1 - f if x == y else f / (d - 1) for y in range(d)]
+
+
+# Messages by input and the law of a blanket, as their inventors define them. The last entry says
+# whether knowing what others sent is no help in the worst case, so that the reduction is exact.
+CASES = {
+    "fair coin": (BinarySum(), [even([0], 2), even([1], 2)], even([0, 1], 2), True),
+    "biased coin": (
+        BinarySum(coin=0.125, blankets=2),
+        [even([0], 2), even([1], 2)],
+        [F(7, 8), F(1, 8)],
+        True,
+    ),
+    "fake users": (
+        CheuZhilyaev(0.125),
+        [flipped(one_hot(x, 3), F(1, 8)) for x in range(3)],
+        flipped([0, 0, 0], F(1, 8)),
+        False,
+    ),
+    "fake users of two values": (
+        CheuZhilyaev(0.375, blankets=2),
+        [flipped(one_hot(x, 2), F(3, 8)) for x in range(2)],
+        flipped([0, 0], F(3, 8)),
+        False,
+    ),
+    "balls": (
+        BallsIntoBins(8, 2),
+        [even([0, 1], 8), even([2, 3], 8), even([1, 2], 8), even([5, 6], 8)],
+        even(range(8), 8),
+        True,
+    ),
+    "two bins": (BallsIntoBins(2), [even([0], 2), even([1], 2)], even([0, 1], 2), True),
+    "pureDUMP": (Dump(4), [mixed(x, 4, F(0)) for x in range(4)], even(range(4), 4), True),
+    "mixDUMP": (
+        Dump(4, 0.25, blankets=2),
+        [mixed(x, 4, F(1, 4)) for x in range(4)],
+        even(range(4), 4),
+        False,
+    ),
+    "mixDUMP of two": (
+        Dump(2, 0.25),
+        [mixed(x, 2, F(1, 4)) for x in range(2)],
+        even(range(2), 2),
+        False,
+    ),
+}
+
+
+def evaluated(protocol, n, exp_eps, end):
+    """The largest D over candidates and directions."""
+    candidates, draws = protocol.reduce(n)
+    return max(
+        getattr(exact(direction, math.log(exp_eps), draws), end)
+        for candidate in (one.decomposition for one in candidates)
+        for direction in (candidate, candidate.swap())
+    )
+
+
+def worst(messages, blankets, others, exp_eps):
+    """The largest D of two inputs among fixed messages and those of others, of any inputs."""
+    inputs = range(len(messages))
+    return max(
+        truth(messages[x0], messages[x1], [messages[x] for x in sent] + blankets, exp_eps)
+        for x0, x1 in itertools.permutations(inputs, 2)
+        for sent in itertools.combinations_with_replacement(inputs, others)
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [1, 2])
+def test_no_dataset_exceeds_the_reduction(name, n):
+    protocol, messages, blanket, tight = CASES[name]
+    blankets = [blanket] * (n * protocol.blankets)
+    for exp_eps in LOSSES:
+        wanted = float(worst(messages, blankets, n - 1, exp_eps))
+        assert wanted <= evaluated(protocol, n, exp_eps, "upper") * (1.0 + 1e-13)
+        if tight or n == 1:
+            found = evaluated(protocol, n, exp_eps, "lower")
+            assert found == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(name):
+    protocol, messages, blanket, _ = CASES[name]
+    n = 3
+    blankets = [blanket] * (n * protocol.blankets)
+    for exp_eps in LOSSES:
+        wanted = float(worst(messages, blankets, 0, exp_eps))
+        found = evaluated(protocol, n, exp_eps, "lower")
+        assert found == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_lower_bounds_are_below_a_dataset(name, n):
+    """With a value that is neither of the victim's where a bound names one."""
+    protocol, messages, blanket, _ = CASES[name]
+    seen = protocol.of_lower_bounds()
+    if not seen.lower_candidates() or (len(messages) < 3 and name.startswith("fake")):
+        pytest.skip("none is known")
+    blankets = [blanket] * (n * protocol.blankets)
+    for exp_eps in LOSSES:
+        wanted = float(worst(messages, blankets, n - 1, exp_eps))
+        found = max(
+            exact(direction, math.log(exp_eps), seen.draws(n)).lower
+            for pair in seen.lower_candidates()
+            for direction in (pair.decomposition, pair.decomposition.swap())
+        )
+        assert found <= wanted * (1.0 + 1e-12)
+
+
+def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
+    protocol = CheuZhilyaev(0.25, blankets=2)
+    assert protocol.draws(100) == 201
+    assert protocol.of_lower_bounds().draws(100) == 300
+    assert not protocol.lower_candidates()
+    found = {
+        name: BOUNDS[name].prepare(protocol, "epsilon", Numerics())([Setting(n=100, delta=1e-6)])
+        for name in ("upper", "lower")
+    }
+    for name, draws in (("upper", 201), ("lower", 300)):
+        [answer] = found[name]
+        assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
+
+
+def test_hierarchical_histograms_over_four_values():
+    """Inputs that share their half differ on one level of two."""
+    e = F(4)
+    halves = [[(e if x // 2 == y else 1) / (2 * (e + 1)) for y in range(2)] for x in range(4)]
+    values = [[(e if x == y else 1) / (2 * (e + 3)) for y in range(4)] for x in range(4)]
+    rows = [[*half, *value] for half, value in zip(halves, values, strict=True)]
+    candidates, draws = HierarchicalHistogram(math.log(4.0), 4).reduce(2)
+    assert draws == 2
+    (found,) = (one.decomposition for one in candidates)
+    sure = [min(column) for column in zip(*rows, strict=True)]
+    for exp_eps in LOSSES:
+        eps = math.log(exp_eps)
+        apart, near = (
+            exact(sb.Decomposition(*np.array([rows[0], rows[x], sure], float)), eps, 2)
+            for x in (2, 1)
+        )
+        mine = exact(found, eps, 2)
+        assert mine.lower == pytest.approx(apart.lower, rel=1e-12)
+        assert near.lower <= mine.upper
+        worst = max(
+            truth(rows[x0], rows[x1], [rows[x2]], exp_eps)
+            for x0, x1, x2 in itertools.product(range(4), repeat=3)
+        )
+        assert float(worst) <= mine.upper
+
+
+MISTAKES = [
+    (lambda: BinarySum(coin=0.0), "coin must be"),
+    (lambda: BinarySum(coin=1.0), "coin must be .* got 1.0"),
+    (lambda: BinarySum(coin=math.nan), "coin must be"),
+    (lambda: BinarySum(blankets=0), "blankets must be an integer >= 1"),
+    (lambda: CheuZhilyaev(0.5), "flip must be .* < 0.5, got 0.5"),
+    (lambda: CheuZhilyaev(0.0), "flip must be"),
+    (lambda: BallsIntoBins(5, 3), "special must be an integer <= 2, got 3"),
+    (lambda: BallsIntoBins(1), "bins must be an integer >= 2"),
+    (lambda: Dump(1), "domain_size must be an integer >= 2"),
+    (lambda: Dump(4, 0.75), "flip must be 0 or .* < 0.75, got 0.75"),
+    (lambda: HierarchicalHistogram(1.0, 48), "domain_size must be a power of 2, got 48"),
+    (lambda: HierarchicalHistogram(1.0, 1), "domain_size must be an integer >= 2"),
+    (lambda: HierarchicalHistogram(0.0, 4), "eps0 must be"),
+    (lambda: HierarchicalHistogram(1.0, 4).reduce(2.5), "n must be an integer"),
+    (lambda: Dump(4).reduce(0), "n must be an integer >= 1"),
+    (lambda: Dump(4, blankets=10).reduce(10**15), "n must leave at most 1e[+]15 blanket"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), MISTAKES)
+def test_mistakes_are_told_in_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

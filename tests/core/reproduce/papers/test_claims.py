@@ -1,0 +1,567 @@
+"""Claims: what is measured, when it counts as reproduced, and the page that says so."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from repository import ROOT
+
+from shufflebounds.randomizers.description import parse
+from shufflebounds.reproduce.papers import judging
+from shufflebounds.reproduce.papers import judging as claims
+from shufflebounds.reproduce.papers import judging as claims_page
+from shufflebounds.reproduce.papers.judging import Evidence
+from shufflebounds.reproduce.papers.su2026 import RESEARCH
+from shufflebounds.reproduce.papers.su2026 import claims as measures
+from shufflebounds.reproduce.papers.su2026.claims import CLAIMS, INTRODUCTION
+
+REPRODUCED, IN_PART = "reproduced", "reproduced in part"
+NOT_REPRODUCED, NOT_MEASURED = "not reproduced", "not measured"
+
+KRR, BLH = {"type": "krr", "k": 10}, {"type": "blh"}
+NESTED = {
+    "type": "joint",
+    "parts": [
+        {"mechanism": {"type": "krr", "k": 3}},
+        {
+            "mechanism": {
+                "type": "parallel",
+                "parts": [
+                    {"mechanism": BLH, "weight": 0.5},
+                    {"mechanism": {"type": "oue"}, "weight": 0.5},
+                ],
+            }
+        },
+    ],
+}
+
+
+def mix(first, second, weight=0.5, **share):
+    return {
+        "type": "parallel",
+        "parts": [
+            {"mechanism": first, "weight": weight},
+            {"mechanism": second, "weight": 1.0 - weight, **share},
+        ],
+    }
+
+
+DESCRIBED = [
+    KRR,
+    BLH,
+    {"type": "laplace"},
+    {"type": "subsample", "mechanism": KRR, "rate": 0.5},
+    mix(KRR, BLH),
+    mix(KRR, BLH, share=0.5),
+    NESTED,
+    mix(NESTED, BLH, 0.25),
+    *({"type": "rappor", "domain_size": size} for size in (3, 5, 10, 20)),
+    {"type": "rappor"},
+    {"type": "oue"},
+]
+MECHANISMS = {str(parse(one)): parse(one) for one in DESCRIBED}
+
+BASELINES = ("blanket_hoeffding", "blanket_bennett", "clone")
+GRID = (1000, 10_000, 100_000)
+
+
+def curve(bound, eps, mechanism="krr(k=10)", eps0=4.0, k=1, distance=None, width=0.0):
+    """A curve of enclosures that begin at these values, one for each n or the same for all."""
+    lower = np.broadcast_to(np.asarray(eps, dtype=float), (len(GRID),))
+    return pd.DataFrame(
+        {
+            "experiment": "any",
+            "regime": "any",
+            "curve": "any",
+            "mechanism": mechanism,
+            "k_joint": k,
+            "distance": pd.array([distance] * len(GRID), dtype="Int64"),
+            "bound": bound,
+            "n": GRID,
+            "eps0": eps0,
+            "delta": 1e-6,
+            "epsilon_lower": lower,
+            "epsilon_upper": lower + width,
+            "version": "1.2.3",
+        }
+    )
+
+
+def panel(upper, hoeffding=4.0, bennett=4.0, clone=4.0, **setting):
+    values = {"upper": upper, **dict(zip(BASELINES, (hoeffding, bennett, clone), strict=True))}
+    return pd.concat([curve(bound, eps, **setting) for bound, eps in values.items()])
+
+
+def times(**seconds):
+    rows = [(bound, value) for bound, values in seconds.items() for value in values]
+    frame = pd.DataFrame(rows, columns=["bound", "seconds"])
+    return frame.assign(experiment="any", regime="any", curve="any", k_joint=1)
+
+
+def evidence(*frames):
+    """Curves, with the mechanisms that their texts stand for."""
+    return Evidence(pd.concat(frames), MECHANISMS)
+
+
+def check(curves, seconds=None):
+    """The claims of the paper, judged on tables of curves by claim."""
+    return claims.check(CLAIMS, {name: evidence(frame) for name, frame in curves.items()}, seconds)
+
+
+def row(claim, *frames, seconds=None):
+    table = check({claim: pd.concat(frames)} if frames else {}, seconds)
+    return table.set_index("claim").loc[claim]
+
+
+def verdict(claim, *frames, seconds=None):
+    return row(claim, *frames, seconds=seconds)["verdict"]
+
+
+# Below every baseline.
+
+
+def test_improvement_is_over_the_least_baseline_at_every_point():
+    assert verdict("improvement", panel(0.89, clone=1.0)) == REPRODUCED
+    assert verdict("improvement", panel(0.95, clone=1.0)) == NOT_REPRODUCED
+    assert verdict("improvement", panel(0.95, bennett=1.0)) == NOT_REPRODUCED
+    assert verdict("improvement", panel(0.95, hoeffding=1.0)) == NOT_REPRODUCED
+    assert verdict("improvement", panel([0.8, 0.8, 0.95], clone=1.0)) == NOT_REPRODUCED
+
+
+def test_a_claim_that_holds_in_one_panel_of_two_is_reproduced_in_part():
+    found = row(
+        "improvement",
+        panel([0.8, 0.5, 0.7], clone=1.0),
+        panel([0.8, 0.8, 0.96], clone=1.0, mechanism="laplace", eps0=0.1),
+    )
+    assert found["verdict"] == IN_PART
+    assert found["holds_in"] == "1 of 2 panels, 5 of 6 points"
+    assert "worst: laplace, ε₀ = 0.1, n = 100000" in found["extreme"]
+    assert "best: krr(k=10), ε₀ = 4, n = 10000" in found["extreme"]
+    assert "worst 4.00 %" in found["measured"]
+    assert "laplace, ε₀ = 0.1 (1 of 3 points fail" in found["why"]
+    assert "krr" not in found["why"].split(".")[0]
+
+
+def test_the_cause_is_told_only_where_something_is_to_be_explained():
+    assert "Laplace" in row("improvement", panel(0.95, clone=1.0))["why"]
+    assert row("improvement", panel(0.8, clone=1.0))["why"] == ""
+
+
+def test_other_bounds_and_joint_reports_are_no_part_of_the_comparison():
+    tempting = [
+        curve("erlingsson", 0.1),
+        curve("upper", 2.0, k=2),
+        curve("clone", 0.1, mechanism="oue"),
+        curve("clone", 0.1, eps0=0.1),
+    ]
+    assert verdict("improvement", panel(0.8, clone=1.0), *tempting) == REPRODUCED
+
+
+@pytest.mark.parametrize("missing", ["upper", *BASELINES])
+def test_without_one_of_its_curves_a_claim_is_not_measured(missing):
+    whole = panel(0.8, clone=1.0)
+    assert verdict("outperforms", whole[whole["bound"] != missing]) == NOT_MEASURED
+
+
+def test_only_common_numbers_of_users_are_compared():
+    whole = panel([0.8, 0.8, 0.99], clone=1.0)
+    short = whole[(whole["bound"] != "clone") | (whole["n"] < GRID[2])]
+    short.loc[short["bound"].ne("clone") & short["n"].eq(GRID[2]), "epsilon_upper"] = 9.0
+    assert verdict("improvement", short) == REPRODUCED
+    assert row("improvement", short)["holds_in"] == "1 of 1 panels, 2 of 2 points"
+
+
+def test_overlapping_enclosures_decide_nothing():
+    """ε is 0.999 to 1.001 against exactly 1: neither below nor not below."""
+    open_case = panel([0.5, 0.5, 0.999], clone=1.0)
+    open_case.loc[open_case["epsilon_lower"] == 0.999, "epsilon_upper"] = 1.001
+    found = row("outperforms", open_case)
+    assert found["verdict"] == NOT_REPRODUCED
+    assert found["holds_in"] == "0 of 1 panels, 2 of 3 points"
+    assert "1 of 3 are undecided" in found["why"]
+    assert "fail" not in found["why"]
+
+
+def test_a_claim_counts_by_the_unfavourable_ends():
+    """0.85 to 0.91 of a clone of 1: the value plotted, 0.91, is not 10 % below."""
+    assert verdict("improvement", panel(0.85, clone=1.0, width=0.0)) == REPRODUCED
+    assert verdict("improvement", panel(0.85, clone=1.0, width=0.06)) == NOT_REPRODUCED
+
+
+def test_outperforming_needs_no_margin():
+    assert verdict("outperforms", panel(0.999, clone=1.0)) == REPRODUCED
+    assert verdict("outperforms", panel(1.0, clone=1.0)) == NOT_REPRODUCED
+    assert verdict("outperforms", panel(1.1, clone=1.0)) == NOT_REPRODUCED
+
+
+# Up to 50 %.
+
+
+@pytest.mark.parametrize(
+    ("upper", "eps0", "expected"),
+    [
+        ([0.5, 0.9, 0.9], 4.0, REPRODUCED),
+        ([0.56, 0.9, 0.9], 4.0, IN_PART),
+        ([0.9, 0.9, 0.5], 4.0, IN_PART),
+        ([0.9, 0.9, 0.6], 4.0, NOT_REPRODUCED),
+        ([0.9, 0.9, 0.9], 4.0, NOT_REPRODUCED),
+        ([0.5, 0.9, 0.9], 0.1, NOT_MEASURED),
+    ],
+)
+def test_the_largest_improvement_must_lie_at_large_eps0_and_small_n(upper, eps0, expected):
+    assert verdict("improvement_peak", panel(upper, clone=1.0, eps0=eps0)) == expected
+
+
+def test_a_larger_improvement_at_small_eps0_is_not_what_was_claimed():
+    large, small = panel(0.7, clone=1.0), panel(0.4, clone=1.0, eps0=0.1)
+    found = row("improvement_peak", large, small)
+    assert found["verdict"] == IN_PART
+    assert "ε₀ = 0.1" in found["extreme"]
+    assert found["holds_in"].startswith("0 of 1 panels of large ε₀")
+
+
+# Upper and lower bounds.
+
+
+def pair(upper, lower, **setting):
+    return pd.concat([curve("upper", upper, **setting), curve("lower", lower, **setting)])
+
+
+def test_bounds_that_nearly_match_are_within_five_percent():
+    assert verdict("tightness", pair(1.04, 1.0)) == REPRODUCED
+    assert verdict("tightness", pair(1.055, 1.0)) == NOT_REPRODUCED
+    assert verdict("tightness", pair(1.04, 1.0), pair(1.9, 1.0, mechanism="blh")) == IN_PART
+    assert verdict("tightness", curve("upper", 1.0)) == NOT_MEASURED
+
+
+def test_of_several_lower_bounds_the_best_counts():
+    assert verdict("tightness", pair(1.04, 0.5), curve("lower", 1.0)) == REPRODUCED
+
+
+def test_gaps_are_rounded_up_and_margins_down():
+    assert "worst 1.24 %" in row("tightness", pair(1.01231, 1.0))["measured"]
+    assert "worst 12.3 %" in row("improvement", panel(0.87605, clone=1.0))["measured"]
+
+
+def test_subsampling_looks_at_subsampled_mechanisms_alone():
+    name = "subsample(0.5 krr(k=10))"
+    assert verdict("subsampling", pair(1.01, 1.0, mechanism=name), pair(2.0, 1.0)) == REPRODUCED
+    assert verdict("subsampling", pair(1.1, 1.0, mechanism=name), pair(1.0, 1.0)) == NOT_REPRODUCED
+    assert verdict("subsampling", pair(1.0, 1.0)) == NOT_MEASURED
+
+
+# Bennett and the clone.
+
+
+def test_the_clone_is_weaker_where_its_epsilon_is_larger():
+    assert verdict("clone_vs_bennett", panel(0.1, bennett=0.9, clone=1.0)) == REPRODUCED
+    assert verdict("clone_vs_bennett", panel(0.1, bennett=1.1, clone=1.0)) == NOT_REPRODUCED
+    mixed = panel(0.1, bennett=[4.0, 0.9, 0.9], clone=1.0, mechanism="blh")
+    both = row("clone_vs_bennett", panel(0.1, bennett=0.9, clone=1.0), mixed)
+    assert both["verdict"] == IN_PART
+    assert "worst −300 %" in both["measured"]
+
+
+# Joint compositions.
+
+
+def joint(*values, **setting):
+    """Curves for one, two and four joint reports."""
+    return pd.concat(
+        [curve("upper", eps, k=k, **setting) for k, eps in zip((1, 2, 4), values, strict=False)]
+    )
+
+
+def test_epsilon_must_fall_at_every_step_of_k():
+    assert verdict("joint", joint(1.0, 0.7, 0.5)) == REPRODUCED
+    assert verdict("joint", joint(1.0, 1.1, 0.5)) == NOT_REPRODUCED
+    assert verdict("joint", joint(1.0, 0.7, 0.8)) == NOT_REPRODUCED
+    assert verdict("joint", joint(1.0, 1.1, 0.5), joint(1.0, 0.5, mechanism="blh")) == IN_PART
+    assert verdict("joint", joint(1.0)) == NOT_MEASURED
+
+
+def test_a_step_of_k_is_named():
+    found = row("joint", joint([1.0, 1.0, 1.0], [0.7, 0.7, 0.7], [0.5, 0.5, 0.6]))
+    assert "worst: krr(k=10), ε₀ = 4, n = 100000, from k = 2 to 4" in found["extreme"]
+    assert found["holds_in"].endswith("6 of 6 points")
+
+
+def test_steps_do_not_cross_from_one_curve_to_another():
+    first, second = joint(1.0, 0.5), joint(3.0, 2.0, mechanism="blh")
+    steps = measures.fall_with_k(evidence(first, second))
+    assert steps["low"].round(6).unique().tolist() == [round(1 / 3, 6), 0.5]
+    assert len(steps) == 2 * len(GRID)
+
+
+def test_of_several_distances_a_joint_report_has_the_worst():
+    reports = [curve("upper", eps, k=2, distance=d) for d, eps in ((1, 0.5), (2, 1.5))]
+    assert verdict("joint", joint(1.0), *reports) == NOT_REPRODUCED
+
+
+def at_distances(*values, k=None, **setting):
+    k = k or len(values)
+    return pd.concat(
+        [curve("upper", eps, k=k, distance=d, **setting) for d, eps in enumerate(values, start=1)]
+    )
+
+
+def test_the_full_hamming_distance_must_beat_every_other():
+    assert verdict("hamming", at_distances(0.5, 0.8, 0.9, 1.0)) == REPRODUCED
+    assert verdict("hamming", at_distances(0.5, 1.1, 0.9, 1.0)) == NOT_REPRODUCED
+    assert verdict("hamming", at_distances(0.5, 0.8, 1.0, 1.0)) == NOT_REPRODUCED
+    part = at_distances(0.5, 1.1, 1.0, eps0=0.1)
+    assert verdict("hamming", at_distances(0.5, 0.8, 0.9, 1.0), part) == IN_PART
+
+
+def test_without_the_full_distance_there_is_nothing_to_compare():
+    assert verdict("hamming", at_distances(0.5, 0.8, 0.9, k=4)) == NOT_MEASURED
+    assert verdict("hamming", curve("upper", 1.0, distance=1)) == NOT_MEASURED
+
+
+def test_the_hamming_claim_is_said_to_be_a_theorem():
+    assert "theorem" in row("hamming", at_distances(0.5, 1.0))["why"]
+
+
+# Parallel compositions.
+
+MIX = "parallel(0.5 krr(k=10), 0.5 blh)"
+
+
+def parallel(middle, first, second, eps0=4.0, mechanism=MIX):
+    values = {mechanism: middle, "krr(k=10)": first, "blh": second}
+    return pd.concat([curve("upper", e, mechanism=m, eps0=eps0) for m, e in values.items()])
+
+
+def test_a_mix_must_lie_between_its_parts():
+    assert verdict("parallel", parallel(0.8, 1.0, 0.5)) == REPRODUCED
+    assert verdict("parallel", parallel(0.8, 0.5, 1.0)) == REPRODUCED
+    assert verdict("parallel", parallel(1.1, 0.5, 1.0)) == NOT_REPRODUCED
+    assert verdict("parallel", parallel(0.4, 0.5, 1.0)) == NOT_REPRODUCED
+    inside, outside = parallel(0.8, 1.0, 0.5), parallel(1.1, 1.0, 0.5, eps0=0.1)
+    assert verdict("parallel", inside, outside) == IN_PART
+
+
+def test_the_margin_is_to_the_nearer_part():
+    inside = measures.between_parts(evidence(parallel(0.9, 1.0, 0.5)))
+    assert inside["low"].to_numpy() == pytest.approx(0.1)
+    outside = measures.between_parts(evidence(parallel(0.4, 1.0, 0.5)))
+    assert outside["low"].to_numpy() == pytest.approx(-0.25)
+
+
+def test_a_mix_without_one_of_its_parts_is_not_measured():
+    whole = parallel(0.8, 1.0, 0.5)
+    assert verdict("parallel", whole[whole["mechanism"] != "blh"]) == NOT_MEASURED
+    assert verdict("parallel", whole[whole["mechanism"] != MIX]) == NOT_MEASURED
+
+
+def test_parts_may_be_compositions_themselves():
+    nested = "joint(krr(k=3), parallel(0.5 blh, 0.5 oue))"
+    whole = f"parallel(0.25 {nested}, 0.75 blh)"
+    values = {whole: 0.8, nested: 1.0, "blh": 0.5}
+    frames = [curve("upper", eps, mechanism=m) for m, eps in values.items()]
+    assert verdict("parallel", *frames) == REPRODUCED
+
+
+def test_a_part_with_less_of_eps0_is_another_mechanism():
+    """Its curve at that ε₀ is not the part's at all of it."""
+    whole = parallel(0.8, 1.0, 0.5, mechanism="parallel(0.5 krr(k=10), 0.5 blh at 0.5 eps0)")
+    assert verdict("parallel", whole) == NOT_MEASURED
+
+
+# Finite domains.
+
+
+def rappor(**values):
+    """``d5=…`` is the curve for D = 5, ``unbounded=…`` that for D → ∞."""
+    names = {key: f"rappor(domain_size={key[1:]})" for key in values} | {"unbounded": "rappor"}
+    return [curve("upper", eps, mechanism=names[key]) for key, eps in values.items()]
+
+
+def test_domains_from_five_on_must_be_within_one_percent():
+    assert verdict("rappor_domain", *rappor(d5=0.992, d20=1.0, unbounded=1.0)) == REPRODUCED
+    assert verdict("rappor_domain", *rappor(d5=1.02, unbounded=1.0)) == NOT_REPRODUCED
+    assert verdict("rappor_domain", *rappor(d5=0.98, unbounded=1.0)) == NOT_REPRODUCED
+    assert verdict("rappor_domain", *rappor(d5=0.9, d10=1.0, unbounded=1.0)) == IN_PART
+
+
+def test_smaller_domains_are_not_spoken_of():
+    assert verdict("rappor_domain", *rappor(d3=0.5, d5=1.0, unbounded=1.0)) == REPRODUCED
+    assert verdict("rappor_domain", *rappor(d3=0.5, unbounded=1.0)) == NOT_MEASURED
+    assert verdict("rappor_domain", *rappor(d5=1.0, d20=1.0)) == NOT_MEASURED
+
+
+# The largest value of a quantity.
+
+
+def test_the_largest_value_decides_and_what_was_not_computed_does_not_count():
+    points = pd.DataFrame(
+        {"mechanism": "blh", "eps0": [1.0, 1.0, 2.0, 2.0], "n": 10, "detail": ""}
+    ).assign(low=[0.3, 0.2, -math.inf, 0.05])
+    by_points = judging.up_to(points, nearly=0.2)
+    assert by_points.verdict == REPRODUCED
+    assert by_points.measured == "up to 29.9 %"  # 0.3 is a bit below
+    assert by_points.holds_in == "2 of 3 points (20 % or more)"
+    assert "ε₀ = 1" in by_points.extreme
+    assert judging.up_to(points, nearly=0.2, panel="eps0").holds_in == "1 of 2 panels"
+    assert judging.up_to(points, nearly=0.31, half=0.3).verdict == IN_PART
+    assert judging.up_to(points, nearly=0.31, half=0.31).verdict == NOT_REPRODUCED
+    assert judging.up_to(points, nearly=0.31).verdict == NOT_REPRODUCED
+    assert judging.up_to(points[points["low"] == -math.inf], nearly=0.2) is None
+
+
+# Run times.
+
+
+def test_a_curve_is_quick_up_to_thirty_seconds():
+    assert verdict("seconds_curve", seconds=times(upper=[2, 30], lower=[99])) == REPRODUCED
+    assert verdict("seconds_curve", seconds=times(upper=[2, 3, 31])) == IN_PART
+    assert verdict("seconds_curve", seconds=times(upper=[2, 31, 32])) == NOT_REPRODUCED
+    assert verdict("seconds_curve", seconds=times(clone=[1])) == NOT_MEASURED
+    assert verdict("seconds_curve") == NOT_MEASURED
+
+
+def test_the_clone_is_slow_where_it_takes_minutes():
+    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[200, 400])) == REPRODUCED
+    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[20])) == IN_PART
+    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[2])) == NOT_REPRODUCED
+    assert verdict("seconds_clone", seconds=times(clone=[2])) == NOT_REPRODUCED
+
+
+def test_run_times_are_told_in_steps_so_that_the_page_stays_the_same():
+    first, second = (
+        row("seconds_curve", seconds=times(upper=values)) for values in ([1.2, 1.3], [1.9, 1.1])
+    )
+    pd.testing.assert_series_equal(first, second)
+    assert "at most 2 s for the slowest" in first["measured"]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**8))
+@example(20)
+@example(100)
+@example(100_000)
+def test_a_step_is_the_least_of_its_kind_not_below(hundredths):
+    steps = [factor * 10**power for power in range(9) for factor in (1, 2, 5)]
+    least = min(step for step in steps if step >= hundredths)
+    assert judging.step(hundredths / 100) == pytest.approx(least / 100, rel=1e-12)
+
+
+# Numbers in words.
+
+
+@settings(deadline=None)
+@given(st.floats(-1e3, 1e3))
+@example(0.07)
+@example(-0.07)
+@example(0.0)
+def test_a_percentage_is_on_the_side_asked_for_and_close(value):
+    down, up = (
+        float(judging.percentage(value, up=up).removesuffix(" %").replace("−", "-"))
+        for up in (False, True)
+    )
+    assert down <= value * 100.0 * (1 + 1e-15 * np.sign(value)) + 1e-300
+    assert up >= value * 100.0 * (1 - 1e-15 * np.sign(value)) - 1e-300
+    assert up - down <= 0.011 * abs(value) * 100.0
+
+
+def test_an_epsilon_of_zero_is_no_division_by_zero():
+    assert verdict("tightness", pair(1.0, 0.0)) == NOT_REPRODUCED
+    assert "∞ %" in row("tightness", pair(1.0, 0.0))["measured"]
+    assert verdict("outperforms", panel(1.0, clone=0.0)) == NOT_REPRODUCED
+
+
+# Bad tables.
+
+
+def test_a_missing_column_is_one_sentence():
+    frame = panel(0.8).drop(columns=["k_joint", "delta"])
+    with pytest.raises(ValueError, match=r"claim improvement .*missing: k_joint, delta$"):
+        check({"improvement": frame})
+    with pytest.raises(ValueError, match=r"seconds must have the columns .*missing: seconds$"):
+        check({}, times(upper=[1]).drop(columns="seconds"))
+
+
+def test_an_unknown_claim_is_refused():
+    with pytest.raises(ValueError, match=r"claims must be among improvement,.*got 'speed'"):
+        check({"speed": panel(0.8)})
+    with pytest.raises(ValueError, match="got 'seconds_curve'"):
+        check({"seconds_curve": panel(0.8)})
+
+
+@pytest.mark.parametrize("ends", [(0.5, 0.4), (-0.1, 0.4), (math.nan, 0.4), (0.4, math.nan)])
+def test_what_is_no_enclosure_is_refused(ends):
+    frame = panel(0.8)
+    frame[["epsilon_lower", "epsilon_upper"]] = ends
+    with pytest.raises(ValueError, match="claim joint must have 0 <= epsilon_lower"):
+        check({"joint": frame})
+
+
+@pytest.mark.parametrize("seconds", [0.0, math.nan])
+def test_seconds_are_positive(seconds):
+    with pytest.raises(ValueError, match="seconds must hold numbers above 0"):
+        check({}, times(upper=[seconds]))
+
+
+# Files.
+
+
+def test_an_empty_frame_is_not_measured():
+    table = check({name: panel(0.8).iloc[:0] for name in RESEARCH.claims})
+    assert (table["verdict"] == NOT_MEASURED).all()
+
+
+def test_the_paper_lists_the_claims_that_it_has():
+    assert RESEARCH.claims == tuple(claim.name for claim in CLAIMS if not claim.timed)
+    assert RESEARCH.load_claims() == (INTRODUCTION, CLAIMS)
+
+
+def page(curves, seconds=None):
+    shown = {name: evidence(frame) for name, frame in curves.items()}
+    return claims_page.text(INTRODUCTION, claims.check(CLAIMS, shown, seconds), shown)
+
+
+def test_the_page_and_the_table_have_every_claim():
+    curves = {"improvement": panel(0.8, clone=1.0), "hamming": at_distances(0.5, 1.0)}
+    seconds = times(upper=[1.5], clone=[1.5])
+    table, text = check(curves, seconds), page(curves, seconds)
+    assert tuple(table.columns) == claims.COLUMNS
+    assert len(table) == 12
+    assert table["claim"].is_unique
+    lines = text.splitlines()
+    cells = [line for line in lines if line.startswith("|")]
+    assert len(cells) == 2 + len(table)
+    assert {line.count("|") for line in cells} == {6}
+    for found in table.itertuples():
+        (summary,) = (
+            line for line in cells if line.startswith(f"| [{found.claim}](#{found.claim}) |")
+        )
+        assert f"| **{found.verdict}** |" in summary
+        paragraph = lines[lines.index(f"## {found.claim}") + 2]
+        assert all(
+            part in paragraph for part in (found.words, found.measure, found.measured, found.why)
+        )
+    assert "δ = 1e-06; ε₀ = 4; 3 numbers of users from 1000 to 100000" in text
+    assert "shufflebounds 1.2.3" in text
+
+
+def test_equal_input_gives_equal_pages_whatever_the_order_of_rows():
+    curves = {"improvement": pd.concat([panel(0.8), panel(0.9, mechanism="blh", eps0=0.1)])}
+    shuffled = {"improvement": curves["improvement"].sample(frac=1.0, random_state=0)}
+    assert page(curves) == page(shuffled)
+    pd.testing.assert_frame_equal(check(curves), check(shuffled))
+
+
+def test_a_page_without_curves_says_so():
+    assert "No curves were given." in page({})
+
+
+def test_the_page_in_docs_is_of_these_claims():
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        assert f"| [{claim.name}](#{claim.name}) | {claim.words} |" in text
+        assert f"Measure: {claim.measure}" in text
+    assert NOT_MEASURED not in text

@@ -1,0 +1,163 @@
+"""The tutorial: its Python runs and prints what it says, and so do its commands."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from contextlib import redirect_stdout
+from typing import NamedTuple
+
+import pytest
+import yaml
+from repository import ROOT
+
+from shufflebounds.randomizers import registry
+from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration.checks import ConfigError
+
+TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+BLOCKS = [Block(*match) for match in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.M | re.S)]
+# The matrix that the tutorial saves.
+(ROWS,) = re.findall(r'^rows = "(.*)"$', TEXT, re.M)
+(MECHANISM,) = (block.text for block in BLOCKS if "(Randomizer)" in block.text)
+
+# Knows the tutorial's mechanism as if the registry had the line that the tutorial adds.
+COMMAND = """
+import sys
+sys.path.append(sys.argv[1])
+from subset_selection import SubsetSelection
+from shufflebounds.randomizers import registry
+registry.register("subset_selection", SubsetSelection)
+from shufflebounds.cli import main
+main(sys.argv[2:], prog_name="shufflebounds")
+"""
+
+
+def consoles() -> list[tuple[str, str]]:
+    """Commands and what they print."""
+    texts = [block.text for block in BLOCKS if block.language == "console"]
+    return [tuple(text.removeprefix("$ ").split("\n", 1)) for text in texts]
+
+
+def assert_alike(printed: str, stated: str) -> None:
+    """Equal up to what the ends of an enclosure may move by; its width is free."""
+    printed, stated = (re.sub(r"(?<!\d)\d\.\de-\d\b", "width", text) for text in (printed, stated))
+    assert words(printed) == words(stated)
+    assert [float(x) for x in NUMBER.findall(printed)] == pytest.approx(
+        [float(x) for x in NUMBER.findall(stated)], rel=1.1e-4
+    )
+
+
+def words(text: str) -> list[str]:
+    return NUMBER.sub("#", text).split()
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    assert {block.language for block in BLOCKS} == {"python", "text", "console", "yaml", "toml"}
+    assert TEXT.count("```") == 2 * len(BLOCKS)
+
+
+def test_the_python_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Dataclasses look up their module.
+    namespace, said = {"__name__": __name__}, 0
+    for block, after in zip(BLOCKS, [*BLOCKS[1:], Block("", "")], strict=True):
+        if block.language != "python":
+            continue
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(block.text, "docs/tutorial.md", "exec"), namespace)
+        assert_alike(printed.getvalue(), after.text if after.language == "text" else "")
+        said += after.language == "text"
+    assert said == sum(block.language == "text" for block in BLOCKS)
+    assert (tmp_path / "upper.csv").exists()
+
+
+def test_the_question_takes_five_lines():
+    first = next(block.text for block in BLOCKS if block.language == "python")
+    assert len([line for line in first.splitlines() if line]) <= 5
+
+
+@pytest.mark.parametrize(("command", "expected"), consoles())
+def test_the_commands_print_what_it_says(command, expected, tmp_path):
+    (tmp_path / "subset_selection.py").write_text(MECHANISM, encoding="utf-8")
+    (tmp_path / "m.csv").write_text(ROWS.replace("\\n", "\n"), encoding="utf-8")
+    name, *args = command.split()
+    assert name == "shufflebounds"
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(tmp_path), *args],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    written = [args[i + 1] for i, part in enumerate(args) if part in ("-o", "--plot")]
+    assert all((tmp_path / name).stat().st_size for name in written)
+    assert_alike(done.stdout, expected)
+
+
+def test_the_lines_for_the_config_are_right(monkeypatch):
+    """Merged into the paper's file they pass its check, once the mechanism is registered."""
+    namespace = {"__name__": __name__}
+    exec(compile(MECHANISM, "docs/tutorial.md", "exec"), namespace)
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register("subset_selection", namespace["SubsetSelection"])
+    (added,) = (block.text for block in BLOCKS if block.language == "yaml")
+    text = (ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8")
+    for path, line in inserted(added):
+        text = with_line(text, path, line)
+    paper = yaml.safe_load(text)
+    content = {"papers": ["su2026"], "su2026": paper}
+    loading.checked(content)
+    assert paper["experiments"]["subset6"]["curves"] == paper["experiments"]["krr10"]["curves"]
+    monkeypatch.setattr(registry, "_registered", {})
+    with pytest.raises(ConfigError, match="subset_selection"):
+        loading.checked(content)
+
+
+def test_the_entry_point_is_of_our_group():
+    (block,) = (block.text for block in BLOCKS if block.language == "toml")
+    points = tomllib.loads(block)["project"]["entry-points"]
+    assert points == {
+        registry.ENTRY_POINTS: {
+            "subset_selection": "my_package.subset_selection:SubsetSelection",
+        }
+    }
+
+
+def inserted(added: str) -> list[tuple[list[str], str]]:
+    """Each line that holds a value, with the keys above it."""
+    keys: list[str] = []
+    found = []
+    for line in added.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        keys = keys[:depth]
+        if line.endswith(":"):
+            keys.append(line.strip())
+        else:
+            found.append((keys, line))
+    return found
+
+
+def with_line(text: str, keys: list[str], line: str) -> str:
+    """A YAML text with a line at the end of the mapping under the given keys."""
+    lines, start, depth = text.splitlines(), -1, -1
+    for key in keys:
+        depth += 1
+        start = lines.index("  " * depth + key, start + 1)
+    inside = "  " * (depth + 1)
+    end = start + 1
+    while end < len(lines) and lines[end].startswith(inside):
+        end += 1
+    return "\n".join([*lines[:end], line, *lines[end:]]) + "\n"

@@ -1,0 +1,233 @@
+"""Hostile configurations in whole runs: nothing is run, written elsewhere or shown as a page's own.
+
+tests/core/reproduce/test_config_safety.py tries far more of them, without Snakemake.
+"""
+
+import ast
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from test_pipeline import CONFIG, ROOT, TINY, Checkout
+
+PAPER = (TINY / CONFIG).read_text(encoding="utf-8")
+
+# Whatever would run this leaves a file.
+MARK = "pwned"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    return Checkout.make(tmp_path_factory.mktemp("security") / "checkout")
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if ".snakemake" not in path.parts}
+
+
+# How to go on without a paper, below a mistake in its file.
+OTHERS = "Other papers run meanwhile"
+
+
+def refused(checkout: Checkout, paper: str, *arguments: str) -> str:
+    """The one sentence with which a run stops before anything is made or run."""
+    (checkout.path / CONFIG).write_text(paper, encoding="utf-8")
+    before = files(checkout.path.parent)
+    run = checkout.snakemake("--cores", "1", *arguments)
+    assert run.returncode != 0
+    assert "Traceback" not in run.stdout + run.stderr
+    assert "Job" not in run.stdout + run.stderr
+    new = {path for path in files(checkout.path.parent) - before if path.suffix != ".pyc"}
+    assert {path.name for path in new} <= {"__pycache__"}
+    *_, sentence = (line for line in run.stderr.splitlines() if not line.startswith(OTHERS))
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "blh: {mechanism: blh,",
+            f'"$(touch {MARK})": {{mechanism: blh,',
+            f"{CONFIG}: experiments.$(touch {MARK}) is not a valid name; "
+            "it must be a letter, then at most 63 letters, digits, _ or -",
+        ),
+        (
+            "{delta: 1.0e-6}",
+            f"!!python/object/apply:os.system ['touch {MARK}']",
+            f"{CONFIG}: the tag !!python/object/apply:os.system on line 2 is not allowed; "
+            "write plain values",
+        ),
+        (
+            "setting: {delta: 1.0e-6}",
+            f"__use_yte__: true\nsetting: ?__import__('pathlib').Path('{MARK}').touch()",
+            f"{CONFIG}: __use_yte__ on line 2 is not allowed: it makes text run as Python",
+        ),
+    ],
+    ids=["command", "tag", "expression"],
+)
+def test_a_hostile_file_is_refused(checkout, old, new, sentence):
+    assert PAPER.count(old) == 1
+    assert refused(checkout, PAPER.replace(old, new)) == sentence
+
+
+def test_a_hostile_root_is_refused(checkout):
+    """config.yaml itself, before the papers' files."""
+    file = checkout.path / "config.yaml"
+    kept = file.read_text(encoding="utf-8")
+    file.write_text(f"{kept}__use_yte__: true\n", encoding="utf-8")
+    try:
+        assert refused(checkout, PAPER) == (
+            "config.yaml: __use_yte__ on line 4 is not allowed: it makes text run as Python"
+        )
+    finally:
+        file.write_text(kept, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        (
+            "papers=[../su2026]",
+            "config.yaml with --config: papers[0] is '../su2026'; "
+            "it must be a letter, then at most 63 letters, digits, _ or -",
+        ),
+        (
+            f"su2026={{experiments: {{a;touch {MARK}: {{mechanism: blh, regimes: [low]}}}}}}",
+            f"{CONFIG} with --config: experiments.a;touch {MARK} is not a valid name; "
+            "it must be a letter, then at most 63 letters, digits, _ or -",
+        ),
+    ],
+)
+def test_a_hostile_override_is_refused(checkout, override, sentence):
+    assert refused(checkout, PAPER, "--config", override) == sentence
+
+
+FILE_HINT = "within --config every value is text, so put it into a file for --configfile"
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        (
+            "su2026={setting: {delta: 1.0e-5}}",
+            f"{CONFIG} with --config: setting.delta is '1.0e-5'; it must be a number >= 1e-300 "
+            "and < 1, or {over_n: c} for δ = c/n with c > 0 "
+            f"(YAML reads this as text: write 1.0e-05); {FILE_HINT}",
+        ),
+        (
+            "su2026=setting: {delta",
+            f"{CONFIG} with --config: the file must be a mapping that is not empty, "
+            "got 'setting: {delta' (on the command line this is text: YAML wants a blank after "
+            "each colon, or use --configfile)",
+        ),
+    ],
+    ids=["number", "no mapping"],
+)
+def test_what_became_text_on_the_command_line_is_explained(checkout, override, sentence):
+    assert refused(checkout, PAPER, "--config", override) == sentence
+
+
+def test_a_hostile_second_file_is_refused(checkout):
+    more = checkout.path / "more.yaml"
+    more.write_text("su2026: {}\nsu2026: {}\n", encoding="utf-8")
+    sentence = refused(checkout, PAPER, "--configfile", "more.yaml")
+    assert sentence == "more.yaml: 'su2026' is given twice, on lines 1 and 2; give it once"
+
+
+def test_a_mistake_in_merged_files_is_told_of_both(checkout):
+    more = checkout.path / "more.yaml"
+    more.write_text("su2026: {setting: {delta: 1}}\n", encoding="utf-8")
+    sentence = refused(checkout, PAPER, "--configfile", "more.yaml")
+    assert sentence.startswith(f"{CONFIG} with more.yaml: setting.delta is 1; ")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "figures/su2026/../fig.pdf",
+        "results/su2026/curves/krr10/low/../../x.csv",
+        f"figures/su2026/$(touch {MARK}).pdf",
+    ],
+)
+def test_a_hostile_target_is_made_by_no_rule(checkout, target):
+    (checkout.path / CONFIG).write_text(PAPER, encoding="utf-8")
+    run = checkout.snakemake("--cores", "1", "--dry-run", target)
+    assert run.returncode != 0
+    assert "No rule makes" in run.stdout + run.stderr
+    assert not (checkout.path / MARK).exists()
+
+
+# Odd, but text: it must come out as it went in.
+ODD = "{{ 7 * 7 }} `touch pwned` **b** |x|_ :raw:`y` {wildcards.figure} & 'q' \\\" n < 5 $(pwned"
+
+
+def test_odd_texts_stay_texts(checkout):
+    label = "{wildcards.figure} `touch pwned`; rm & 'q' n < 5"
+    config = PAPER.replace("caption: Two mechanisms.", f'caption: "{ODD}"')
+    config = config.replace("label: upper bound,", f'label: "{label}",')
+    config = config.replace("[bennett, clone, upper, lower, joint2]}", "[upper]}")
+    config = config.replace("experiments: [krr10, blh]", "experiments: [krr10]")
+    config = config.replace("    curves: [bennett, clone, upper]", "    curves: [upper]")
+    (checkout.path / CONFIG).write_text(config, encoding="utf-8")
+    for arguments in (
+        ["figures/su2026/fig.png"],
+        ["figures/su2026/fig.png", "--report", "report.html"],
+    ):
+        run = checkout.snakemake("--cores", "1", *arguments)
+        assert run.returncode == 0, run.stderr
+    assert not (checkout.path / MARK).exists()
+    page = (checkout.path / "report.html").read_text(encoding="utf-8")
+    results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', page)[1])
+    result = results["figures/su2026/fig.png"]
+    assert html.unescape(result["caption"]) == f"<p>{ODD.replace(chr(92), '')}</p>\n"
+    # Of all that a figure shows, the job is told the digest only, and which code draws it.
+    told = r"digest=[0-9a-f]{16}, presentation=code of presentation [0-9a-f]{16}"
+    assert re.fullmatch(told, result["job_properties"]["params"])
+
+
+# What our code would need to run a text, to start a program or to read a pickle.
+FORBIDDEN = {
+    "__import__",
+    "check_output",
+    "eval",
+    "exec",
+    "load",
+    "marshal",
+    "Popen",
+    "pickle",
+    "popen",
+    "read_pickle",
+    "shelve",
+    "subprocess",
+    "system",
+    "unsafe_load",
+}
+
+
+@pytest.mark.parametrize("folder", ["src", "workflow"])
+def test_our_code_evaluates_starts_and_unpickles_nothing(folder):
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert paths
+    for path in paths:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        names |= {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        # A package that declares an entry point for mechanisms is installed to be run.
+        allowed = {"load"} if path.match("randomizers/registry.py") else set()
+        assert not names & FORBIDDEN - allowed, path
+
+
+def test_no_rule_has_a_shell():
+    rules = [ROOT / "Snakefile", *sorted((ROOT / "workflow").rglob("*.smk"))]
+    for path in rules:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(shell|run)\s*:|\b(eval|exec|shell)\(", text, re.MULTILINE), path
