@@ -23,6 +23,9 @@ class Kind(StrEnum):
 
     UPPER = "upper"  # the truth is at most this: it may be claimed
     LOWER = "lower"  # the truth is at least this: no analysis can claim less
+    # Some randomizer of the class attains this, so that no bound that knows the class alone can be
+    # less; of a given randomizer it says nothing.
+    CLASS_LOWER = "class lower"
     UNPROVEN = "unproven"  # asymptotic, or published without a proof that holds
 
 

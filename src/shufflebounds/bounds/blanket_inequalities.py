@@ -88,26 +88,44 @@ def specific(blanket: Decomposition) -> Losses:
 
 
 def generic(eps0: float) -> Losses:
-    """What is true of R for every ε₀-LDP randomizer.
+    """What is true of R for every ε₀-LDP randomizer: γ lies between e^{−ε₀} and 1."""
+    return _of_similarity(eps0, math.exp(-eps0), 1.0)
+
+
+def with_similarity(blanket: Decomposition, eps0: float) -> Losses:
+    """What is true of R for every ε₀-LDP randomizer with the γ of a blanket.
+
+    γ = Σc is the total variation similarity. Of a blanket that is only surrounded from both sides
+    it is not known well enough, and nothing is claimed.
+    """
+    if blanket.outer is not None:
+        return lambda lo, hi, side: [_NO_DRIFT]
+    gamma = math.fsum(blanket.c)
+    slack = 2.0 * blanket.rel_err + (blanket.c.size + 32.0) * _U
+    return _of_similarity(eps0, gamma, gamma, slack)
+
+
+def _of_similarity(eps0: float, least: float, most: float, uncertain: float = 0.0) -> Losses:
+    """What follows from ε₀ and least ≤ γ ≤ most, each off by a share ``uncertain`` at most.
 
     With t = e^ε and e = e^{ε₀}, γa_j/c_j and γb_j/c_j have mean 1 and lie in [γ, γe]. Therefore L
     has at most the range γ(e − 1)(t + 1), the maximum γ(e − t) and the second moment
-    γ(e(t² + 1) − 2t). The factors γ ≤ 1 are dropped. For the law of M, γ ≥ e^{−ε₀}.
+    γ(e(t² + 1) − 2t), where ``most`` stands for γ. For the law of M, ``least`` does.
     """
     e, growth = math.exp(eps0), math.expm1(eps0)
-    slack = (32.0 + 4.0 * eps0) * _U
+    slack = (32.0 + 4.0 * eps0) * _U + uncertain
 
     def losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
         # Over a, all three fall in ε.
-        widen = 1.0 + side * slack
+        widen = most * (1.0 + side * slack)
         s = 1.0 / math.expm1(hi)
         loss = Loss(
             drift=math.expm1(lo),
             top=math.expm1(eps0 - hi) / -math.expm1(-hi) * widen,
             spread=growth * (1.0 + 2.0 * s) * widen,
             square=(e + 2.0 * growth * s * (s + 1.0)) * widen,
-            gamma=min((1.0 - side * slack) / e, 1.0),
-            rest=max(growth / e + side * slack, 0.0),
+            gamma=min(least * (1.0 - side * slack), 1.0),
+            rest=max(1.0 - least + side * slack, 0.0),
         )
         return [loss]
 
@@ -222,7 +240,12 @@ _PATIENCE = 1000
 
 def specific_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
     """The bound that an inequality gives for a known blanket."""
-    return _bound(name, inequality, label, specific)
+    return _bound(name, inequality, label, lambda blanket, _: specific(blanket))
+
+
+def similarity_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
+    """The bound that an inequality gives for a known γ."""
+    return _bound(name, inequality, label, with_similarity)
 
 
 def generic_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
@@ -234,10 +257,12 @@ def _bound(
     name: str,
     inequality: Inequality,
     label: str,
-    losses_of: Callable[[Decomposition], Losses] | None,
+    losses_of: Callable[[Decomposition, float], Losses] | None,
 ) -> Bound:
     def losses(blanket: Decomposition | None, eps0: float) -> Losses:
-        return generic(eps0) if blanket is None or losses_of is None else losses_of(blanket)
+        if blanket is None or losses_of is None:
+            return generic(eps0)
+        return losses_of(blanket, eps0)
 
     def epsilon(blanket: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
         known = losses(blanket, eps0)
@@ -330,6 +355,9 @@ HOEFFDING = specific_bound("blanket_hoeffding", hoeffding_divergence, label="bla
 HOEFFDING_GENERIC = generic_bound(
     "blanket_hoeffding_generic", hoeffding_divergence, label="blanket, Hoeffding, generic"
 )
+HOEFFDING_SIMILARITY = similarity_bound(
+    "blanket_hoeffding_similarity", hoeffding_divergence, label="blanket, Hoeffding, γ known"
+)
 
 
 # The blanket bound by Bennett's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
@@ -382,6 +410,9 @@ BENNETT = specific_bound("blanket_bennett", bennett_divergence, label="blanket, 
 BENNETT_GENERIC = generic_bound(
     "blanket_bennett_generic", bennett_divergence, label="blanket, Bennett, generic"
 )
+BENNETT_SIMILARITY = similarity_bound(
+    "blanket_bennett_similarity", bennett_divergence, label="blanket, Bennett, γ known"
+)
 
 
 # The smaller of the blanket's bounds by Hoeffding's and by Bennett's inequality.
@@ -415,4 +446,9 @@ BLANKET_BEST_GENERIC = _smaller(
     "blanket_best_generic",
     "blanket, best inequality, generic",
     (HOEFFDING_GENERIC, BENNETT_GENERIC),
+)
+BLANKET_BEST_SIMILARITY = _smaller(
+    "blanket_best_similarity",
+    "blanket, best inequality, γ known",
+    (HOEFFDING_SIMILARITY, BENNETT_SIMILARITY),
 )

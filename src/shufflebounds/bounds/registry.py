@@ -9,10 +9,13 @@ from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_inequalities import (
     BENNETT,
     BENNETT_GENERIC,
+    BENNETT_SIMILARITY,
     BLANKET_BEST,
     BLANKET_BEST_GENERIC,
+    BLANKET_BEST_SIMILARITY,
     HOEFFDING,
     HOEFFDING_GENERIC,
+    HOEFFDING_SIMILARITY,
 )
 from shufflebounds.bounds.clones import (
     CLONE,
@@ -56,6 +59,9 @@ _ALL = (
     BENNETT_GENERIC,
     BLANKET_BEST,
     BLANKET_BEST_GENERIC,
+    HOEFFDING_SIMILARITY,
+    BENNETT_SIMILARITY,
+    BLANKET_BEST_SIMILARITY,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
     VARIATION_RATIO,

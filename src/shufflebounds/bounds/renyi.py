@@ -242,7 +242,7 @@ def _lower(name: str, label: str, source: str, divergence: Callable[..., Enclosu
 
         return at
 
-    return _bound(name, label, source, Kind.LOWER, {"renyi": renyi_at})
+    return _bound(name, label, source, Kind.CLASS_LOWER, {"renyi": renyi_at})
 
 
 def _bound(
@@ -268,11 +268,14 @@ RENYI_3_1 = _upper(
 )
 RENYI_3_3 = _upper("girgis_simple", "Girgis et al., Theorem 3.3", "Theorem 3.3", theorem_3_3)
 RENYI_3_4 = _lower(
-    "girgis_lower", "Girgis et al., Theorem 3.4", "Theorem 3.4, in both directions", theorem_3_4
+    "girgis_lower",
+    "Girgis et al., Theorem 3.4 (attained by some randomizer)",
+    "Theorem 3.4, in both directions: of 2-RR",
+    theorem_3_4,
 )
 RENYI_3_5 = _lower(
     "girgis_lower_simple",
-    "Girgis et al., Corollary 3.5",
-    "Corollary 3.5",
+    "Girgis et al., Corollary 3.5 (attained by some randomizer)",
+    "Corollary 3.5: of 2-RR",
     lambda eps0, n, order: _exactly(corollary_3_5(eps0, n, order)),
 )

@@ -71,7 +71,7 @@ class Finding:
         Others than divergences enclose more than their own value, or are not computed to a width.
         """
         found = self.answer.enclosure
-        decides = self.bound.is_divergence and self.bound.kind is not Kind.UNPROVEN
+        decides = self.bound.is_divergence and self.bound.kind in (Kind.UPPER, Kind.LOWER)
         return decides and found.lower <= eps < found.upper
 
     @property

@@ -232,6 +232,12 @@ class TestBoundsAreBounds:
         generic = on_delta_generic(divergence, eps0, eps, n)
         with mpmath.workdps(30):
             assert generic >= exact_divergence(float_masses(blanket), eps, n)
+            [loss] = blanket_inequalities.with_similarity(blanket, eps0)(
+                eps, eps, blanket_inequalities.ABOVE
+            )
+            similar = divergence(loss, n, blanket_inequalities.ABOVE)
+            assert exact_divergence(float_masses(blanket), eps, n) <= similar
+            assert similar <= generic * (1 + RELATIVE)
         # Both formulas rise with what the generic one has overestimated.
         assert generic * (1 + RELATIVE) >= on_delta(divergence, blanket, eps, n)
 

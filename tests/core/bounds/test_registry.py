@@ -30,6 +30,9 @@ def test_names():
         "blanket_bennett_generic",
         "blanket_best",
         "blanket_best_generic",
+        "blanket_hoeffding_similarity",
+        "blanket_bennett_similarity",
+        "blanket_best_similarity",
         "clone_closed_form",
         "erlingsson",
         "variation_ratio",
@@ -65,6 +68,7 @@ def test_each_tells_what_it_is(bound):
     kinds = dict.fromkeys(LOWER, Kind.LOWER)
     kinds |= {name: Kind.UNPROVEN for name in BOUNDS if name.startswith("variation_ratio_")}
     kinds["vector_bits_published"] = Kind.UNPROVEN
+    kinds |= dict.fromkeys(("girgis_lower", "girgis_lower_simple"), Kind.CLASS_LOWER)
     assert bound.kind is kinds.get(bound.name, Kind.UPPER)
     assert bound.label
     assert bound.source

@@ -145,13 +145,11 @@ def peak(points: pd.DataFrame, claimed: float, nearly: float, half: float) -> Ju
     )
 
 
-def up_to(
-    points: pd.DataFrame, *, nearly: float, half: float = math.inf, panel: str | None = None
-) -> Judgement | None:
+def up_to(points: pd.DataFrame, *, nearly: float, panel: str | None = None) -> Judgement | None:
     """A claim that a quantity goes up to about `nearly`, wherever that may be.
 
-    Reproduced where the largest value is at least that, in part where it is at least `half`. Counts
-    the panels in which it is reached, as in `everywhere`, or without the column `panel` the points.
+    Reproduced where the largest value is at least that. Counts the panels in which it is reached,
+    as in `everywhere`, or without the column `panel` the points.
     None where no point could be computed.
     """
     points = points[points["low"] > -math.inf]
@@ -166,7 +164,7 @@ def up_to(
         measured=f"up to {percentage(top.low, up=False)}",
         extreme=f"largest: {setting(top)}",
         holds_in=f"{reached.sum()} of {len(reached)} {of}",
-        verdict=verdict(top.low >= nearly, top.low >= half),
+        verdict=verdict(top.low >= nearly),
     )
 
 
@@ -183,25 +181,6 @@ def quick(seconds: pd.DataFrame, claimed: float) -> Judgement | None:
         measured=_times(times),
         holds_in=f"{in_time.sum()} of {len(times)} curves",
         verdict=verdict(in_time.all(), times.median() <= claimed),
-    )
-
-
-def slow(seconds: pd.DataFrame, claimed: float, slower: float) -> Judgement | None:
-    """A claim that a curve of the clone takes about `claimed` seconds, more than an upper bound's.
-
-    Reproduced where the median is within a factor of 2 of it; in part where the median is at least
-    `slower` times that of the upper bounds' curves.
-    """
-    times = seconds.loc[seconds["bound"] == "clone", "seconds"]
-    if times.empty:
-        return None
-    upper = seconds.loc[seconds["bound"] == "upper", "seconds"]
-    near = times.between(claimed / 2.0, claimed * 2.0)
-    typical = claimed / 2.0 <= times.median() <= claimed * 2.0
-    return Judgement(
-        measured=_times(times),
-        holds_in=f"{near.sum()} of {len(times)} curves",
-        verdict=verdict(typical, times.median() >= slower * upper.median()),
     )
 
 

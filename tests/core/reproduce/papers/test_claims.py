@@ -407,8 +407,6 @@ def test_the_largest_value_decides_and_what_was_not_computed_does_not_count():
     assert by_points.holds_in == "2 of 3 points (20 % or more)"
     assert "ε₀ = 1" in by_points.extreme
     assert judging.up_to(points, nearly=0.2, panel="eps0").holds_in == "1 of 2 panels"
-    assert judging.up_to(points, nearly=0.31, half=0.3).verdict == IN_PART
-    assert judging.up_to(points, nearly=0.31, half=0.31).verdict == NOT_REPRODUCED
     assert judging.up_to(points, nearly=0.31).verdict == NOT_REPRODUCED
     assert judging.up_to(points[points["low"] == -math.inf], nearly=0.2) is None
 
@@ -422,13 +420,6 @@ def test_a_curve_is_quick_up_to_thirty_seconds():
     assert verdict("seconds_curve", seconds=times(upper=[2, 31, 32])) == NOT_REPRODUCED
     assert verdict("seconds_curve", seconds=times(clone=[1])) == NOT_MEASURED
     assert verdict("seconds_curve") == NOT_MEASURED
-
-
-def test_the_clone_is_slow_where_it_takes_minutes():
-    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[200, 400])) == REPRODUCED
-    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[20])) == IN_PART
-    assert verdict("seconds_clone", seconds=times(upper=[2], clone=[2])) == NOT_REPRODUCED
-    assert verdict("seconds_clone", seconds=times(clone=[2])) == NOT_REPRODUCED
 
 
 def test_run_times_are_told_in_steps_so_that_the_page_stays_the_same():
@@ -510,7 +501,8 @@ def test_seconds_are_positive(seconds):
 
 
 def test_an_empty_frame_is_not_measured():
-    table = check({name: panel(0.8).iloc[:0] for name in RESEARCH.claims})
+    of_curves = [name for name in RESEARCH.claims if not name.startswith("algorithm_")]
+    table = check({name: panel(0.8).iloc[:0] for name in of_curves})
     assert (table["verdict"] == NOT_MEASURED).all()
 
 
@@ -529,7 +521,7 @@ def test_the_page_and_the_table_have_every_claim():
     seconds = times(upper=[1.5], clone=[1.5])
     table, text = check(curves, seconds), page(curves, seconds)
     assert tuple(table.columns) == claims.COLUMNS
-    assert len(table) == 12
+    assert len(table) == 14
     assert table["claim"].is_unique
     lines = text.splitlines()
     cells = [line for line in lines if line.startswith("|")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
@@ -121,6 +121,23 @@ class AmplificationVariable(Kind):
         return (self.mechanism,)
 
 
+class AlgorithmSeven(Kind):
+    """Algorithm 7 at the printed step, against the certified bounds."""
+
+    title = "Algorithm 7 at the printed step: k-RR, certified and by the paper's algorithm"
+    code = f"{__name__}.algorithm7:TABLE"
+    is_drawn = True
+
+    k: Size
+    """Number of values of k-RR."""
+    eps0: Listed[Eps0]
+    """Values of ε₀, natural logarithms."""
+    n: Listed[Users]
+    """Numbers of users."""
+    delta: Annotated[Finite, Gt(0), Lt(1)]
+    """δ."""
+
+
 RESEARCH = Research(
     tables={
         "gparv": Gparv,
@@ -128,6 +145,7 @@ RESEARCH = Research(
         "large_domains": LargeDomains,
         "hierarchy": Hierarchy,
         "amplification_variable": AmplificationVariable,
+        "algorithm_seven": AlgorithmSeven,
     },
     claims=(
         "improvement",
@@ -140,6 +158,8 @@ RESEARCH = Research(
         "rappor_domain",
         "hamming",
         "subsampling",
+        "algorithm_step",
+        "algorithm_error",
     ),
     claims_module=f"{__name__}.claims",
 )

@@ -80,6 +80,7 @@ RESEARCH = Research(
     claims=(
         "upper_bound",
         "single_savings",
+        "savings_moment",
         "single_peak",
         "multi_savings",
         "analytic_savings",

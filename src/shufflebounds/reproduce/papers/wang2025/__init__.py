@@ -9,6 +9,13 @@ from __future__ import annotations
 from shufflebounds.reproduce.papers.base import Research
 
 RESEARCH = Research(
-    claims=("theorem1_saves", "theorem1_holds", "blanket_saves", "renyi_far", "trees_save"),
+    claims=(
+        "theorem1_saves",
+        "theorem1_holds",
+        "blanket_saves",
+        "renyi_far",
+        "renyi_exact_far",
+        "trees_save",
+    ),
     claims_module=f"{__name__}.claims",
 )

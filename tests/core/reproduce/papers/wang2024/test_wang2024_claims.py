@@ -92,11 +92,13 @@ def test_savings_of_one_message_are_over_the_least_baseline(eps, savings, larges
     shown = [
         curve(SUBSET, "variation_ratio", eps),
         curve(SUBSET, "stronger_clone", [1.0, 1.2, 1.2]),
-        curve(SUBSET, "blanket_best", [1.5, 1.0, 1.0]),
+        curve(SUBSET, "blanket_best_similarity", [1.5, 1.0, 1.0]),
+        curve(SUBSET, "blanket_best", 0.8),
         curve(SUBSET, "erlingsson", 9.0),
     ]
     assert verdict("single_savings", *shown) == savings
     assert verdict("single_peak", *shown) == largest
+    assert verdict("savings_moment", *shown) == NOT_REPRODUCED
 
 
 def test_savings_of_several_messages_are_over_the_target():
@@ -133,20 +135,16 @@ def test_parallel_composition_against_both_others():
     assert verdict("parallel_separate", *apart) == NOT_MEASURED
 
 
-def test_tightness_is_asked_of_extremal_points_only():
-    """Of ε₀ = 0.5, 1, 2 local hashing has l ≥ 3 from 1 on; 16-subset has k ≤ 2 nowhere."""
-    pairs = [
-        curve(HASH, "variation_ratio_published", 0.5),
-        curve(HASH, "lower", [0.3, 0.5, 0.5], width=1e-4),
-        curve(SUBSET, "variation_ratio_published", 0.5),
-        curve(SUBSET, "lower", 0.1),
-    ]
-    assert verdict("tight", *pairs) == REPRODUCED
-    off = curve(HASH, "lower", [0.3, 0.5, 0.501])
-    assert verdict("tight", pairs[0], off) == NOT_REPRODUCED
-    above = curve(HASH, "lower", [0.3, 0.5, 0.499], regime="n5")
-    more = curve(HASH, "variation_ratio_published", 0.5, regime="n5")
-    assert verdict("tight", *pairs, above, more) == IN_PART
+def test_tightness_is_that_of_the_masses():
+    """k-RR's three groups by hand; two sets of two out of five values overlap."""
+    e = np.exp(2.0)
+    expected = np.array([[e, 1.0], [1.0, e], [1.0, 1.0]]) / (e + 4.0)
+    published, pair = claims.tight_cases()["GRR, d = 5"][2]
+    for one in (published, pair):
+        assert claims._groups(one) == pytest.approx(expected, rel=1e-12)
+    found = judged("tight", curve(KRR, "lower", 0.1))
+    assert found["verdict"] == IN_PART
+    assert "different: 2-subset, d = 5, PrivUnit" in found["measured"]
 
 
 def test_symmetry_needs_no_curve_in_particular():
