@@ -30,9 +30,33 @@ rule all:
     """Every curve, figure, table and claim of every paper."""
     default_target: True
     input:
-        every_output(),
+        of_every_paper(outputs),
     message:
         "everything of every paper"
+
+
+rule figures:
+    """Every figure of every paper."""
+    input:
+        of_every_paper(figures),
+    message:
+        "every figure"
+
+
+rule tables:
+    """Every table of every paper."""
+    input:
+        of_every_paper(tables),
+    message:
+        "every table"
+
+
+rule claims:
+    """The claims of every paper, judged."""
+    input:
+        of_every_paper(claims),
+    message:
+        "every claim"
 
 
 include: "workflow/rules/curves.smk"
@@ -50,3 +74,13 @@ for paper in PLAN.papers:
             outputs(paper),
         message:
             f"everything of {paper}"
+
+    for figure in PLAN.papers[paper].figures:
+
+        rule:
+            name:
+                f"{paper}_{figure}"
+            input:
+                figure_outputs(paper, figure),
+            message:
+                f"figure {figure} of {paper}"

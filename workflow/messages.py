@@ -56,9 +56,25 @@ def unknown_target(message: str, made: Mapping[str, Collection[str]]) -> str:
         known = f"{target.parent} may have {stems} ({suffixes})"
     else:
         near = get_close_matches(str(target), [*made, *map(str, files)], n=1, cutoff=0.8)
-        known = f"it must be all, a paper ({', '.join(made)}) or a file of one"
-    guess = f" (did you mean {near[0]}?)" if near else ""
+        near = near or _of_that_name(target, made)
+        known = (
+            f"it must be all, figures, tables, claims, a paper ({', '.join(made)}), "
+            "<paper>_<figure> or a file of one"
+        )
+    guess = f" (did you mean {' or '.join(near)}?)" if near else ""
     return f"No rule makes {target}{guess}; {known}."
+
+
+def _of_that_name(target: PurePosixPath, made: Mapping[str, Collection[str]]) -> list[str]:
+    """The paper of a folder, or the figures of a name, of the paper that the target has, if any."""
+    if target.name in made:
+        return [target.name]
+    papers = [paper for paper in made if paper in target.parts] or list(made)
+    return [
+        f"{paper}_{target.stem}"
+        for paper in papers
+        if any(file.startswith(f"figures/{paper}/{target.stem}.") for file in made[paper])
+    ]
 
 
 def mistake(sentence: str, papers: object) -> str:

@@ -1,4 +1,4 @@
-rule claims:
+rule judgement:
     """Say of each claim of a paper whether the curves show it."""
     input:
         curves=claimed(CURVE),

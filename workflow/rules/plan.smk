@@ -93,25 +93,36 @@ wildcard_constraints:
     page="claims|tables/[A-Za-z0-9_-]+",
 
 
-def outputs(name):
-    """Everything that is made for one paper."""
-    paper = PLAN.papers[name]
-    curves = files(CURVE, name, paper.curves)
-    figures = [
-        f"figures/{name}/{figure}.{kind}" for figure in paper.figures for kind in PLAN.formats
-    ]
-    interactive = [f"figures/{name}/{figure}.html" for figure in paper.figures]
-    tables = [
+def figure_outputs(name, figure):
+    """A figure in all its formats, and its interactive page."""
+    return [f"figures/{name}/{figure}.{kind}" for kind in (*PLAN.formats, "html")]
+
+
+def figures(name):
+    return [file for figure in PLAN.papers[name].figures for file in figure_outputs(name, figure)]
+
+
+def tables(name):
+    return [
         f"results/{name}/tables/{table}.{kind}"
-        for table in paper.tables
+        for table in PLAN.papers[name].tables
         for kind in ("csv", "md", "tex", "html")
     ]
-    claims = [f"results/{name}/claims.{kind}" for kind in ("csv", "md", "html")]
-    return curves + figures + interactive + tables + (claims if paper.claims else [])
 
 
-def every_output():
-    return [output for name in PLAN.papers for output in outputs(name)]
+def claims(name):
+    kinds = ("csv", "md", "html") if PLAN.papers[name].claims else ()
+    return [f"results/{name}/claims.{kind}" for kind in kinds]
+
+
+def outputs(name):
+    """Everything that is made for one paper."""
+    curves = files(CURVE, name, PLAN.papers[name].curves)
+    return curves + figures(name) + tables(name) + claims(name)
+
+
+def of_every_paper(part):
+    return [output for name in PLAN.papers for output in part(name)]
 
 
 def files(pattern, paper, curves):

@@ -39,7 +39,10 @@ MADE = {
     "gap": ["figures/gap/few.pdf", "figures/gap/few.png", "figures/gap/blh.pdf"],
     "su2026": ["results/su2026/tables/table1.csv"],
 }
-PAPERS = "it must be all, a paper (gap, su2026) or a file of one"
+PAPERS = (
+    "it must be all, figures, tables, claims, a paper (gap, su2026), <paper>_<figure> "
+    "or a file of one"
+)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,9 @@ PAPERS = "it must be all, a paper (gap, su2026) or a file of one"
         ("figures/gpa/few.png", f"(did you mean figures/gap/few.png?); {PAPERS}"),
         ("su206", f"(did you mean su2026?); {PAPERS}"),
         ("nonsense", f"; {PAPERS}"),
+        ("few", f"(did you mean gap_few?); {PAPERS}"),
+        ("gap/few.pdf", f"(did you mean gap_few?); {PAPERS}"),
+        ("figures/su2026", f"(did you mean su2026?); {PAPERS}"),
     ],
 )
 def test_of_an_unknown_target_it_is_told_what_there_is(target, expected):

@@ -97,7 +97,7 @@ def test_every_job_has_its_run_time(reports, whole):
         "interactive": 1,
         "table_interactive": 1,
         "table": len(TABLES),
-        "claims": 1,
+        "judgement": 1,
         "page": len(TABLES) + 1,
     }
 
