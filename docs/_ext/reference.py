@@ -47,8 +47,8 @@ _MODULES = {
 }
 
 _KINDS = {
-    Kind.UPPER: "The truth is at most this: it may be claimed.",
-    Kind.LOWER: "The truth is at least this: no analysis can claim less.",
+    Kind.UPPER: "The truth is at most this: you can claim it.",
+    Kind.LOWER: "The truth is at least this: no valid claim can be smaller.",
     Kind.UNPROVEN: "Asymptotic, or published without a proof that holds: it supports neither.",
 }
 

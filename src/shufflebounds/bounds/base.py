@@ -21,8 +21,8 @@ from shufflebounds.protocols.base import Candidate, Part, Protocol
 class Kind(StrEnum):
     """What may be concluded from a bound."""
 
-    UPPER = "upper"  # the truth is at most this: it may be claimed
-    LOWER = "lower"  # the truth is at least this: no analysis can claim less
+    UPPER = "upper"  # the truth is at most this: you can claim it
+    LOWER = "lower"  # the truth is at least this: no valid claim can be smaller
     # Some randomizer of the class attains this, so that no bound that knows the class alone can be
     # less; of a given randomizer it says nothing.
     CLASS_LOWER = "class lower"

@@ -201,15 +201,15 @@ def _reason(
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
-            f"It may be claimed: the {best.bound.label} is {outward(best.end, up=True)}, "
-            "which may be claimed, too."
+            f"You can claim it: the {best.bound.label} is {outward(best.end, up=True)}, "
+            "which you can claim, too."
         )
     if verdict is Verdict.REFUTED:
         best = max(of, key=lambda one: one.end)
         by = f"differ by an epsilon of {outward(best.end, up=False)}"
         if math.isinf(best.end):
             by = "rule out every epsilon at this delta"
-        return f"No analysis can claim it: two datasets{_held(best.answer.others)} {by}."
+        return f"No valid claim can be so small: two datasets{_held(best.answer.others)} {by}."
     if blurred:
         return _imprecise(blurred[0])
     least = max(one.end for one in findings.values() if one.bound.kind is Kind.LOWER)

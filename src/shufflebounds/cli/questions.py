@@ -37,9 +37,9 @@ from shufflebounds.protocols.base import Candidate
 
 _BOUNDS = ("tight_bound", *OF_PAIRS)
 _MEANINGS = {
-    "upper": "the shuffled reports are (epsilon, delta)-DP; this may be claimed.",
-    "lower": "two datasets differ by this much; no analysis can claim less.",
-    "clone": "what would be known of any mechanism with this eps0.",
+    "upper": "the shuffled reports are (epsilon, delta)-DP; you can claim it.",
+    "lower": "two datasets differ by this much; no valid claim can be smaller.",
+    "clone": "a customary bound for any mechanism with this eps0, for comparison.",
 }
 
 
@@ -116,8 +116,8 @@ def renyi(asked: Deployment, order: float, rtol: float | None, as_json: bool) ->
         column="Renyi divergence (natural log)",
         meanings={
             "upper": "the shuffled reports are (order, this)-RDP.",
-            "lower": "two datasets differ by this much; nobody can claim less.",
-            "clone": "what would be known of any mechanism with this eps0.",
+            "lower": "two datasets differ by this much; no valid claim can be smaller.",
+            "clone": "a customary bound for any mechanism with this eps0, for comparison.",
             "girgis_upper": "what was published of any mechanism.",
         },
         instead={
@@ -129,8 +129,8 @@ def renyi(asked: Deployment, order: float, rtol: float | None, as_json: bool) ->
 
 def _least(answers: Mapping[str, Answer], rounds: int) -> str:
     """What the tight bound is; of many rounds it may be another at every point of their curves."""
-    by = f", here by {proof(answers)}" if rounds == 1 else ""
-    return f"the least that is proven{by}; this may be claimed."
+    by = f" ({proof(answers).removeprefix('the ')})" if rounds == 1 else ""
+    return f"best proven bound{by}; you can claim it."
 
 
 def _answers(

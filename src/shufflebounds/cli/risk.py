@@ -29,15 +29,15 @@ from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.randomizers.base import Randomizer
 
 _CAPTION = (
-    "How well attacks do. Better ones have a larger advantage but fewer false negatives, so in "
-    "those rows the upper bound on what an attack can do is the smaller number."
+    "Attack success. A stronger attack has a larger advantage but fewer false negatives: in those "
+    "rows the upper bound on what an attack can do is the smaller number."
 )
 _RATES = (0.001, 0.01, 0.1)
 _MEANINGS = {
-    "tight_bound": "no attack does better, by the least that is proven; this may be claimed.",
-    "upper_bound": "no attack does better; this may be claimed.",
-    "lower_bound": "an attack on two datasets does as well; no analysis can claim less.",
-    "clone": "what would be known of any mechanism with this eps0.",
+    "tight_bound": "no attack does better (best proven bound); you can claim it.",
+    "upper_bound": "no attack does better; you can claim it.",
+    "lower_bound": "an attack on two datasets does as well; no valid claim can be smaller.",
+    "clone": "a customary bound for any mechanism with this eps0, for comparison.",
 }
 # Share of the advantage: where the blanket and an attack are as close, nobody waits for more.
 _CLOSE = 5e-3

@@ -48,11 +48,11 @@ def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
         column="eps0 (natural log)",
         better="larger",
         meanings={
-            "tight": "the largest that is proven to meet the target, here by "
-            f"{proof(answers, 'lower')}; it may be deployed.",
-            "upper": "with this eps0 the target is met; it may be deployed.",
-            "lower": "with this eps0 two datasets miss the target; no analysis can allow it.",
-            "clone": "what would be allowed knowing nothing but eps0.",
+            "tight": f"the largest proven to meet the target, by {proof(answers, 'lower')}; "
+            "you can deploy it.",
+            "upper": "with this eps0 the target is met; you can deploy it.",
+            "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
+            "clone": "what a customary bound allows for any mechanism with this eps0.",
         },
         instead={
             ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
@@ -85,11 +85,10 @@ def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
         wording=_target(eps, delta),
         column="users",
         meanings={
-            "tight": f"the fewest that are proven to be enough, here by {proof(answers, 'upper')}.",
+            "tight": f"the fewest proven to be enough, by {proof(answers, 'upper')}.",
             "upper": "so many users are enough.",
-            "lower": "with fewer users two datasets miss the target; no analysis can do with "
-            "fewer.",
-            "clone": "how many would be enough knowing nothing but eps0.",
+            "lower": "with fewer users two datasets miss the target; fewer are not enough.",
+            "clone": "how many a customary bound asks for any mechanism with this eps0.",
         },
         instead={("upper", math.inf): "not even 10^15 users are known to be enough."},
     )
@@ -115,13 +114,13 @@ def rounds(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
         column="rounds",
         better="larger",
         meanings={
-            "upper": "so many rounds meet the target together; they may be run.",
-            "lower": "in more rounds two datasets miss the target; no analysis can allow more.",
-            "clone": "how many would be allowed knowing nothing but eps0.",
+            "upper": "so many rounds meet the target together; you can run them.",
+            "lower": "in more rounds two datasets miss the target; no valid claim can allow more.",
+            "clone": "how many a customary bound allows for any mechanism with this eps0.",
         },
         instead={
             ("upper", 0): "not even one round is known to meet the target.",
-            ("lower", 0): "not even one round meets the target; no analysis can allow it.",
+            ("lower", 0): "not even one round meets the target; no valid claim can allow it.",
             ("lower", math.inf): f"not even {validation.MAX_ROUNDS} rounds are ruled out.",
         },
     )

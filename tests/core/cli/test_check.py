@@ -48,7 +48,7 @@ def test_the_formula_of_a_deployed_library_is_refuted():
     ]
     result = run(*options)
     assert result.exit_code == 1
-    assert "REFUTED. No analysis can claim it: two datasets" in result.stdout
+    assert "REFUTED. No valid claim can be so small: two datasets" in result.stdout
     assert answer(*options)["verdict"] == "refuted"
     assert sb.delta(R8.dataset_pair(), eps=0.94, n=1000).lower > 1e-6
 

@@ -403,7 +403,7 @@ def test_rounds_have_the_tight_bound_of_the_library():
     assert found["tight_bound"]["upper"] < 0.8 * found["upper_bound"]["upper"]
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert value(text, "tight upper bound") >= Decimal(together.upper)
-    assert "Tight upper bound: the least that is proven; this may be claimed." in text
+    assert "Tight upper bound: best proven bound; you can claim it." in text
 
 
 def test_no_epsilon_is_minus_zero():
@@ -449,7 +449,7 @@ def test_not_even_one_round():
     text = succeed("rounds", *KRR10, *options).stdout
     assert "Upper bound: not even one round is known to meet the target." in text
     assert "Lower bound: not even one round meets the target" in text
-    assert "they may be run" not in text
+    assert "you can run them" not in text
 
 
 def test_no_eps0_at_all_is_ruled_out():
@@ -490,7 +490,7 @@ def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
     assert more["upper"] == tight["upper"] + 10
     text = succeed("users", *options).stdout
     assert value(text, "tight upper bound") == tight["upper"]
-    assert "to be enough, here by the bound for all datasets." in text
+    assert "to be enough, by the bound for all datasets." in text
 
 
 def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
@@ -502,7 +502,7 @@ def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
     assert tight["lower"] >= 0.998 * lower["lower"]
     text = succeed("eps0", *options).stdout
     assert value(text, "tight upper bound") <= Decimal(tight["lower"])
-    assert "here by the bound for all datasets; it may be deployed." in text
+    assert "by the bound for all datasets; you can deploy it." in text
 
 
 def test_users_of_many_rounds_meet_their_target():

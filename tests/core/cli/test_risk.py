@@ -88,7 +88,7 @@ def test_what_is_printed_is_on_the_safe_side():
     (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
     assert upper <= entry["upper_bound"]["lower"]
     assert upper < lower
-    assert "fewer false negatives, so in those rows the upper bound" in text.replace("\n", " ")
+    assert "fewer false negatives: in those rows the upper bound" in text.replace("\n", " ")
     assert entry["lower_bound"]["upper"] <= lower
     assert "The 30 rounds are shuffled separately" in text
 
@@ -177,7 +177,7 @@ def test_the_tight_bound_is_explained_and_on_the_safe_side():
         "lower bound",
         "clone",
     ]
-    assert "Tight upper bound: no attack does better, by the least that is proven" in text
+    assert "Tight upper bound: no attack does better (best proven bound)" in text
     (line,) = (line for line in text.splitlines() if line.startswith("  advantage "))
     shown = float(line.split()[1])
     assert exact["advantage"]["tight_bound"]["upper"] <= shown < 0.021

@@ -161,10 +161,10 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     tables.gparv.kk is not a known key (did you mean k?); the keys here are eps0, eps, k
 - tables gparv kind = (removed)
     tables.gparv.kind is missing; it must be one of gparv, finite_domains, large_domains,
-    hierarchy, amplification_variable
+    hierarchy, amplification_variable, algorithm_seven
 - tables gparv kind = gpar
     tables.gparv.kind is 'gpar' (did you mean gparv?); it must be one of gparv, finite_domains,
-    large_domains, hierarchy, amplification_variable
+    large_domains, hierarchy, amplification_variable, algorithm_seven
 - tables hierarchy mechanisms 0 = oue
     tables.hierarchy.mechanisms[0] is 'oue'; it must be one of krr10, blh, mix, pair, some
 - tables hierarchy n 0 = 0
@@ -205,7 +205,8 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
 - claims improvment = [fig]
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
     improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, joint, parallel,
-    rappor_domain, hamming, subsampling
+    rappor_domain, hamming, subsampling, algorithm_step,
+    algorithm_error
 - claims joint 1 = fig9
     claims.joint[1] is 'fig9' (did you mean fig?); it must be one of fig, one
 - claims joint 1 = cdf

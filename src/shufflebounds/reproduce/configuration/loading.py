@@ -22,11 +22,14 @@ RULES = (
     "curve",
     "everything",
     "figure",
+    "figures",
     "interactive",
+    "judgement",
     "page",
     "table",
     "table_figure",
     "table_interactive",
+    "tables",
     "vega",
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)

@@ -135,11 +135,12 @@ class Layout:
 # How the lines of a plot are drawn, by their bound.
 
 
-def _and_generic(name: str, **look: Any) -> dict[str, dict[str, Any]]:
-    """A bound, and the same by nothing but ε₀."""
+def _family(name: str, **look: Any) -> dict[str, dict[str, Any]]:
+    """A bound, and the same by nothing but ε₀, and γ."""
     return {
         name: {**look, "style": "dashed"},
         f"{name}_generic": {**look, "style": "dashdot"},
+        f"{name}_similarity": {**look, "style": "dotted"},
     }
 
 
@@ -151,9 +152,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "enumerated": {"color": "#009e73", "style": "dashed", "marker": "o"},
     "clone": {"color": "#cc7a00", "style": "dashed", "marker": "o"},
     "stronger_clone": {"color": "#aa3377", "style": "dashed", "marker": "D"},
-    **_and_generic("blanket_hoeffding", color="#a0a0a0", marker="s"),
-    **_and_generic("blanket_bennett", color="#0072b2", marker="^"),
-    **_and_generic("blanket_best", color="#56b4e9", marker="P"),
+    **_family("blanket_hoeffding", color="#a0a0a0", marker="s"),
+    **_family("blanket_bennett", color="#0072b2", marker="^"),
+    **_family("blanket_best", color="#56b4e9", marker="P"),
     "clone_closed_form": {"color": "#cc7a00", "style": "dashdot", "marker": "o"},
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
     "variation_ratio": {"color": "#00604a", "style": "dashed", "marker": "s"},

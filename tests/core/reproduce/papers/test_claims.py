@@ -556,4 +556,4 @@ def test_the_page_in_docs_is_of_these_claims():
     for claim in CLAIMS:
         assert f"| [{claim.name}](#{claim.name}) | {claim.words} |" in text
         assert f"Measure: {claim.measure}" in text
-    assert NOT_MEASURED not in text
+    assert text.count(f"**{NOT_MEASURED}**") == 1  # of a program that is not run
