@@ -465,7 +465,8 @@ def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclo
     if math.isinf(least):
         return Enclosure(math.inf, math.inf)
     for _ in range(_REFINEMENTS):
-        floors = _between(orders[:-1], orders[1:], low[:-1], delta)
+        # What is due to the divergences' own widths no further order would mend.
+        floors = _between(orders[:-1], orders[1:], high[:-1], delta)
         least = float(_converted(orders, high, delta).min())
         open_ends = np.flatnonzero(floors < least * (1.0 - spare))
         if not open_ends.size or least <= 0.0:

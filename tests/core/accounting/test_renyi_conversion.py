@@ -176,3 +176,12 @@ def test_every_blanket_counts_at_every_order():
 def test_bad_input(orders, losses, others, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}"):
         sb.epsilon_of_orders(orders, losses, **{"delta": 1e-6, **others})
+
+
+def test_a_surrounded_decomposition_needs_no_orders_beyond_its_own_width():
+    """Cells of 1/12 and of 1/48 surround the same mechanism."""
+    coarse, fine = (
+        sb.renyi_epsilon(sb.Laplace(2.0, cells=cells).blanket(), 1_000, 1e-6) for cells in (12, 48)
+    )
+    assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
+    assert coarse.relative_width < 5e-3
