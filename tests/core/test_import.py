@@ -1,11 +1,9 @@
 """What `import shufflebounds` costs: nothing that only figures, tables or configurations need."""
 
-import ast
 import os
 import pydoc
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from repository import ROOT
@@ -54,27 +52,6 @@ def test_importing_the_library_loads_no_fourier_transforms():
     assert "scipy.fft" not in loaded("import shufflebounds")
 
 
-def test_importing_the_library_loads_its_modules_only_when_they_are_asked_for():
-    bare = loaded("import shufflebounds")
-    assert "numpy" not in bare
-    assert {x for x in bare if x.startswith("shufflebounds.")} == {"shufflebounds._version"}
-    assert "shufflebounds.randomizers.discrete" in loaded("from shufflebounds import KRR")
-
-
-def test_public_names_are_where_type_checkers_look_for_them():
-    """The imports that are never run name the homes that are used."""
-    tree = ast.parse(Path(shufflebounds.__file__).read_text())
-    told = {
-        name.name: node.module.removeprefix("shufflebounds.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("shufflebounds.")
-        for name in node.names
-    }
-    assert told.pop("__version__") == "_version"
-    assert told == shufflebounds._HOMES
-    assert set(told) | {"__version__"} == set(shufflebounds.__all__)
-
-
 def test_names_that_do_not_exist_are_no_attributes():
     assert not hasattr(shufflebounds, "Nothing")
     assert set(shufflebounds.__all__) <= set(dir(shufflebounds))
@@ -87,3 +64,10 @@ def test_what_is_exported_exists_and_is_sorted_as_ruff_wants_it():
     assert {"Randomizer", "epsilon", "delta", "largest_eps0", "fewest_users"} <= set(
         shufflebounds.__all__
     )
+
+
+def test_commands_start_before_numpy_is_loaded():
+    """So that Ctrl-C ends them quietly from the first moment on."""
+    bare = loaded("import shufflebounds")
+    assert {x for x in bare if x.startswith("shufflebounds.")} == {"shufflebounds._version"}
+    assert "numpy" not in bare
