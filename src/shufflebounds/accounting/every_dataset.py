@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
+from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
@@ -113,7 +113,7 @@ def worst_dataset(
     limit = _at(rows, n, math.inf, err)
     if math.isinf(end) and limit.enclosure.lower > target:
         return WorstDataset(limit.victim, limit.others, Enclosure(math.inf, math.inf))
-    found = smallest_eps(evaluate, target, math.nan, math.nan, end, _RTOL)
+    found = smallest_eps(evaluate, target, Start(math.nan), end, _RTOL)
     last = worst[-1] if worst else _at(rows, n, 0.0, err)
     return WorstDataset(last.victim, last.others, found)
 

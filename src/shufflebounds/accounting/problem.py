@@ -11,17 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import (
-    COARSEST,
-    LARGEST_EPS,
-    NEARLY,
-    Evaluate,
-    Guess,
-    Plan,
-    Search,
-    Trial,
-    Trials,
-)
+from shufflebounds.accounting.root_search import LARGEST_EPS, Search, Start
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
@@ -187,14 +177,6 @@ _MAYBE = 0.1
 _STANDARD_STEPS = 12
 
 
-class Start(NamedTuple):
-    """A guess of ε, the derivative of log D there, and by how much D there may be off δ."""
-
-    eps: float
-    slope: float
-    doubt: float
-
-
 def start_of(problem: Problem, delta: float, end: float) -> Start:
     """From the root of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
     target = math.log(delta)
@@ -297,71 +279,6 @@ def _rare_start(
     return Start(eps, slope, _START_ROUGH)
 
 
-# Searches for one end of ε after the other, each of which starts from what is known.
-
-# D drops where log D falls by more than this, so many times as steeply as before.
-_DROP, _STEEPER = 1.5, 3.0
-# How far beyond the straight line of D before a drop the next probe goes, in terms of the width.
-_BEYOND = 0.5
-# Trials of one end that this many noises tell from δ say where the other end is, to this share.
-_TOLD, _SHIFTED = 3.0, 0.1
-
-
-class EndSearch(Search):
-    """A search that can go on with D of another decomposition, which is nearly the same."""
-
-    def __init__(
-        self, evaluate: Evaluate, delta: float, end: float, rtol: float, trials: Trials
-    ) -> None:
-        super().__init__(evaluate, delta, end, rtol, trials)
-        self._centred = False
-
-    def resumed(self, evaluate: Evaluate, rtol: float) -> EndSearch:
-        """The same upper end, closer, from another D that is not below the one in question.
-
-        The lower end is none of either then.
-        """
-        other = EndSearch(evaluate, self.delta, self.end, rtol, self.trials)
-        other.root = self.root
-        return other
-
-    def shifted(self, evaluate: Evaluate, gap: float) -> EndSearch:
-        """A search in a D below, whose root seems to be closer to 0 by `gap`, relatively."""
-        trials = Trials(self.trials.slope, 0.0)
-        other = EndSearch(evaluate, self.delta, self.end, self.rtol, trials)
-        other.root = self.root.from_above()
-        for trial in self.trials.made:
-            if abs(trial.excess) > _TOLD * trial.noise:
-                noise = max(_SHIFTED * abs(trial.excess), trial.noise)
-                trials.add(Trial(trial.eps * (1.0 - gap), trial.excess, noise))
-        return other
-
-    def inside(self, guess: float) -> float:
-        """Where D drops from a straight line at once, the end of that line."""
-        if self._drops() and self.root.low > 0.0:
-            return min(self.root.low * (1.0 + _BEYOND * self.rtol), LARGEST_EPS)
-        return super().inside(guess)
-
-    def support(self, near: Trial, guess: float) -> Plan | None:
-        """A probe as fine as the last one, where the root is now known to be, comes first."""
-        if self.is_narrow(NEARLY) and not self._centred:
-            self._centred = True
-            middle = 0.5 * (self.root.low + self.root.high)
-            return Plan(middle, min(self.need(middle), COARSEST))
-        return super().support(near, guess)
-
-    def _drops(self) -> bool:
-        """Whether D fell far more steeply after its last trial above δ than before."""
-        made = self.trials.made
-        left = sorted(x for x in made if x.excess > 0.0)[-2:]
-        right = min((x for x in made if x.excess < -_DROP), default=None)
-        if len(left) < 2 or right is None or not left[0].eps < left[1].eps < right.eps:
-            return False
-        before = (left[0].excess - left[1].excess) / (left[1].eps - left[0].eps)
-        after = (left[1].excess - right.excess) / (right.eps - left[1].eps)
-        return after > _STEEPER * before
-
-
 # ε at δ where an inner and an outer decomposition surround the randomizer: each end by itself.
 #
 # With D_inner ≤ D ≤ D_outer at every ε, the ε at which D falls to δ lies between those of the two
@@ -417,22 +334,21 @@ def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
         above = few.above(better)
         better = _refined(above, better, delta)
     start, gap = better, _USUAL_GAP
-    guess = Guess(start.eps, start.doubt)
+    search = Search(above.delta, delta, end, goal)
     if start.doubt < _ROUGH:
-        search = EndSearch(above.delta, delta, end, goal, Trials(start.slope, start.doubt))
         below = few.below(start)
         gap = _gap(below, above, start, delta)
     else:
         slope = max(start.slope, -_STEEPEST / start.eps) if start.eps > 0.0 else start.slope
-        search = EndSearch(above.delta, delta, end, _NEAR, Trials(slope, start.doubt))
-        found = search.run(guess)
+        search.rtol = _NEAR
+        found = search.run(start._replace(slope=slope))
         if found.upper == 0.0:
             return Apart(found, True)
-        guess = search.trials.guess() if search.trials.made else guess
-        eps = min(max(guess.eps, found.lower), found.upper, end * (1.0 - _NEAR))
+        eps = search.guess()[0]
+        eps = min(max(eps, found.lower), found.upper, end * (1.0 - _NEAR))
         if not eps > 0.0:
             return None
-        start = Start(eps, search.trials.slope if search.trials.slope < 0.0 else slope, 0.0)
+        start = Start(eps, search.slope if search.slope < 0.0 else slope)
         # What did for a coarse look need not do now.
         few = _Few.of(problem, delta, goal)
         above, below = few.above(start), few.below(start)
@@ -441,13 +357,13 @@ def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
     # Near 0, where D is flat, the ends may be much further apart than that.
     width = max(min(max(goal - gap, _LEAST * goal), _MOST * goal), _OF_GAP * gap)
     search = search.resumed(above.delta, width)
-    upper = search.run(guess).upper
+    upper = search.run(start).upper
     if not search.is_narrow(_CLOSE):
         # What keeps this end from being known keeps the other one, too, probe after probe.
         return Apart(Enclosure(0.0, upper), False)
+    inner = search.below(below.delta)
     doubt = 0.1 * gap * upper * -start.slope
-    inner = search.shifted(below.delta, gap)
-    lower = inner.run(Guess(upper * (1.0 - gap), doubt)).lower
+    lower = inner.run(Start(upper * (1.0 - gap), search.slope, doubt)).lower
     close = search.is_narrow(_CLOSE) and inner.is_narrow(_CLOSE)
     return Apart(Enclosure(min(lower, upper), upper), close)
 

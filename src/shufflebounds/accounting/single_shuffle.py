@@ -454,7 +454,7 @@ def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
     problem = dataclasses.replace(problem, target=delta)
-    found = smallest_eps(problem.delta, delta, *start[:2], end, goal, start.doubt)
+    found = smallest_eps(problem.delta, delta, start, end, goal)
     if apart is None:
         return found
     low, high = apart.enclosure.lower, apart.enclosure.upper

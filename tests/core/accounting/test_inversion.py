@@ -11,7 +11,7 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import problem
-from shufflebounds.accounting.root_search import smallest_eps
+from shufflebounds.accounting.root_search import Start, smallest_eps
 from shufflebounds.core.enclosure import Enclosure
 
 EXPONENTS = st.floats(2.0, 15.0).map(lambda x: 10.0**-x)
@@ -43,7 +43,7 @@ def test_next_to_the_value_at_zero(distance, rate, noise, lean, slip):
     delta = 0.1 * (1.0 - distance)
     root = max(0.0, -math.log1p(-distance) / rate)
     clouded = Clouded(rate, noise, lean)
-    found = smallest_eps(clouded, delta, slip * root, -0.9 * rate, math.inf, 1e-4)
+    found = smallest_eps(clouded, delta, Start(slip * root, -0.9 * rate), math.inf, 1e-4)
     slack = 1e-15 / rate  # of 0.1 (1 − distance), rounded
     assert found.lower - slack <= root <= found.upper + slack
     assert len(clouded.aims) <= 45
@@ -142,7 +142,9 @@ def test_wherever_it_starts_it_looks_where_there_is_something(
 ):
     """Never below 0, whatever the guesses and slopes."""
     line, delta = Line(0.5, noise), 0.5 * (1.0 - distance)
-    found = smallest_eps(line, delta, start, slope, math.log(2.0) * (1.0 + 1e-15), rtol, doubt)
+    found = smallest_eps(
+        line, delta, Start(start, slope, doubt), math.log(2.0) * (1.0 + 1e-15), rtol
+    )
     root = math.log1p(1.0 - 2.0 * delta)
     assert found.lower - 1e-15 <= root <= found.upper + 1e-15
     assert len(line.asked) <= 100
@@ -155,7 +157,7 @@ def test_upper_ends_of_inf_leave_lower_ends(start, slope):
         assert 0.0 <= eps <= 690.0
         return Enclosure(0.5 * math.exp(-eps), math.inf)
 
-    found = smallest_eps(half_known, 1e-3, start, slope, math.inf, 1e-4)
+    found = smallest_eps(half_known, 1e-3, Start(start, slope), math.inf, 1e-4)
     assert 0.0 <= found.lower <= math.log(500.0)
     assert found.upper == math.inf
 
@@ -195,7 +197,7 @@ def test_next_to_a_kink(delta, steep):
         value = max(0.5 - steep * growth, 1.2e-3 * (1.0 - growth))
         return Enclosure(value * (1.0 - 0.2 * rtol), value * (1.0 + 0.2 * rtol))
 
-    found = smallest_eps(kinked, delta, 0.05, -1.0, math.log(2.0), 1e-4, 1.0)
+    found = smallest_eps(kinked, delta, Start(0.05, -1.0, 1.0), math.log(2.0), 1e-4)
     assert found.lower <= math.log1p((0.5 - delta) / steep) <= found.upper
     assert found.relative_width <= 1e-4
     assert len(calls) <= 21
@@ -244,7 +246,7 @@ def test_where_guesses_lead_nowhere_it_halves():
         value = 0.95e-6 + 1e-3 * max(math.exp(3.0) - math.exp(eps), 0.0)
         return Enclosure(value, value)
 
-    found = smallest_eps(evaluate, 1e-6, 163.6623669, -26894.0, 690.0, 1e-4, 0.1)
+    found = smallest_eps(evaluate, 1e-6, Start(163.6623669, -26894.0, 0.1), 690.0, 1e-4)
     root = math.log(math.exp(3.0) - 0.05e-3)
     assert found.lower <= root <= found.upper
     assert found.relative_width < 1e-4
@@ -259,7 +261,7 @@ def test_where_nothing_tells_it_never_asks_beyond_the_floats(end):
         asked.append(eps)
         return Enclosure(0.5 * (1.0 - rtol), 0.5)
 
-    found = smallest_eps(flat, 1e-3, 1.0, math.nan, end, 1e-4)
+    found = smallest_eps(flat, 1e-3, Start(1.0), end, 1e-4)
     assert max(asked) <= 690.0
     assert found.lower >= max(asked)
     assert found.upper == end

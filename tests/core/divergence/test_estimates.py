@@ -4,14 +4,10 @@ import math
 
 import mpmath as mp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import problem
 from shufflebounds.accounting.problem import start_of
-from shufflebounds.accounting.root_search import Trial, bracketed
 from shufflebounds.divergence import edgeworth, estimates
 from shufflebounds.divergence.estimates import log_estimate, refined_estimate
 from shufflebounds.divergence.fourier import fourier
@@ -71,38 +67,6 @@ def test_refined_estimates_are_close_to_the_enclosure(decomposition, eps, n):
 
 def test_what_vanishes_is_no_estimate():
     assert refined_estimate(sb.KRR(3, 1.0).blanket(), 2.0, 100).log == -math.inf
-
-
-@given(
-    st.floats(-6.0, 3.0).map(lambda x: 10.0**x),
-    st.floats(0.1, 0.9),
-    st.floats(1.1, 50.0),
-    st.sampled_from([lambda x: -math.log(x), lambda x: 1.0 - x, lambda x: 1.0 - x**3]),
-)
-@examples(100)
-def test_bracketed_stays_inside_and_closes_in(root, left, right, shape):
-    """For decreasing functions with a root at 1, scaled; a few steps come close to it."""
-    trials = [Trial(x * root, shape(x), 0.0) for x in (left, right)]
-    for _ in range(25):
-        found = bracketed(trials)
-        if found is None:
-            break
-        low = max(x.eps for x in trials if x.excess > 0.0)
-        high = min(x.eps for x in trials if x.excess < 0.0)
-        assert low < found.eps < high
-        trials.append(Trial(found.eps, shape(found.eps / root), 0.0))
-        if abs(trials[-1].excess) < 1e-6:
-            break
-    assert abs(trials[-1].excess) < 0.1
-
-
-def test_trials_that_tell_no_side_do_not_hide_finer_ones():
-    coarse, above, below = Trial(1.1, 0.01, 0.5), Trial(0.9, 0.1, 1e-9), Trial(1.2, -0.2, 1e-9)
-    found = bracketed([coarse, above, below])
-    assert found is not None
-    assert 0.9 < found.eps < 1.1
-    assert bracketed([above]) is None
-    assert bracketed([below, Trial(1.3, 0.1, 1e-9)]) is None
 
 
 RARE = [

@@ -106,7 +106,7 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
         return Enclosure(max(x.lower for x in below), max(x.upper for x in above))
 
     start = start_of(problem, delta, min(end, LARGEST_EPS))
-    return smallest_eps(evaluate, delta, *start[:2], end, rtol, start.doubt)
+    return smallest_eps(evaluate, delta, start, end, rtol)
 
 
 def _checked_step(step: float) -> float:
