@@ -349,8 +349,8 @@ class Search:
             for x in self._probes
             if x.eps > near.eps
         )
-        if known and near.short:
-            return None
+        if near.short and (known or self._fall < _FALL):
+            return None  # nothing closer would be told apart from it
         if known or (self.is_narrow(_NEARLY) and not near.short):
             self._care *= _MORE_CARE
             eps = self._middle() if self.is_narrow(_NEARLY) else guess
