@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.mechanism import datasets, directions
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.round_laws import Round, compositions, typical_loss
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
@@ -32,8 +32,8 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     (docs/composition.md, section 1). Raises ValueError for arguments out of range.
     """
     n = validation.users(n)
-    attained = sorted(datasets(randomizer).values(), key=lambda one: -typical_loss(one, n))
-    crowds = directions(randomizer.crowds())
+    attained = sorted(randomizer.known_datasets().values(), key=lambda one: -typical_loss(one, n))
+    crowds = both_directions(randomizer.crowds())
     size = sum(len(one.others) * (1 + len(one.extremes)) * one.c.size for one in crowds)
     return Round(
         tuple(randomizer.blankets().values()),

@@ -15,7 +15,6 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shufflebounds.accounting.mechanism import datasets
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.single_shuffle import Several, checked, is_several
 from shufflebounds.core import validation
@@ -153,7 +152,7 @@ def _of_mechanism(
     randomizer: Randomizer, n: int, orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
     """The largest that known datasets attain, and the largest of the blankets, at orders (O,)."""
-    below = [bounds(one, n, orders, goal)[0] for one in datasets(randomizer).values()]
+    below = [bounds(one, n, orders, goal)[0] for one in randomizer.known_datasets().values()]
     above = [bounds(one, n, orders, goal)[1] for one in randomizer.blankets().values()]
     high = np.max(above, axis=0)
     return np.minimum(np.max(below, axis=0), high), high
@@ -424,7 +423,7 @@ def renyi_epsilon(
 
     if isinstance(decomposition, Randomizer):
         upper = least(decomposition.blankets().values()).upper
-        lower = least(datasets(decomposition).values()).lower
+        lower = least(decomposition.known_datasets().values()).lower
         return Enclosure(min(lower, upper), upper)
     found = least([decomposition])
     promised = rtol is not None or decomposition.is_finite()

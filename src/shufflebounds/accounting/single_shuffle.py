@@ -1,9 +1,4 @@
-"""Bounds at many numbers of users, ε or δ at once: the points of a curve help one another.
-
-Every end is certified as for a single point. What the points share is where to look: saddlepoint
-estimates for all of them in one go, corrected by exact values at some and interpolated between, so
-that two evaluations just above and just below the root mostly do; and the cost of calling NumPy.
-"""
+"""δ at ε and ε at δ of one shuffle, at one point or at many, as enclosures of both directions."""
 
 from __future__ import annotations
 
@@ -25,24 +20,161 @@ from shufflebounds.divergence.estimates import roots
 from shufflebounds.divergence.fourier import fourier
 from shufflebounds.divergence.fourier_rows import stacked
 
+T = TypeVar("T")
+S = TypeVar("S")
+Several = Sequence[T] | NDArray
 Indices = NDArray[np.int64]
 
-S = TypeVar("S")
+DEFAULT_RTOL = 1e-4
+# Ends of a continuous randomizer further apart than this, relatively, may be so only because few
+# components were chosen by poor estimates, as those for few users are.
+_DOUBTFUL = 1e-3
 
-# Where to look, and which points together: every end is an evaluation there, so that all of this
-# decides speed only (benchmarks/arrays.py).
-#
-# Where log D is this flat in log ε, estimates of its root are worth little.
-_FLAT = 1.0
-# Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.
-_MOST_COMPONENTS = 512
-# Fewer leave atoms near 0, and each point has its own way of dealing with them.
-_FEWEST_USERS = 100
-# How far from the predicted root to look, in each round, and how precisely; as shares of what is
-# asked for. Each round begins where the one before says that the root is.
-_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
-# One point in so many corrects the estimates of its neighbours, and so many in a decade.
-_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
+
+# The numbers among the arguments of the second are those of the first.
+@overload
+def delta(  # type: ignore[overload-overlap]
+    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ...
+) -> Enclosure: ...
+
+
+@overload
+def delta(
+    decomposition: Decomposition,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rtol: float | None = None,
+) -> Enclosures: ...
+
+
+def delta(
+    decomposition: Decomposition,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
+
+    `questions.delta` says what it takes, returns and raises. Of several points all are computed
+    first, and those that fell short do not take the others with them.
+    """
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+    if is_several(eps) or is_several(n):
+        losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
+        problems = [Problem.of(decomposition, one) for one in users]
+        within = [min(one, LARGEST_EPS) for one in losses]
+        each = deltas(problems, within, goal)
+        each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
+        return all_or_raise(
+            each,
+            [delta_shortfall(*row, rtol) for row in zip(problems, losses, each, strict=True)],
+        )
+    near, far = validation.eps_between(eps)
+    n = validation.users(n)
+    if near < far:  # D falls in ε
+        return _joined(lambda one: delta(decomposition, one, n, rtol=rtol), far, near)
+    problem = Problem.of(decomposition, n)
+    found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
+    return or_raise(found, delta_shortfall(problem, near, found, rtol))
+
+
+# The numbers among the arguments of the second are those of the first.
+@overload
+def epsilon(  # type: ignore[overload-overlap]
+    decomposition: Decomposition,
+    n: int,
+    delta: float,
+    *,
+    rtol: float | None = ...,
+) -> Enclosure: ...
+
+
+@overload
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rtol: float | None = None,
+) -> Enclosures: ...
+
+
+def epsilon(
+    decomposition: Decomposition,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
+
+    Both ends follow from enclosures of D nearby, as D is convex in e^ε. `questions.epsilon` says
+    what it takes, returns and raises.
+    """
+    asked = None if rtol is None else validation.rtol(rtol)
+    if is_several(n) or is_several(delta):
+        users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
+        problems = [Problem.of(decomposition, one) for one in users]
+        each = _epsilons(problems, targets, asked)
+        return all_or_raise(
+            each,
+            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
+        )
+    small, large = validation.delta_between(delta)
+    n = validation.users(n)
+    if small < large:  # ε falls in δ
+        return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
+    problem = Problem.of(decomposition, n)
+    found = _epsilon(problem, small, asked)
+    return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
+
+
+def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
+    """The lower end at one float and the upper one at the other, also where either fell short."""
+    ends, shortfall = [], None
+    for one in (below, above):
+        try:
+            ends.append(evaluate(one))
+        except PrecisionError as error:
+            ends.append(error.enclosure)
+            shortfall = str(error)
+    return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
+
+
+def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
+    goal = DEFAULT_RTOL if rtol is None else rtol
+    if problem.never_below() > delta:
+        return Enclosure(math.inf, math.inf)
+    apart = None
+    if not problem.is_finite():
+        apart = epsilon_apart(problem, delta, goal)
+        most = _DOUBTFUL if rtol is None else rtol
+        if apart is not None and apart.close and apart.enclosure.relative_width <= most:
+            return apart.enclosure
+    end = problem.largest_loss()
+    start = start_of(problem, delta, min(end, LARGEST_EPS))
+    problem = dataclasses.replace(problem, target=delta)
+    found = smallest_eps(problem.delta, delta, start, end, goal)
+    if apart is None:
+        return found
+    low, high = apart.enclosure.lower, apart.enclosure.upper
+    return Enclosure(max(found.lower, low), min(found.upper, high))
+
+
+def _epsilons(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
+    """`_epsilon` of problems that differ in nothing but n."""
+
+    def alone(i: int) -> Enclosure:
+        return _epsilon(problems[i], deltas[i], rtol)
+
+    # With few users outputs that tell count for most.
+    fewest = min(problems, key=lambda problem: problem.n)
+    if not is_worthwhile(problems) or fewest.never_below() > min(deltas):
+        return [alone(i) for i in range(len(problems))]
+    goal = DEFAULT_RTOL if rtol is None else rtol
+    return epsilons(problems, deltas, fewest.largest_loss(), goal, alone)
 
 
 def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
@@ -82,6 +214,68 @@ def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
         )
     # NumPy's own scalars would slow down all that is done with them one by one.
     return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
+
+
+def or_raise(found: Enclosure, shortfall: str | None) -> Enclosure:
+    """`found`; raises PrecisionError where there is a shortfall to tell of."""
+    if shortfall is not None:
+        raise PrecisionError(shortfall, found)
+    return found
+
+
+def all_or_raise(found: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
+    """The same for several points, the first shortfall in words and all in numbers."""
+    ends = Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
+    missed = [shortfall for shortfall in shortfalls if shortfall is not None]
+    if missed:
+        raise PrecisionError(f"{missed[0]} (so at {len(missed)} of {len(found)} points)", ends)
+    return ends
+
+
+def delta_shortfall(
+    problem: Problem, eps: float, found: Enclosure, rtol: float | None
+) -> str | None:
+    """Of δ at ε, where it can be told from 0."""
+    if found.upper <= validation.MIN_DELTA or problem.vanishes(eps):
+        return None
+    return _shortfall(f"delta at eps = {eps!r}", problem, found, rtol)
+
+
+def epsilon_shortfall(
+    problem: Problem, delta: float, found: Enclosure, rtol: float | None
+) -> str | None:
+    """Of ε at δ."""
+    return _shortfall(f"epsilon at delta = {delta!r}", problem, found, rtol)
+
+
+def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None) -> str | None:
+    goal = DEFAULT_RTOL if rtol is None else rtol
+    if found.relative_width <= goal or not problem.promises(rtol):
+        return None
+    advice = "a larger rtol" if problem.is_finite() else "more cells or a larger rtol"
+    return (
+        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
+        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for; "
+        f"{advice} would help"
+    )
+
+
+# Many points at once. Every end is certified as for a single point; what points share is where to
+# look: saddlepoint estimates for all of them in one go, corrected by exact values at some and
+# interpolated between, so that two evaluations just above and just below the root mostly do; and
+# the cost of calling NumPy. All of this decides speed only (benchmarks/arrays.py).
+#
+# Where log D is this flat in log ε, estimates of its root are worth little.
+_FLAT = 1.0
+# Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.
+_MOST_COMPONENTS = 512
+# Fewer leave atoms near 0, and each point has its own way of dealing with them.
+_FEWEST_USERS = 100
+# How far from the predicted root to look, in each round, and how precisely; as shares of what is
+# asked for. Each round begins where the one before says that the root is.
+_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
+# One point in so many corrects the estimates of its neighbours, and so many in a decade.
+_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
 
 def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
@@ -268,208 +462,3 @@ def _interpolated(x: FloatArray, known: FloatArray, values: FloatArray) -> Float
                 term = term * (x - known[near[:, j]]) / (known[near[:, i]] - known[near[:, j]])
         total += term
     return total
-
-
-# Widths that were promised and not reached: what to say of them, and how it is raised.
-
-DEFAULT_RTOL = 1e-4
-
-
-def or_raise(found: Enclosure, shortfall: str | None) -> Enclosure:
-    """`found`; raises PrecisionError where there is a shortfall to tell of."""
-    if shortfall is not None:
-        raise PrecisionError(shortfall, found)
-    return found
-
-
-def all_or_raise(found: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
-    """The same for several points, the first shortfall in words and all in numbers."""
-    ends = Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
-    missed = [shortfall for shortfall in shortfalls if shortfall is not None]
-    if missed:
-        raise PrecisionError(f"{missed[0]} (so at {len(missed)} of {len(found)} points)", ends)
-    return ends
-
-
-def delta_shortfall(
-    problem: Problem, eps: float, found: Enclosure, rtol: float | None
-) -> str | None:
-    """Of δ at ε, where it can be told from 0."""
-    if found.upper <= validation.MIN_DELTA or problem.vanishes(eps):
-        return None
-    return _shortfall(f"delta at eps = {eps!r}", problem, found, rtol)
-
-
-def epsilon_shortfall(
-    problem: Problem, delta: float, found: Enclosure, rtol: float | None
-) -> str | None:
-    """Of ε at δ."""
-    return _shortfall(f"epsilon at delta = {delta!r}", problem, found, rtol)
-
-
-def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None) -> str | None:
-    goal = DEFAULT_RTOL if rtol is None else rtol
-    if found.relative_width <= goal or not problem.promises(rtol):
-        return None
-    advice = "a larger rtol" if problem.is_finite() else "more cells or a larger rtol"
-    return (
-        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for; "
-        f"{advice} would help"
-    )
-
-
-# From a decomposition to δ at ε and to ε at δ, as enclosures that cover both directions.
-
-# Ends of a continuous randomizer further apart than this, relatively, may be so only because few
-# components were chosen by poor estimates, as those for few users are.
-_DOUBTFUL = 1e-3
-
-T = TypeVar("T")
-Several = Sequence[T] | NDArray
-
-
-# The numbers among the arguments of the second are those of the first.
-@overload
-def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ...
-) -> Enclosure: ...
-
-
-@overload
-def delta(
-    decomposition: Decomposition,
-    eps: float | Several[float],
-    n: int | Several[int],
-    *,
-    rtol: float | None = None,
-) -> Enclosures: ...
-
-
-def delta(
-    decomposition: Decomposition,
-    eps: float | Several[float],
-    n: int | Several[int],
-    *,
-    rtol: float | None = None,
-) -> Enclosure | Enclosures:
-    """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
-
-    `questions.delta` says what it takes, returns and raises. Of several points all are computed
-    first, and those that fell short do not take the others with them.
-    """
-    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-    if is_several(eps) or is_several(n):
-        losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
-        problems = [Problem.of(decomposition, one) for one in users]
-        within = [min(one, LARGEST_EPS) for one in losses]
-        each = deltas(problems, within, goal)
-        each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
-        return all_or_raise(
-            each,
-            [delta_shortfall(*row, rtol) for row in zip(problems, losses, each, strict=True)],
-        )
-    near, far = validation.eps_between(eps)
-    n = validation.users(n)
-    if near < far:  # D falls in ε
-        return _joined(lambda one: delta(decomposition, one, n, rtol=rtol), far, near)
-    problem = Problem.of(decomposition, n)
-    found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
-    return or_raise(found, delta_shortfall(problem, near, found, rtol))
-
-
-# The numbers among the arguments of the second are those of the first.
-@overload
-def epsilon(  # type: ignore[overload-overlap]
-    decomposition: Decomposition,
-    n: int,
-    delta: float,
-    *,
-    rtol: float | None = ...,
-) -> Enclosure: ...
-
-
-@overload
-def epsilon(
-    decomposition: Decomposition,
-    n: int | Several[int],
-    delta: float | Several[float],
-    *,
-    rtol: float | None = None,
-) -> Enclosures: ...
-
-
-def epsilon(
-    decomposition: Decomposition,
-    n: int | Several[int],
-    delta: float | Several[float],
-    *,
-    rtol: float | None = None,
-) -> Enclosure | Enclosures:
-    """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
-
-    Both ends follow from enclosures of D nearby, as D is convex in e^ε. `questions.epsilon` says
-    what it takes, returns and raises.
-    """
-    asked = None if rtol is None else validation.rtol(rtol)
-    if is_several(n) or is_several(delta):
-        users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
-        problems = [Problem.of(decomposition, one) for one in users]
-        each = _epsilons(problems, targets, asked)
-        return all_or_raise(
-            each,
-            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
-        )
-    small, large = validation.delta_between(delta)
-    n = validation.users(n)
-    if small < large:  # ε falls in δ
-        return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
-    problem = Problem.of(decomposition, n)
-    found = _epsilon(problem, small, asked)
-    return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
-
-
-def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
-    """The lower end at one float and the upper one at the other, also where either fell short."""
-    ends, shortfall = [], None
-    for one in (below, above):
-        try:
-            ends.append(evaluate(one))
-        except PrecisionError as error:
-            ends.append(error.enclosure)
-            shortfall = str(error)
-    return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
-
-
-def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
-    goal = DEFAULT_RTOL if rtol is None else rtol
-    if problem.never_below() > delta:
-        return Enclosure(math.inf, math.inf)
-    apart = None
-    if not problem.is_finite():
-        apart = epsilon_apart(problem, delta, goal)
-        most = _DOUBTFUL if rtol is None else rtol
-        if apart is not None and apart.close and apart.enclosure.relative_width <= most:
-            return apart.enclosure
-    end = problem.largest_loss()
-    start = start_of(problem, delta, min(end, LARGEST_EPS))
-    problem = dataclasses.replace(problem, target=delta)
-    found = smallest_eps(problem.delta, delta, start, end, goal)
-    if apart is None:
-        return found
-    low, high = apart.enclosure.lower, apart.enclosure.upper
-    return Enclosure(max(found.lower, low), min(found.upper, high))
-
-
-def _epsilons(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
-    """`_epsilon` of problems that differ in nothing but n."""
-
-    def alone(i: int) -> Enclosure:
-        return _epsilon(problems[i], deltas[i], rtol)
-
-    # With few users outputs that tell count for most.
-    fewest = min(problems, key=lambda problem: problem.n)
-    if not is_worthwhile(problems) or fewest.never_below() > min(deltas):
-        return [alone(i) for i in range(len(problems))]
-    goal = DEFAULT_RTOL if rtol is None else rtol
-    return epsilons(problems, deltas, fewest.largest_loss(), goal, alone)

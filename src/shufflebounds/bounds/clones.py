@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from shufflebounds.bounds.base import Bound, Kind, closed_form
-from shufflebounds.bounds.divergences import divergence_bound
-from shufflebounds.bounds.renyi import accounted
+from shufflebounds.bounds.divergences import accounted, divergence_bound
+from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
@@ -195,6 +195,17 @@ STRONGER_CLONE = divergence_bound(
 CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
 STRONGER_ACCOUNTED = accounted(
     STRONGER_CLONE, "stronger_clone_renyi", "stronger clone, Rényi accounting"
+)
+
+CLONE_ADVANCED = theorem_bound(
+    "clone_advanced",
+    "clone, advanced composition",
+    "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1; Kairouz, Oh and Viswanath, ICML 2015, "
+    "Theorem 3.5, with the best of several shares of δ",
+    advanced,
+    (0.001, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9),
+    _of_eps0(standard_clone),
+    False,
 )
 
 

@@ -13,8 +13,7 @@ from shufflebounds.accounting.composition import Composed, round_of
 from shufflebounds.accounting.every_dataset import worst_dataset
 from shufflebounds.accounting.mechanism import mechanism_delta, mechanism_epsilon
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt
-from shufflebounds.bounds.divergences import divergence_bound
-from shufflebounds.bounds.renyi import accounted
+from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting

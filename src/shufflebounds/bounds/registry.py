@@ -20,6 +20,7 @@ from shufflebounds.bounds.blanket_inequalities import (
 from shufflebounds.bounds.clones import (
     CLONE,
     CLONE_ACCOUNTED,
+    CLONE_ADVANCED,
     CLONE_CLOSED_FORM,
     ERLINGSSON,
     REDUCTION,
@@ -36,7 +37,7 @@ from shufflebounds.bounds.optimal import (
     UPPER_ACCOUNTED,
 )
 from shufflebounds.bounds.renyi import RENYI_3_1, RENYI_3_3, RENYI_3_4, RENYI_3_5
-from shufflebounds.bounds.rounds import ADVANCED, BASIC, CLONE_ADVANCED, OPTIMAL
+from shufflebounds.bounds.rounds import ADVANCED, BASIC, OPTIMAL
 from shufflebounds.bounds.variation_ratio import (
     ANALYTIC,
     ASYMPTOTIC,

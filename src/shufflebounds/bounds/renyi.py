@@ -1,110 +1,32 @@
-"""The ε that Rényi accounting gives of the divergences of decompositions."""
+"""Rényi divergences in closed form that know nothing of a randomizer but its ε₀.
+
+Girgis et al., "On the Rényi Differential Privacy of the Shuffle Model", CCS 2021. Of that paper
+a fragment was at hand: Theorems 3.3 to 3.7, and 3.1 as it follows from the last two. The
+fragment has neither (9), the bound converted from differential privacy, nor Corollary 3.2. Both
+are missing here. Write e for e^{ε₀}, λ for the order and n̄ = ⌊(n − 1)/(2e)⌋ + 1.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi import (
     LARGEST_ORDER,
     SMALLEST_ORDER,
     epsilon_of_orders,
-    least_epsilon,
     renyi,
 )
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Formula, Kind, Numerics, closed_form
+from shufflebounds.bounds.base import Bound, Formula, Kind, closed_form
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import log_sum
-from shufflebounds.protocols.base import Candidate, Part, Protocol
 from shufflebounds.randomizers.discrete import KRR
-
-PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
-
-# Widths of what is converted: of divergences, and of the search among orders.
-_DIVERGENCE_RTOL, _SPARE = 1e-3, 1e-3
-# A wider ε is told as a failure.
-_ACCEPTED = 1e-2
-
-
-def accounted(exact: Bound, name: str, label: str) -> Bound:
-    """The ε that Rényi accounting gives of the divergences of `exact`, over all real orders."""
-    pairs_of = exact.candidates
-    assert pairs_of is not None  # that of a divergence
-
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        known = cache(pairs_of)
-        curves = _Curves(known)
-
-        def answer(setting: Setting) -> Answer:
-            n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
-            parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            found = least_epsilon(lambda orders: curves.of(parts, orders), delta, _SPARE)
-            wide = found.relative_width > _ACCEPTED
-            return Answer(found, shortfall=f"known only to lie in {found}" if wide else "")
-
-        return lambda settings: [answer(setting) for setting in settings]
-
-    return Bound(
-        name=name,
-        kind=Kind.UPPER,
-        label=label,
-        source=f"{exact.source}; converted by Canonne, Kamath and Steinke, NeurIPS 2020, "
-        "Proposition 12",
-        knows_mechanism=exact.knows_mechanism,
-        is_divergence=True,
-        quantities=("epsilon",),
-        composes=True,
-        prepare=prepare,
-        candidates=pairs_of,
-    )
-
-
-class _Curves:
-    """Divergences by what was asked for before: curves along rounds ask for much of it again."""
-
-    def __init__(self, pairs_of: PairsOf) -> None:
-        self.pairs_of = pairs_of
-        self.known: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
-
-    def of(self, parts: Sequence[Part], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the sum over all rounds of the largest divergence of all pairs."""
-        low, high = np.zeros(orders.shape), np.zeros(orders.shape)
-        for part in parts:
-            ends = self._once(part, orders)
-            low, high = low + part.times * ends[0], high + part.times * ends[1]
-        slip = 4.0 * U * (1 + len(parts))
-        return low * (1.0 - slip), high * (1.0 + slip)
-
-    def _once(self, part: Part, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-        protocol, draws = part.protocol, part.protocol.draws(part.n)
-        wanted = orders.tolist()
-        new = [order for order in wanted if (protocol, draws, order) not in self.known]
-        if new:
-            found = [
-                accounting.bounds(pair.decomposition, draws, np.array(new), _DIVERGENCE_RTOL)
-                for pair in self.pairs_of(protocol)
-            ]
-            low, high = (np.max([ends[i] for ends in found], axis=0).tolist() for i in (0, 1))
-            for order, *ends in zip(new, low, high, strict=True):
-                self.known[protocol, draws, order] = (ends[0], ends[1])
-        low, high = np.array([self.known[protocol, draws, order] for order in wanted]).T
-        return low, high
-
-
-# Rényi divergences in closed form that know nothing of a randomizer but its ε₀.
-#
-# Girgis et al., "On the Rényi Differential Privacy of the Shuffle Model", CCS 2021. Of that paper
-# a fragment was at hand: Theorems 3.3 to 3.7, and 3.1 as it follows from the last two. The
-# fragment has neither (9), the bound converted from differential privacy, nor Corollary 3.2. Both
-# are missing here. Write e for e^{ε₀}, λ for the order and n̄ = ⌊(n − 1)/(2e)⌋ + 1.
 
 # Real orders that conversions try, about 1 % apart; the largest order whose sums are worth their
 # time; and how far floats are trusted.

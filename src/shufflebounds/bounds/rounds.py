@@ -12,7 +12,6 @@ import numpy as np
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt, smallest
-from shufflebounds.bounds.clones import CLONE
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
@@ -157,7 +156,7 @@ def _alone(part: Part, pairs_of: PairsOf, delta: float) -> Enclosure:
     return Enclosure(max(one.lower for one in found), max(one.upper for one in found))
 
 
-def _bound(
+def theorem_bound(
     name: str,
     label: str,
     source: str,
@@ -166,6 +165,7 @@ def _bound(
     pairs_of: PairsOf,
     knows_mechanism: bool,
 ) -> Bound:
+    """What `theorem` gives of the largest ε of all pairs, with the best of `shares` of δ."""
     return Bound(
         name=name,
         kind=Kind.UPPER,
@@ -180,7 +180,9 @@ def _bound(
 
 
 def _of_blanket(name: str, label: str, source: str, theorem: Theorem, share: float) -> Bound:
-    return _bound(name, label, source, theorem, (share,), methodcaller("upper_candidates"), True)
+    return theorem_bound(
+        name, label, source, theorem, (share,), methodcaller("upper_candidates"), True
+    )
 
 
 BASIC = _of_blanket(
@@ -203,15 +205,4 @@ OPTIMAL = _of_blanket(
     "Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.3, of the best single round at δ/(2T)",
     optimal,
     0.5,
-)
-assert CLONE.candidates is not None  # it is a divergence
-CLONE_ADVANCED = _bound(
-    "clone_advanced",
-    "clone, advanced composition",
-    "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1; Kairouz, Oh and Viswanath, ICML 2015, "
-    "Theorem 3.5, with the best of several shares of δ",
-    advanced,
-    (0.001, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9),
-    CLONE.candidates,
-    False,
 )

@@ -138,3 +138,8 @@ class Crowd:
         laws = mixed(self.a), mixed(self.b), mixed(self.c)
         extremes = tuple(one.subsample(rate) for one in self.extremes)
         return Crowd(*laws, others, rel_err, self.attained, self.differing, extremes)
+
+
+def both_directions(crowds: Iterable[Crowd]) -> list[Crowd]:
+    """Each, and the same with the victim's inputs exchanged."""
+    return [one for crowd in crowds for one in (crowd, crowd.swap())]

@@ -147,6 +147,14 @@ class Randomizer(ABC):
         """
         return ()
 
+    def known_datasets(self) -> dict[str, Decomposition]:
+        """Pairs of datasets in which all others hold one input: those listed, and of the crowds."""
+        found = dict(self.dataset_pairs())
+        for crowd in self.crowds():
+            if crowd.attained:
+                found = {**found, **crowd.datasets(), **found}
+        return found
+
 
 def require_mechanism(given: object) -> Decomposition | Randomizer:
     """`given` if it is either; ValueError otherwise."""

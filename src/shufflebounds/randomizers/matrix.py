@@ -151,6 +151,10 @@ class MatrixRandomizer(Randomizer):
         """
         return dict(self._dataset_pairs)
 
+    def known_datasets(self) -> dict[str, Decomposition]:
+        """Those listed, which are all."""
+        return self.dataset_pairs()
+
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
         matrix = self._normalized

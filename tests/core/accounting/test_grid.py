@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.mechanism import directions
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.round_laws import CrowdGrid, Grid
+from shufflebounds.core.datasets import both_directions
 
 THREADS = 8
 
@@ -52,7 +52,7 @@ def test_no_thread_shifts_the_points_of_another():
 @pytest.mark.usefixtures("impatient")
 def test_nor_those_that_hold_for_all_datasets():
     mechanism = sb.BLH(2.0)
-    crowds = tuple(directions(mechanism.crowds()))
+    crowds = tuple(both_directions(mechanism.crowds()))
 
     def fresh():
         blanket = Grid(Problem.of(mechanism.blanket(), 100), 0.2, 1e-3)

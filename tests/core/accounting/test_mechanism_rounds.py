@@ -8,10 +8,10 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.mechanism import directions
 from shufflebounds.accounting.round_laws import CrowdGrid, crowd_grid, grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.losses import pessimistic
 from shufflebounds.protocols.base import SingleMessage
@@ -115,7 +115,7 @@ def test_kinds_of_rounds_mix():
 def test_a_grid_knows_what_it_found():
     mechanism = sb.BLH(2.0)
     blankets = (mechanism.blanket(),)
-    crowds = tuple(directions(mechanism.crowds()))
+    crowds = tuple(both_directions(mechanism.crowds()))
     nodes = crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
     assert nodes is crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
     long = nodes.upper(1e-9)
