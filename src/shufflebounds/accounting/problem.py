@@ -121,14 +121,6 @@ class Problem:
         losses = (largest_loss(inner) for inner, _ in self.directions)
         return all(eps >= loss - slack for loss, slack in losses)
 
-    def typical_eps(self, delta: float) -> float:
-        """The ε of a normal approximation, to start from."""
-        _, outer = self.directions[0]
-        values, masses = outer.gparv(0.0)
-        with np.errstate(over="ignore"):
-            variance = float(masses @ values**2)
-        return math.sqrt(2.0 * variance * -math.log(delta) / self.n)
-
 
 @functools.lru_cache(maxsize=8)
 def _few_outcomes(decomposition: Decomposition, n: int) -> Atoms | None:
@@ -167,11 +159,9 @@ _START_LOST, _START_ROUGH = 2.0, 0.1
 # Steps in search of a root, and how far from δ an estimate may be for the last of them, as a
 # logarithm or as a share of ε.
 _START_STEPS, _START_CLOSE, _LAST_STEP = 60, 0.002, 1e-3
-# The same for rare draws; the smallest ε looked at but 0.
-_RARE_STEPS, _RARE_CLOSE, _RARE_STEP, _START_LEAST = 40, 0.02, 5e-3, 1e-14
-# By how much more than to the root a step goes that should lead beyond it, and by which factor at
-# least; how many times as low as the other side is high a cliff counts at most.
-_START_BEYOND, _SHORTEST, _CLIFF = 1.5, 1.02, 2.0
+# The same for rare draws: the factor by which a first step goes, how closely the root is bracketed,
+# relatively, and how far from δ an estimate may be, as a logarithm; the smallest ε looked at but 0.
+_RARE_FACTOR, _RARE_WIDTH, _RARE_CLOSE, _START_LEAST = 1.2, 1e-3, 0.02, 1e-14
 # D(0) is asked for where it seems to be above δ by no more, as a logarithm, and that may be wrong.
 _MAYBE = 0.1
 _STANDARD_STEPS = 12
@@ -244,39 +234,32 @@ def _rare_start(
     def excess(eps: float) -> float:
         return max(estimates.largest_draw_estimate(one, eps, n) for one in directions) - target
 
-    low = high = start.eps if start.eps > _START_LEAST else min(_START_LEAST, end)
+    low = high = max(start.eps, min(_START_LEAST, end))
     above = below = excess(low)
-    fall = -start.slope * low
-    factor = (
-        min(max(1.0 + _START_BEYOND * abs(above) / fall, _SHORTEST), 2.0) if fall > 0.0 else 2.0
-    )
+    factor = _RARE_FACTOR
     while below > 0.0 and high < end:
         low, above = high, below
-        high = min(end, factor * high)
-        below, factor = excess(high), max(2.0, factor**2)
+        high, factor = min(end, factor * high), factor**2
+        below = excess(high)
     while above <= 0.0 and low > _START_LEAST:
         high, below = low, above
-        low = low / factor
-        above, factor = excess(low), max(2.0, factor**2)
+        low, factor = low / factor, factor**2
+        above = excess(low)
     if above <= 0.0:
         return start._replace(eps=0.0)
     if below > 0.0:
         return start._replace(doubt=math.inf)
-    weights = {True: 1.0, False: 1.0}
-    for _ in range(_RARE_STEPS):
-        # Cliffs count as if they were no steeper than the other side is high.
-        up, down = above * weights[True], max(below, -_CLIFF * above) * weights[False]
-        eps = low * (high / low) ** (up / (up - down))
-        steep = (above - below) / math.log(high / low)
-        close = min(above, -below) <= min(_RARE_CLOSE, _RARE_STEP * steep)
-        if close or high - low <= _LAST_STEP * high:
-            break
-        found = excess(eps)
-        side = found > 0.0
-        low, above, high, below = (eps, found, high, below) if side else (low, above, eps, found)
-        weights = {side: 1.0, not side: 0.5 * weights[not side]}
-    slope = (below - above) / (high - low) if math.isfinite(below) else start.slope
-    return Start(eps, slope, _START_ROUGH)
+    while high - low > _RARE_WIDTH * high and min(above, -below) > _RARE_CLOSE:
+        middle = low * math.sqrt(high / low)
+        found = excess(middle)
+        if found > 0.0:
+            low, above = middle, found
+        else:
+            high, below = middle, found
+    if not math.isfinite(below):
+        return Start(low, start.slope, _START_ROUGH)
+    slope = (below - above) / (high - low)
+    return Start(low - above / slope, slope, _START_ROUGH)
 
 
 # ε at δ where an inner and an outer decomposition surround the randomizer: each end by itself.
