@@ -46,7 +46,10 @@ def read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
         raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
     tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
     if tiny.size:
-        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}")
+        raise ValueError(
+            f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}, "
+            "too small for floating point"
+        )
     array.flags.writeable = False
     return array, rounded
 
