@@ -408,6 +408,9 @@ def _probed(side: int, low: float, high: float) -> Probe:
 
 # How many rounds a privacy budget affords.
 
+# Relative widths of ε that tell most numbers of rounds from the last one.
+_ROUNDS_LADDER = (0.05, 0.01)
+
 
 def most_rounds(
     decomposition: Decomposition | Randomizer,
@@ -458,8 +461,11 @@ def most_rounds(
 
     def ends(times: int) -> Enclosure:
         if times not in found:
-            ask = partial(epsilon, decomposition, n, delta, rounds=times, rtol=rtol)
-            found[times] = reached(ask)
+            for width in (*(each for each in _ROUNDS_LADDER if each > rtol), rtol):
+                ask = partial(epsilon, decomposition, n, delta, rounds=times, rtol=width)
+                found[times] = reached(ask)
+                if found[times].upper <= eps or found[times].lower > eps:
+                    break
         return found[times]
 
     lower = _last(lambda times: ends(times).upper <= eps)

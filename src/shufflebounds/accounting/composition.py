@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem, never_below
-from shufflebounds.accounting.round_laws import Round, compositions, typical_loss
+from shufflebounds.accounting.round_laws import Round, compositions, enumerated, typical_loss
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import Composition
@@ -187,16 +188,25 @@ class Composed:
         end = self._largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
 
-        def enclose(density: float) -> Enclosure:
+        def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
             level = delta * min(0.05, 0.02 * goal * depth)
-            above, below = compositions(self.rounds, density, level)
+            above, below = compositions(rounds, density, level)
             upper = min(smallest_eps(above, delta), end)
             lower = max((largest_eps(law, delta) for law in below), default=0.0)
             if lower < 0.5 * upper:  # more rounds tell no less than one
                 lower = max(lower, *(_once(one, delta) for one in self.rounds))
             return Enclosure(min(lower, upper), upper)
 
-        return self._refined(enclose, goal, rtol, f"epsilon at delta = {delta!r}", depth=1.0)
+        few = self._enumerated
+        if few is not None:
+            upper = min(few[0].eps(delta), end)
+            lower = max((law.eps(delta) for law in few[1]), default=0.0)
+            found = Enclosure(min(lower, upper), upper)
+        else:
+            found = Enclosure(0.0, end)
+        what = f"epsilon at delta = {delta!r}"
+        single = partial(self._epsilon_of_single_rounds, delta)
+        return self._refined(found, enclose, single, goal, rtol, what, depth=1.0)
 
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest δ at which all rounds together are (ε, δ)-DP.
@@ -233,10 +243,10 @@ class Composed:
             return Enclosure(0.0, 0.0)
         guess = self._guess(eps)
 
-        def enclose(density: float) -> Enclosure:
+        def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
             level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
             for _ in range(8):
-                above, below = compositions(self.rounds, density, 0.05 * goal * level)
+                above, below = compositions(rounds, density, 0.05 * goal * level)
                 found = Enclosure(
                     min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
                     min(delta_at(above, eps).upper, 1.0),
@@ -247,29 +257,55 @@ class Composed:
             return Enclosure(min(found.lower, found.upper), found.upper)
 
         depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
-        return self._refined(enclose, goal, rtol, f"delta at eps = {eps!r}", depth)
+        few = self._enumerated
+        if few is not None:
+            upper = min(few[0].delta(eps), 1.0)
+            lower = max((law.delta(eps) for law in few[1]), default=0.0)
+            best = Enclosure(min(lower, upper), upper)
+        else:
+            best = Enclosure(0.0, 1.0)
+        what = f"delta at eps = {eps!r}"
+        single = partial(self._delta_of_single_rounds, eps)
+        return self._refined(best, enclose, single, goal, rtol, what, depth)
 
     def _refined(
         self,
-        enclose: Callable[[float], Enclosure],
+        best: Enclosure,
+        enclose: Callable[[float, Sequence[Round]], Enclosure],
+        single: Callable[[], float],
         goal: float,
         rtol: float | None,
         what: str,
         depth: float,
     ) -> Enclosure:
-        """The first enclosure narrow enough, of ever more lattice points."""
+        """The first enclosure narrow enough, of ever more lattice points, where `best` is not."""
+
+        def is_done() -> bool:
+            return best.relative_width <= goal or best.upper <= validation.MIN_DELTA
+
+        promises = self._promises()
+        # Of few outcomes all is known, and theory alone is between the ends of other rounds.
+        if is_done() or (self._enumerated is not None and not promises and rtol is None):
+            return best
         density = math.sqrt(_WIDTH * depth / goal)
-        best = enclose(density)
-        for _ in range(_REFINEMENTS if self._promises() else 0):
-            if best.relative_width <= goal or best.upper <= validation.MIN_DELTA:
+        if any(one.crowds for one in self.rounds):
+            # Blankets cost next to nothing, and often say all there is to say.
+            blankets = [replace(one, crowds=()) for one in self.rounds]
+            best = _both(best, enclose(density, blankets))
+        if not is_done():
+            best = _both(best, enclose(density, self.rounds))
+        for _ in range(_REFINEMENTS if promises else 0):
+            if is_done():
                 return best
             density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
-            found = enclose(density)
-            upper = min(best.upper, found.upper)
-            if found.lower == best.lower == 0.0 and upper > _GAIN * best.upper:
+            closer = _both(best, enclose(density, self.rounds))
+            stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
+            best = closer
+            if stuck:
                 break  # it is not the lattice that keeps the ends apart
-            best = Enclosure(min(max(best.lower, found.lower), upper), upper)
-        if best.relative_width > goal and (rtol is not None or self._promises()):
+        if best.relative_width > goal:
+            best = _both(best, Enclosure(0.0, max(single(), best.lower)))
+        if best.relative_width > goal and (rtol is not None or promises):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
                 f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
@@ -277,6 +313,38 @@ class Composed:
                 best,
             )
         return best
+
+    @cached_property
+    def _enumerated(self) -> tuple[Losses, list[Losses]] | None:
+        return enumerated(self.rounds)
+
+    def _epsilon_of_single_rounds(self, delta: float) -> float:
+        """Basic composition: an upper bound of ε from that of each round at its share of δ."""
+        each = delta / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
+        if each < validation.MIN_DELTA:
+            return math.inf
+        found = (
+            one.times
+            * max(
+                reached(partial(single_shuffle.epsilon, part, one.n, each)).upper
+                for part in one.decompositions
+            )
+            for one in self.rounds
+        )
+        return math.fsum(found) * (1.0 + 8.0 * U)
+
+    def _delta_of_single_rounds(self, eps: float) -> float:
+        """The same of δ, from that of each round at its share of ε."""
+        each = eps / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
+        found = (
+            one.times
+            * max(
+                reached(partial(single_shuffle.delta, part, each, one.n)).upper
+                for part in one.decompositions
+            )
+            for one in self.rounds
+        )
+        return min(math.fsum(found) * (1.0 + 8.0 * U), 1.0)
 
     def _promises(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""
@@ -315,6 +383,12 @@ class Composed:
             return validation.MIN_DELTA
         excess = max(0.0, eps - 0.5 * variance)
         return math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
+
+
+def _both(one: Enclosure, other: Enclosure) -> Enclosure:
+    """What two enclosures of the same number say together."""
+    upper = min(one.upper, other.upper)
+    return Enclosure(min(max(one.lower, other.lower), upper), upper)
 
 
 def compose(

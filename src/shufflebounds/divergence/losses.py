@@ -362,13 +362,32 @@ def pessimistic(upper: FloatArray, step: float) -> LossLaw:
     ``upper`` has shape (K + 1,), i = 0, …, K and K ≥ 1; `step` is Δ (natural log). The pair's
     curve connects the vertices of the convex hull of these points and is constant beyond the last.
     """
+    losses = np.asarray(step * np.arange(upper.size), dtype=np.float64)
+    index, mirrored, centre, masses, infinite = connected(losses, upper)
+    return LossLaw(
+        step,
+        0.0,
+        np.concatenate([-index[::-1], [0], index]),
+        np.concatenate([mirrored[::-1], [centre], masses]),
+        infinite,
+    )
+
+
+def connected(
+    losses: FloatArray, upper: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray, float, FloatArray, float]:
+    """The pair of `pessimistic` for H(e^L) ≤ `upper`, L in `losses`: 0, and others that ascend.
+
+    Which of the losses have masses, those at their negatives, the mass at 0, those at the losses
+    and p_∞.
+    """
     bound = np.minimum(np.minimum.accumulate(upper), 1.0)
     bound = np.where(bound > 0.0, np.maximum(bound, _TINY), 0.0)
-    # At x = 1 the curve lies below its chord from e^{−Δ} to e^Δ, too.
-    chord = math.tanh(0.5 * step) + 2.0 * float(bound[1]) / (1.0 + math.exp(step))
+    # At x = 1 the curve lies below its chord from e^{−L} to e^L, L the first, too.
+    near = float(losses[1])
+    chord = math.tanh(0.5 * near) + 2.0 * float(bound[1]) / (1.0 + math.exp(near))
     bound[0] = min(float(bound[0]), chord * (1.0 + 16.0 * U))
     raised = bound * (1.0 + _SLACK)
-    losses = np.asarray(step * np.arange(bound.size), dtype=np.float64)
     index = hull(np.expm1(losses), raised)
     losses, bound, infinite = losses[index], bound[index], float(raised[-1])
     masses = kinks(losses, raised[index])
@@ -385,11 +404,4 @@ def pessimistic(upper: FloatArray, step: float) -> LossLaw:
     centre = math.fsum([1.0, -infinite, *(-masses), *(-mirrored)])
     centre += 16.0 * U * float(mirrored.sum()) + 4.0 * U
     kept = masses > 0.0
-    index, masses, mirrored = index[1:][kept], masses[kept], mirrored[kept]
-    return LossLaw(
-        step,
-        0.0,
-        np.concatenate([-index[::-1], [0], index]),
-        np.concatenate([mirrored[::-1], [max(centre, U)], masses]),
-        infinite,
-    )
+    return index[1:][kept], mirrored[kept], max(centre, U), masses[kept], infinite
