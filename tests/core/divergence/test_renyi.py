@@ -189,7 +189,7 @@ def test_sums_hold_for_any_decomposition(case, orders):
 
 
 @given(decompositions(max_components=3), st.integers(1, 4), st.sampled_from(ORDERS))
-@examples(30)
+@examples(8)
 def test_curves_hold_for_any_decomposition(decomposition, n, order):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accounting, "_summed", lambda *_: [])
