@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import shufflebounds as sb
+
 pytest.importorskip("flint")
 
 PROGRAM = Path(__file__).parents[2] / "verify" / "verify.py"
@@ -17,7 +19,15 @@ SPEC = importlib.util.spec_from_file_location("verify_program", PROGRAM)
 verify = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(verify)
 
-KRR = {"mechanism": "krr", "k": 10, "eps0": 4.0, "n": 10**5, "eps": 0.11, "delta": 1e-6}
+KRR = {
+    "bound": "blanket",
+    "mechanism": "krr",
+    "k": 10,
+    "eps0": 4.0,
+    "n": 10**5,
+    "eps": 0.11,
+    "delta": 1e-6,
+}
 ROWS = {
     "krr": ({"k": 2, "eps0": 1.0}, lambda e: [[e, 1], [1, e]]),
     "duchi": ({"eps0": 1.0}, lambda e: [[e, 1], [1, e]]),
@@ -31,7 +41,8 @@ ROWS = {
 
 
 def proven(claim):
-    return verify.verdict(verify.read(json.dumps(claim)))[0]
+    [read] = verify.read(json.dumps({"bound": "blanket", **claim}))
+    return verify.verdict(read)[0]
 
 
 def enumerated(one, two, n, eps):
@@ -108,3 +119,32 @@ def test_a_claim_of_many_users_is_proven_and_one_below_is_not():
     # ε ≤ 0.1099097 is true, and at 1 % less D is 1.16e-6.
     assert proven({**KRR, "eps": 0.1099097})
     assert not proven({**KRR, "eps": 0.1088})
+
+
+# Of each mechanism: the library's object, and what a claim says of it.
+FAMILIES = {
+    "krr": (lambda e: sb.KRR(10, e), {"k": 10}),
+    "duchi": (sb.Duchi, {}),
+    "blh": (lambda e: sb.BLH(e, 4), {"domain_size": 4}),
+    "oue": (lambda e: sb.OUE(e, 4), {"domain_size": 4}),
+    "rappor": (lambda e: sb.RAPPOR(e, 4), {"domain_size": 4}),
+    "hadamard": (lambda e: sb.HadamardResponse(e, 7), {"domain_size": 7}),
+    "local_hash": (lambda e: sb.LocalHash(e, 8, 3), {"domain_size": 8, "hash_values": 3}),
+    "subset": (lambda e: sb.Subset(e, 7, 2), {"domain_size": 7, "subset_size": 2}),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_ends_of_the_library_are_proven_and_none_beyond(name):
+    """Half a per cent beyond either end a claim is false."""
+    make, own = FAMILIES[name]
+    randomizer, n, delta = make(0.5), 10**4, 1e-6
+    claim = {"mechanism": name, "eps0": 0.5, **own, "n": n, "delta": delta}
+    found = sb.epsilon(randomizer.blanket(), n, delta)
+    assert proven({**claim, "eps": found.upper * 1.001})
+    assert not proven({**claim, "eps": found.lower * 0.995})
+    others, pair = next(iter(randomizer.dataset_pairs().items()))
+    found = sb.epsilon(pair, n, delta)
+    claim |= {"bound": "pair", "datasets": [0, 1, {"x1": 1, "third": 2}[others]]}
+    assert proven({**claim, "eps": found.lower * 0.999})
+    assert not proven({**claim, "eps": found.upper * 1.005})

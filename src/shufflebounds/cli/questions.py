@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
+
+import click
 
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
+from shufflebounds.cli import claims
 from shufflebounds.cli.answers import one_by_one, progress, show
 from shufflebounds.cli.bounding import (
     FEW,
@@ -43,14 +47,32 @@ _MEANINGS = {
 }
 
 
-@question(EPS0, *USERS, DELTA, ROUNDS, RTOL, JSON)
-def epsilon(asked: Deployment, delta: float, rtol: float | None, as_json: bool) -> None:
+@question(
+    EPS0,
+    *USERS,
+    DELTA,
+    ROUNDS,
+    RTOL,
+    option(
+        "--claim",
+        click.Path(dir_okay=False, path_type=Path),
+        "File to write claims to, which verify/verify.py proves again.",
+    ),
+    JSON,
+)
+def epsilon(
+    asked: Deployment, delta: float, rtol: float | None, claim: Path | None, as_json: bool
+) -> None:
     """Bounds on epsilon at a given delta.
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
+    if claim is not None:
+        claims.require_verifiable(asked)
     with progress(hidden=as_json):
         found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
+    if claim is not None:
+        claims.write(claim, asked, found, delta)
     answers, capped = within_eps0(found, asked.protocol.eps0, asked.times)
     show(
         asked,

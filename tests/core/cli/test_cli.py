@@ -804,6 +804,35 @@ def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert plot.read_bytes().startswith(b"%PDF")
 
 
+def test_a_claim_file_has_both_ends_and_what_it_cannot_hold_is_refused(tmp_path):
+    file = tmp_path / "claim.json"
+    asked = ("epsilon", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e5")
+    shown = json.loads(succeed(*asked, "--delta", "1e-6", "--claim", str(file), "--json").stdout)
+    upper, lower = json.loads(file.read_text(encoding="utf-8"))
+    assert upper["eps"] == shown["upper_bound"]["upper"]
+    assert (lower["eps"], lower["datasets"]) == (shown["lower_bound"]["lower"], [0, 1, 2])
+    result = run(*asked, "--delta", "1e-6", "--rounds", "2", "--claim", str(file))
+    assert result.exit_code == 2
+    assert "--claim is for one report of one round" in result.stderr
+    result = run(
+        *[
+            "epsilon",
+            "--mechanism",
+            "laplace",
+            "--eps0",
+            "1",
+            "--n",
+            "100",
+            "--delta",
+            "1e-6",
+            "--claim",
+        ],
+        str(file),
+    )
+    assert result.exit_code == 2
+    assert "got laplace" in result.stderr
+
+
 # Mechanisms.
 
 
