@@ -49,6 +49,7 @@ _MODULES = {
 _KINDS = {
     Kind.UPPER: "The truth is at most this: you can claim it.",
     Kind.LOWER: "The truth is at least this: no valid claim can be smaller.",
+    Kind.CLASS_LOWER: "Some randomizer of the class attains this; of a given one it says nothing.",
     Kind.UNPROVEN: "Asymptotic, or published without a proof that holds: it supports neither.",
 }
 

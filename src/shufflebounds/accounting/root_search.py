@@ -135,7 +135,7 @@ _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 # Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
 _NEAR = 12
 # Halvings where guesses led nowhere, each of which must leave no more than this share.
-_HALVINGS, _SHRUNKEN = 40, 0.9
+_HALVINGS, _SHRUNKEN = 36, 0.9
 # D is wider than was asked for if it is so much wider.
 _SHORT = 1.5
 # After so many probes that leave more than this share of a bracket, it is halved.
@@ -387,14 +387,18 @@ class Search:
         """Where guesses led nowhere: ask for D(0) at last, and halve as long as that tells."""
         if self.root.low == 0.0 and not self._zero_asked and not self.is_narrow():
             self._exceeds_at_zero()
+        aim = COARSEST
         for _ in range(_HALVINGS):
             low, high = self.root.low, self.root.high
             if self.is_narrow() or not low < high < math.inf:
                 break
             middle = min(self._middle(), LARGEST_EPS)
-            self.root.add(middle, self.evaluate(middle, COARSEST))
+            found = self.evaluate(middle, aim)
+            self.root.add(middle, found)
             if self.root.high - self.root.low > _SHRUNKEN * (high - low):
-                break
+                if aim <= FINEST or found.relative_width > 2.0 * aim:
+                    break
+                aim = max(0.1 * aim, FINEST)
 
     def _exceeds_at_zero(self) -> bool:
         """Ask for D(0), as narrow as it takes or as it gets; whether it is above δ for certain."""

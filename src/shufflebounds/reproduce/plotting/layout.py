@@ -140,7 +140,7 @@ def _family(name: str, **look: Any) -> dict[str, dict[str, Any]]:
     return {
         name: {**look, "style": "dashed"},
         f"{name}_generic": {**look, "style": "dashdot"},
-        f"{name}_similarity": {**look, "style": "dotted"},
+        f"{name}_similarity": {**look, "style": "dashdot", "width": 2.0},
     }
 
 
