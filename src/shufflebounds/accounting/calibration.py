@@ -21,7 +21,7 @@ from shufflebounds.accounting.questions import epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
-from shufflebounds.core.floats import log
+from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Where along an axis, of ε₀ or of n, D(ε) falls to δ: probes that close in from both sides.

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.core.floats import log
-from shufflebounds.divergence.law import U
+from shufflebounds.divergence.law import U, log
 
 # D(ε), given ε and a relative width to aim at.
 Evaluate = Callable[[float, float], Enclosure]

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.core.floats import log
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.law import (
@@ -39,6 +38,7 @@ from shufflebounds.divergence.law import (
     away_from_one,
     compress,
     exp_down,
+    log,
     tilt,
     tilting_point,
 )

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.floats import log
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.enclosing import assembled, excess, trivial_bounds
 from shufflebounds.divergence.engine import log_bounds
@@ -29,7 +28,17 @@ from shufflebounds.divergence.fourier import (
     unscaled,
     with_factor,
 )
-from shufflebounds.divergence.law import VAGUE, Law, Tilted, U, away_from_one, law, laws, log_mgfs
+from shufflebounds.divergence.law import (
+    VAGUE,
+    Law,
+    Tilted,
+    U,
+    away_from_one,
+    law,
+    laws,
+    log,
+    log_mgfs,
+)
 from shufflebounds.divergence.window import (
     CHERNOFF_FACTORS,
     Chernoff,

@@ -24,6 +24,11 @@ from shufflebounds.core.products import FloatArray, compounded
 # docs/engine.md, section 7.
 
 
+def log(x: float) -> float:
+    """Natural log of x ≥ 0, −inf at 0."""
+    return math.log(x) if x > 0.0 else -math.inf
+
+
 def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What cos y − 1 is, good to 20 u of it, and sin y, good to 12 u of it."""
     tangent = np.tan(0.5 * y)
