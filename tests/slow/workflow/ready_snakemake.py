@@ -1,0 +1,46 @@
+"""Snakemake in a process that has imported it: a start takes longer than planning a small run.
+
+Each call has a process of its own, forked from one in which nothing but imports has happened; its
+folder, arguments, streams and end are as those of ``python -m snakemake``.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from repository import ROOT
+
+_READY = multiprocessing.get_context("forkserver")
+_READY.set_forkserver_preload(["snakemake.cli"])
+
+
+def run(folder: Path, arguments: tuple[str, ...], timeout: float) -> subprocess.CompletedProcess:
+    """What ``subprocess.run`` gives of ``python -m snakemake`` in a folder."""
+    with tempfile.TemporaryDirectory() as streams:
+        paths = [os.path.join(streams, name) for name in ("stdout", "stderr")]
+        process = _READY.Process(target=_main, args=(folder, arguments, paths))
+        process.start()
+        process.join(timeout)
+        if process.is_alive():
+            process.kill()
+            raise subprocess.TimeoutExpired(arguments, timeout)
+        said = [Path(path).read_text(encoding="utf-8") for path in paths]
+    return subprocess.CompletedProcess(arguments, process.exitcode, *said)
+
+
+def _main(folder: Path, arguments: tuple[str, ...], streams: list[str]) -> None:
+    """What a process does that has just been forked."""
+    for number, path in enumerate(streams, start=1):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(folder)
+    # As Python sets it up, without what pytest adds.
+    sys.path[:] = [str(folder), *(p for p in sys.path if not Path(p).is_relative_to(ROOT / "src"))]
+    sys.argv = ["snakemake", *arguments]
+    from snakemake.cli import main
+
+    main(list(arguments))
