@@ -41,6 +41,7 @@ from shufflebounds.bounds.rounds import ADVANCED, BASIC, OPTIMAL
 from shufflebounds.bounds.variation_ratio import (
     ANALYTIC,
     ASYMPTOTIC,
+    PRINTED,
     PUBLISHED,
     VARIATION_RATIO,
     VECTOR_BITS_PUBLISHED,
@@ -67,6 +68,7 @@ _ALL = (
     ERLINGSSON,
     VARIATION_RATIO,
     PUBLISHED,
+    PRINTED,
     ANALYTIC,
     ASYMPTOTIC,
     MERGED_LOWER,

@@ -37,6 +37,7 @@ def test_names():
         "erlingsson",
         "variation_ratio",
         "variation_ratio_published",
+        "variation_ratio_printed",
         "variation_ratio_analytic",
         "variation_ratio_asymptotic",
         "merged_lower",

@@ -361,6 +361,19 @@ def test_three_groups_are_never_above_the_histogram(seed):
         assert coarse.lower <= fine.upper
 
 
+def test_the_printed_beta_is_that_of_a_hash_that_tells_the_inputs_apart():
+    e = math.exp(1.5)
+    for mechanism, beta in (
+        (sb.LocalHash(1.5, 16, 4), (e - 1) / (e + 3)),
+        (sb.Subset(1.5, 5, 1), (e - 1) / (e + 4)),
+    ):
+        expected = sb.variation_ratio(e, beta, e, published=True)
+        found = BOUNDS["variation_ratio_printed"].candidates(SingleMessage(mechanism))
+        for name in "abc":
+            masses = getattr(found[0].decomposition, name)
+            np.testing.assert_allclose(masses, getattr(expected, name), rtol=1e-12)
+
+
 def test_where_ratios_are_extreme_three_groups_are_the_published_pair():
     """As for k-RR with a third input."""
     pair = sb.KRR(6, 2.0).dataset_pairs()["third"]

@@ -159,6 +159,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "erlingsson": {"color": "#666666", "style": "dashdot", "marker": "D"},
     "variation_ratio": {"color": "#00604a", "style": "dashed", "marker": "s"},
     "variation_ratio_published": {"color": "#00604a", "style": "dotted"},
+    "variation_ratio_printed": {"color": "#cc3311", "style": "dotted", "marker": "X"},
     "variation_ratio_analytic": {"color": "#35b779", "style": "dotted", "marker": "^"},
     "variation_ratio_asymptotic": {"color": "#b8a800", "style": "dotted", "marker": "v"},
     "merged_lower": {"color": "#666666", "style": "solid", "width": 0.9},
