@@ -38,7 +38,7 @@ from shufflebounds.randomizers.matching import (
     PrivUnit,
     Subset,
 )
-from shufflebounds.randomizers.matrix import MatrixRandomizer
+from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",
+    "KFold",
     "Laplace",
     "LocalHash",
     "MatrixRandomizer",

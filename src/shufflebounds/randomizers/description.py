@@ -5,6 +5,7 @@ other than ε₀ beside it, or one of the compositions
 
 * ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; these
   sum to 1, or are all absent and equal;
+* ``k_fold``: ``k`` reports of one value by a ``mechanism``, each at ε₀/k;
 * ``parallel``: ``parts``, each with a ``mechanism``, a ``weight`` and a ``share`` (1 if absent), of
   which the largest must be 1;
 * ``subsample``: a ``mechanism`` and a ``rate``.
@@ -26,12 +27,19 @@ from typing import Any, TypeAlias
 from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer, require_private
 from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.matrix import KFold
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
 
 MAX_DEPTH = 20
+_MOST_REPORTS = 100
 # Keys of the compositions, and of their parts, with the key that may be absent last.
-_KEYS = {"joint": ["parts"], "parallel": ["parts"], "subsample": ["mechanism", "rate"]}
+_KEYS = {
+    "joint": ["parts"],
+    "k_fold": ["mechanism", "k"],
+    "parallel": ["parts"],
+    "subsample": ["mechanism", "rate"],
+}
 _PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
 # Both are the number of values that a user may hold; k is what k-RR is named after.
 _SAME = {"k": "domain_size", "domain_size": "k"}
@@ -94,7 +102,10 @@ class Part:
 
 @dataclass(frozen=True)
 class CompositionOf:
-    """Mechanisms that are composed: ``type`` is joint, parallel, or subsample (of one part)."""
+    """Mechanisms that are composed: ``type`` is one of `registry.COMPOSITIONS`.
+
+    A subsample has one part, a k-fold composition k equal ones.
+    """
 
     type: str
     parts: tuple[Part, ...]
@@ -118,11 +129,14 @@ class CompositionOf:
                 own = None if whole is None else part.share * whole
                 made.append(part.mechanism.randomizer(own))
             except ValueError as error:
-                place = "mechanism" if self.type == "subsample" else f"parts[{i}].mechanism"
+                alone = self.type in ("subsample", "k_fold")
+                place = "mechanism" if alone else f"parts[{i}].mechanism"
                 raise ValueError(f"{place}: {error}") from None
         weights = [part.weight for part in self.parts]
         if self.type == "joint":
             return Joint(made)
+        if self.type == "k_fold":
+            return KFold(made[0], len(made))
         if self.type == "parallel":
             return Parallel(list(zip(weights, made, strict=True)))
         return Subsampled(made[0], weights[0])
@@ -132,6 +146,9 @@ class CompositionOf:
         if self.type == "subsample":
             [part] = self.parts
             return {"type": self.type, "mechanism": part.mechanism.plain(), "rate": part.weight}
+        if self.type == "k_fold":
+            inner = self.parts[0].mechanism.plain()
+            return {"type": self.type, "mechanism": inner, "k": len(self.parts)}
         parts = []
         for part in self.parts:
             weight = {"weight": part.weight} if self.type == "parallel" else {}
@@ -140,6 +157,8 @@ class CompositionOf:
         return {"type": self.type, "parts": parts}
 
     def __str__(self) -> str:
+        if self.type == "k_fold":
+            return f"k_fold({self.parts[0].mechanism}, {len(self.parts)})"
         # Equal shares of a joint go without saying, as they do in `parse`.
         shares = {part.share for part in self.parts}
         usual = shares.pop() if self.type == "joint" and len(shares) == 1 else 1.0
@@ -183,6 +202,10 @@ def _parsed(name: str, description: object, levels: int) -> Description:
         found = mechanism(kind).completed(given) if mechanism(kind).FILES else given
         return Mechanism(kind, tuple(found.items()))
     require_keys("", kind, given, _KEYS[kind])
+    if kind == "k_fold":
+        inner = _parsed("mechanism", given["mechanism"], levels - 1)
+        k = validation.whole("k", given["k"], minimum=1, maximum=_MOST_REPORTS)
+        return CompositionOf(kind, (Part(inner, share=1.0 / k),) * k)
     if kind == "subsample":
         inner = _parsed("mechanism", given["mechanism"], levels - 1)
         return CompositionOf(

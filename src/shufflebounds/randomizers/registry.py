@@ -25,7 +25,7 @@ from shufflebounds.randomizers.matrix import MatrixFile
 ENTRY_POINTS = "shufflebounds.randomizers"
 
 # Names that a description uses for compositions of mechanisms.
-COMPOSITIONS = ("joint", "parallel", "subsample")
+COMPOSITIONS = ("joint", "k_fold", "parallel", "subsample")
 
 _BUILT_IN: dict[str, type[Randomizer]] = {
     "blh": BLH,
