@@ -82,6 +82,8 @@ def _plot(ax: Axes, view: View) -> None:
                 zorder=_ABOVE_LINES,
                 **_marker_look(line),
             )
+    if view.x_ticks:
+        ax.set_xticks(range(len(view.x_ticks)), view.x_ticks, rotation=30.0, ha="right")
     ax.set(xlim=view.x_limits, ylim=view.y_limits)
 
 

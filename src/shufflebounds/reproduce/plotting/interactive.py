@@ -6,6 +6,7 @@ needs nothing but Vega, which comes inside the page (`html`).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -34,6 +35,7 @@ def page(sheet: Sheet, program: str) -> str:
     figure = {
         "title": plain(sheet.title),
         "x": sheet.x,
+        "ticks": list(sheet.views[0].x_ticks),
         "quantity": plain(sheet.quantity),
         "positions": [int(x) if x.is_integer() else x for x in sorted(positions)],
         "panels": [
@@ -85,6 +87,10 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         alt.Axis(labelExpr=expression(limits)) if logarithmic else alt.Axis()
         for limits, logarithmic in ((view.x_limits, view.x_log), (view.y_limits, view.y_log))
     )
+    if view.x_ticks:
+        names = json.dumps(list(view.x_ticks), ensure_ascii=False)
+        places = list(range(len(view.x_ticks)))
+        x_axis = alt.Axis(labelExpr=f"{names}[datum.value]", values=places, labelAngle=-30)
     x = alt.X("x:Q", title=x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
     y = alt.Y(
         "y:Q", title=plain(view.y_label), scale=_scale(view.y_limits, view.y_log), axis=y_axis

@@ -99,7 +99,8 @@ class View:
     ``title`` has parts, which share a line where that is long enough. ``lines`` are in drawing
     order, each as it is drawn in the end. Limits are in the units of the data. ``is_ratio`` says
     that its curves are divided by one of them, and ``is_step`` that its line is level from each
-    point to the next and rises there.
+    point to the next and rises there. ``x_ticks`` are names of the positions 0, 1, … of an axis
+    without numbers.
     """
 
     title: Sequence[str]
@@ -111,6 +112,7 @@ class View:
     y_limits: Limits
     is_ratio: bool = False
     is_step: bool = False
+    x_ticks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

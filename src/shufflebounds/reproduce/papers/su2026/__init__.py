@@ -76,6 +76,7 @@ class Hierarchy(Kind):
     )
     code = f"{__name__}.hierarchy:TABLE"
     uses_numerics = True
+    is_drawn = True
 
     mechanisms: Listed[str]
     """Names from `mechanisms`."""

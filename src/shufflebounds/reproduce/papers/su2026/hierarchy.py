@@ -27,8 +27,10 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Description
 from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
 from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
-from shufflebounds.reproduce.plotting.sheets import Sheet, of_steps
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps
 from shufflebounds.reproduce.plotting.texts import number
+from shufflebounds.reproduce.specification import CurveName
 
 BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")
 # From the largest ε to the smallest, as far as theory goes.
@@ -39,6 +41,7 @@ CERTIFIED, CONSISTENT, VIOLATED = "certified", "consistent", "violated"
 COLUMNS = (
     "name",
     "mechanism",
+    "label",
     "eps0",
     "n",
     "delta",
@@ -108,6 +111,7 @@ def measure(
                 {
                     "name": name,
                     "mechanism": str(description),
+                    "label": description.randomizer(level).label,
                     "eps0": level,
                     "n": at.n,
                     "delta": at.delta,
@@ -159,6 +163,63 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
+# How the figure calls what rises with what is known, and draws the mechanisms one after the other.
+_CHAIN = {
+    "clone": "clone",
+    "coarsened": "told two laws",
+    "blanket": "blanket",
+    "lower": "lower bound",
+}
+_STRONGER: Mapping[str, Any] = {"color": "#7a5c00", "style": "dashed", "width": 1.5}
+_LOOKS: tuple[Mapping[str, Any], ...] = (
+    {"color": "#8ecae6", "width": 3.5},
+    {"color": "#00604a", "marker": "s"},
+    {"color": "#aa3377", "marker": "D"},
+    {"color": "#35b779", "marker": "^"},
+    {"color": "#b8a800", "marker": "v"},
+    {"color": "#0072b2", "marker": "P"},
+)
+
+
+def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """Each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
+    return Sheet(
+        title,
+        [
+            [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
+            for n, row in frame.groupby("n")
+        ],
+        "what the bound knows: ε₀, two laws of the randomizer, all of it; two datasets",
+        "bound",
+        "ε",
+        "ε divided by that of the standard clone, to six digits:",
+    )
+
+
+def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
+    """The end of each enclosure that is a bound; the stronger clone is one for all mechanisms."""
+    places = np.arange(len(_CHAIN), dtype=float)
+    rows = panel.to_dict("records")
+    level = rows[0]["stronger_upper"] / rows[0]["clone_upper"]
+    stronger = Line(CurveName("", "", "stronger"), "stronger clone (ε₀ alone)", **_STRONGER)
+    lines = [(stronger, Drawn.line(places, np.full(places.size, level)))]
+    for row, look in zip(rows, itertools.cycle(_LOOKS), strict=False):
+        ends = (row[f"{bound}_{'lower' if bound == 'lower' else 'upper'}"] for bound in _CHAIN)
+        shares = np.array([end / row["clone_upper"] for end in ends])
+        line = Line(CurveName("", "", row["name"]), row["label"], **look)
+        lines.append((line, Drawn.line(places, shares)))
+    return View(
+        title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
+        lines=lines,
+        y_label=r"$\varepsilon$ / that of the clone",
+        x_log=False,
+        y_log=False,
+        x_limits=(-0.2, places[-1] + 0.2),
+        y_limits=(0.0, 1.05),
+        x_ticks=tuple(_CHAIN.values()),
+    )
+
+
 def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...]:
     """The coarsened clone, the blanket and the lower bound of a mechanism."""
     randomizer = description.randomizer(eps0)
@@ -183,7 +244,7 @@ def _compute(given: Hierarchy, context: Context) -> pd.DataFrame:
     return measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
 
 
-TABLE = TableCode(_compute, page)
+TABLE = TableCode(_compute, page, sheet)
 
 
 # The law of the privacy amplification random variable of a randomizer (Figure 8).

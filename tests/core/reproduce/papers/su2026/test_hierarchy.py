@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -112,6 +113,19 @@ def test_files(tmp_path, measured):
             assert 1.0 <= float(cell) / expected[f"{bound}_upper"] < 1.0002
         assert 0.9998 < float(row[7]) / expected["lower_lower"] <= 1.0
         assert row[8] == expected["order"]
+
+
+def test_the_figure_shows_every_mechanism_fall_from_the_clone_to_the_lower_bound(measured):
+    sheet = hierarchy.sheet(measured, "Hierarchy")
+    assert [len(row) for row in sheet.rows] == [2, 2]
+    assert list(sheet.legend)[1:] == list(measured["label"].unique())
+    for view in sheet.views:
+        (_, stronger), *mechanisms = view.lines
+        assert len(view.x_ticks) == stronger.x.size
+        for _, curve in mechanisms:
+            assert curve.y[0] == 1.0
+            assert (np.diff(curve.y) <= measured["rtol"].iloc[0]).all()
+            assert curve.y[2] <= stronger.y[0]
 
 
 def test_delta_may_be_a_share_of_one_over_n(measured):
