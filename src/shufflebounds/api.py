@@ -30,6 +30,7 @@ from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash
 from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.estimation import Error
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.matching import (
     HadamardBlocks,
@@ -51,6 +52,7 @@ __all__ = [
     "Duchi",
     "Enclosure",
     "Enclosures",
+    "Error",
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray
+from shufflebounds.randomizers import estimation
+from shufflebounds.randomizers.estimation import Error, Spread, Supports
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
@@ -147,6 +149,64 @@ class Randomizer(ABC):
         """
         return ()
 
+    @property
+    def bits(self) -> float:
+        """How many bits tell a report from all others; inf for the limit of many values."""
+        return estimation.bits_of(self._channel_matrix().shape[1])
+
+    def error(self, n: int, frequencies: ArrayLike | None = None) -> Error:
+        """How far the estimate of `estimate` lies off, whose mean is the truth.
+
+        Parameters
+        ----------
+        n
+            Number of users who report, 1 to 10¹⁵.
+        frequencies
+            Share of the users who hold each value; None leaves it open. Of a mechanism that is
+            given by its matrix the estimator is the best linear one for these, or for equal ones.
+
+        Returns
+        -------
+        Error
+            Of the shares of all values or, of numbers, of their mean.
+
+        Raises
+        ------
+        ValueError
+            For an argument out of its range, and for a mechanism from whose reports nobody can
+            estimate this, or nothing that is known here.
+
+        Notes
+        -----
+        Proofs: docs/accuracy.md.
+
+        Examples
+        --------
+        >>> f"{sb.OUE(1.0, domain_size=16).error(n=10_000).mse:.4f}"
+        '0.0060'
+        """
+        return self._variances(frequencies).error(validation.users(n), frequencies)
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Variances of what one report says: of supports, or else of the matrix."""
+        supports = self._supports()
+        if supports is not None:
+            return supports.spread
+        return estimation.of_matrix(self._channel_matrix(), frequencies)
+
+    def _supports(self) -> Supports | None:
+        """Of a mechanism whose reports support values, and nothing else; None for others."""
+        return None
+
+    def _channel_matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y); ValueError for a mechanism without a matrix."""
+        if not hasattr(self, "matrix"):
+            raise ValueError(
+                f"{self.label} has no estimator that is known here: it has neither a matrix() of "
+                "probabilities nor an error() of its own"
+            )
+        return np.asarray(self.matrix())
+
     def known_datasets(self) -> dict[str, Decomposition]:
         """Pairs of datasets in which all others hold one input: those listed, and of the crowds."""
         found = dict(self.dataset_pairs())
@@ -154,6 +214,15 @@ class Randomizer(ABC):
             if crowd.attained:
                 found = {**found, **crowd.datasets(), **found}
         return found
+
+
+def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) -> None:
+    """ValueError where some are given to a mechanism of numbers."""
+    if frequencies is not None:
+        raise ValueError(
+            f"frequencies must be left out of {randomizer.label}, which estimates a mean of "
+            f"numbers, got {frequencies!r}"
+        )
 
 
 def require_mechanism(given: object) -> Decomposition | Randomizer:

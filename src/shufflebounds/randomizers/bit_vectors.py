@@ -13,6 +13,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
+from shufflebounds.randomizers.estimation import WORD, Supports, bits_of
 
 # Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
 _MOST_BITS = 40
@@ -70,6 +71,18 @@ class BitVectorRandomizer(DomainRandomizer):
             sure = np.concatenate([zero * (1.0 - all_ones), sure * all_ones])
         return crowd_of_rows(rows, sure)
 
+    @property
+    def bits(self) -> float:
+        """One for every value."""
+        return math.inf if self.domain_size is None else float(self.domain_size)
+
+    def _supports(self) -> Supports:
+        """A report supports the values whose bits are 1."""
+        e, odds = math.exp(self.eps0), self.odds
+        own, other = 1.0 / (odds + e), 1.0 / (1.0 + odds)
+        gap = odds * own * other * math.expm1(self.eps0)
+        return Supports(e * own, odds * own, other, gap, self.domain_size or math.inf)
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         """Column y belongs to the bits of the integer y, the lowest that of input 0."""
         e, odds = math.exp(self.eps0), self.odds
@@ -117,6 +130,11 @@ class BLH(BitVectorRandomizer):
     def odds(self) -> float:
         """Every other value hashes to z or not with equal probability."""
         return 1.0
+
+    @property
+    def bits(self) -> float:
+        """Of a hash value, and of the seed of its hash."""
+        return 1.0 + WORD
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(h, z), shape (domain_size, 2^{domain_size + 1}).
@@ -259,3 +277,9 @@ class LocalHash(BitVectorRandomizer):
         """Every other value hashes to z with probability 1/l."""
         assert self.hash_values is not None  # since __post_init__
         return float(self.hash_values - 1)
+
+    @property
+    def bits(self) -> float:
+        """Of a hash value, and of the seed of its hash."""
+        assert self.hash_values is not None  # since __post_init__
+        return bits_of(self.hash_values) + WORD

@@ -7,13 +7,14 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
+from shufflebounds.randomizers.estimation import WORD, Spread, of_numbers
 
 MAX_CELLS = 100_000
 
@@ -104,6 +105,13 @@ class Laplace(Randomizer):
             "the worst of the domain [0, 1]. So the lower bound holds, but the upper bound may be "
             "too optimistic."
         )
+
+    bits = WORD
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of a mean of numbers in [0, 1]: that of the noise."""
+        refuse_frequencies(self, frequencies)
+        return of_numbers(2.0 / self.eps0**2)
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
@@ -250,6 +258,13 @@ class MetricLaplace(Randomizer):
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
         pairs = {f"{x:g}": self._ends(x) for x in dict.fromkeys([*ends, self.x1])}
         return {name: replace(inner, outer=outer) for name, (inner, outer) in pairs.items()}
+
+    bits = WORD
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of a mean of numbers in [0, 1]: that of the noise."""
+        refuse_frequencies(self, frequencies)
+        return of_numbers(2.0 / self.eps0**2)
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
@@ -22,7 +22,9 @@ from shufflebounds.randomizers.base import (
     five_point,
     from_channel,
     pairs_of_channel,
+    refuse_frequencies,
 )
+from shufflebounds.randomizers.estimation import WORD, Spread, Supports, bits_of, of_numbers
 
 # Of a matrix, which has that many rows and columns.
 _MOST_VALUES = 4096
@@ -91,6 +93,17 @@ class KRR(Randomizer):
         np.fill_diagonal(outputs, math.exp(self.eps0) * p)
         others = np.full((inputs, 1), (self.k - inputs) * p)
         return np.hstack([outputs, others])
+
+    @property
+    def bits(self) -> float:
+        """Of one of k values."""
+        return bits_of(self.k)
+
+    def _supports(self) -> Supports:
+        """A report supports the value that it names."""
+        total = math.exp(self.eps0) + self.k - 1
+        miss, gap = (self.k - 1) / total, math.expm1(self.eps0) / total
+        return Supports(math.exp(self.eps0) / total, miss, 1.0 / total, gap, self.k)
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
@@ -177,6 +190,16 @@ class HadamardResponse(DomainRandomizer):
         crowd = Crowd(rows[0][used], rows[1][used], sure[used], others, CLOSED_FORM_ERR)
         return (replace(crowd, attained=False),)
 
+    @property
+    def bits(self) -> float:
+        """Of one of K columns."""
+        return math.inf if self.domain_size is None else float(_log_order(self.domain_size))
+
+    def _supports(self) -> Supports:
+        """A column supports the values whose rows hold +1 there."""
+        e, gap = math.exp(self.eps0), math.tanh(self.eps0 / 2.0) / 2.0
+        return Supports(e / (e + 1.0), 1.0 / (e + 1.0), 0.5, gap, self.domain_size or math.inf)
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         e, order = math.exp(self.eps0), 2 ** _log_order(size)
         rows, columns = np.arange(1, size + 1)[:, np.newaxis], np.arange(order)
@@ -237,6 +260,13 @@ class Duchi(Randomizer):
         """The inputs −1 and 1, of which all laws are mixtures."""
         ends = self.matrix()
         return crowd_of_rows(ends, ends.min(axis=0))
+
+    bits = 1.0
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of a mean of numbers in [−1, 1], those of 0 being the hardest: coth²(ε₀/2) − x²."""
+        refuse_frequencies(self, frequencies)
+        return of_numbers(math.tanh(self.eps0 / 2.0) ** -2)
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities of the two reports for the inputs −1 and 1, shape (2, 2)."""
@@ -305,6 +335,19 @@ class Collision(Randomizer):
         x0, x1, third = self._rows(3)
         others = {"third": third, "x1": x1}
         return {name: Decomposition(x0, x1, c, _ERR).merge() for name, c in others.items()}
+
+    @property
+    def bits(self) -> float:
+        """Of a hash value, and of the seed of its hash."""
+        return bits_of(self.hash_values) + WORD
+
+    def _supports(self) -> Supports:
+        """A report (h, z) supports the items that hash to z; there are many items."""
+        s, l = self.items, self.hash_values  # noqa: E741
+        total = self._total * l
+        gap = math.expm1(self.eps0) * (l - s) / (l * total)
+        p = math.exp(self.eps0) / total
+        return Supports(p, 1.0 - p, 1.0 / l, gap, math.inf, s)
 
     @cached_property
     def _total(self) -> float:

@@ -20,13 +20,27 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS
-from shufflebounds.randomizers.base import Randomizer, crowd_of_rows, five_point, pairs_of_channel
+from shufflebounds.core.products import SMALLEST_MASS, FloatArray
+from shufflebounds.randomizers.base import (
+    Randomizer,
+    crowd_of_rows,
+    five_point,
+    pairs_of_channel,
+    refuse_frequencies,
+)
+from shufflebounds.randomizers.estimation import (
+    WORD,
+    Spread,
+    Supports,
+    bits_of,
+    bits_of_sets,
+    of_numbers,
+)
 
 # What matches x₁⁰, x₁¹ and another input.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
@@ -217,6 +231,17 @@ class Subset(MatchingRandomizer):
         """Any two values, and any third."""
         return crowd_of_rows(*self._rows())
 
+    @property
+    def bits(self) -> float:
+        """Of one of C(d, k) sets."""
+        assert self.subset_size is not None  # since __post_init__
+        return bits_of_sets(self.domain_size, self.subset_size)
+
+    def _supports(self) -> Supports:
+        """A report supports the values in it."""
+        assert self.subset_size is not None  # since __post_init__
+        return _supports_of_sets(self, self.domain_size, 1, self.subset_size)
+
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (d, C(d, k)): sets in lexicographic order.
 
@@ -290,6 +315,34 @@ class HadamardBlocks(MatchingRandomizer):
     @property
     def _inputs(self) -> int:
         return min(self.blocks, 3)
+
+    @property
+    def bits(self) -> float:
+        """Of one of B b columns."""
+        if self.domain_size is None:
+            return math.inf
+        return bits_of(self.blocks) + math.ceil(self.domain_size / self.blocks).bit_length()
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of columns that count 1 for a value in its half of its block, −1 in the other half.
+
+        Times s = (e + 2B − 1)/(e − 1) that has the mean 1 for the user's own value, 0 for others.
+        Blocks are (e + 1)/(e + 2B − 1) and 2/(e + 2B − 1) of the reports.
+        """
+        size, blocks = self.domain_size or math.inf, self.blocks
+        e, total = math.exp(self.eps0), math.exp(self.eps0) + 2.0 * blocks - 1.0
+        square = (total / math.expm1(self.eps0)) ** 2
+        here, elsewhere = square * (e + 1.0) / total, square * 2.0 / total
+        # Most values are in block 0, and the fewest in the last one.
+        most = math.inf if math.isinf(size) else math.ceil(size / blocks)
+        count = most * here + (size - most) * elsewhere if math.isfinite(size) else math.inf
+
+        def at(shares: FloatArray) -> FloatArray:
+            block = np.arange(shares.size) % blocks
+            held = np.bincount(block, shares, minlength=blocks)[block]
+            return held * here + (1.0 - held) * elsewhere - shares
+
+        return Spread(size, here - 1.0, here if size > blocks else elsewhere, count - 1.0, at)
 
     def _misses(self, inputs: int) -> Fraction:
         """Outside the half blocks of values in different blocks."""
@@ -378,6 +431,15 @@ class PrivSet(MatchingRandomizer):
             math.prod(self.domain_size - i for i in range(taken)),
         )
 
+    @property
+    def bits(self) -> float:
+        """Of one of C(d, k) sets."""
+        return bits_of_sets(self.domain_size, self.subset_size)
+
+    def _supports(self) -> Supports:
+        """A report supports the items in it."""
+        return _supports_of_sets(self, self.domain_size, self.items, self.subset_size)
+
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
 
@@ -394,6 +456,22 @@ class PrivSet(MatchingRandomizer):
         )
         matched = np.array([[not x.isdisjoint(y) for y in sent] for x in held])
         return np.where(matched, math.exp(self.eps0), 1.0) / (len(sent) * self._total())
+
+
+def _supports_of_sets(one: MatchingRandomizer, values: int, items: int, size: int) -> Supports:
+    """Sets of so many of the values, likelier if they hold an item of the user's.
+
+    Of all sets k/d hold an item. It is another user's in a share m k/(d − s) of the sets that miss
+    all of the user's s items, which are a share m of all.
+    """
+    miss, total = one._misses(1), Fraction(one._total())
+    e = Fraction(math.exp(one.eps0))
+    held = Fraction(size, values)
+    apart = miss * Fraction(size, values - items)
+    p = e * held / total
+    q = (e * (held - apart) + apart) / total
+    gap = apart * Fraction(math.expm1(one.eps0)) / total
+    return Supports(float(p), float(1 - p), float(q), float(gap), values, items)
 
 
 # PrivUnit's cap (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018).
@@ -443,6 +521,15 @@ class PrivUnit(MatchingRandomizer):
     def _misses(self, inputs: int) -> Fraction:
         """Outside the caps of two opposite directions, or of one."""
         return 1 - inputs * Fraction(self.cap)
+
+    @property
+    def bits(self) -> float:
+        """Not known: a report is a point of a sphere of unknown dimension."""
+        raise ValueError("bits of PrivUnit depend on the dimension of the sphere, which is unknown")
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Not known here."""
+        raise ValueError("error of PrivUnit depends on the dimension of the sphere, unknown here")
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities of two opposite caps and of the rest for either direction, shape (2, 3)."""
@@ -517,6 +604,17 @@ class Piecewise(MatchingRandomizer):
             (False, False, True): inner,
             (False, False, False): gap - inner,
         }
+
+    bits = WORD
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of a mean of numbers, −1 and 1 being the hardest: the report's mean is x.
+
+        x²/(h − 1) + (h + 3)/(3(h − 1)²) for x = 1.
+        """
+        refuse_frequencies(self, frequencies)
+        less = math.expm1(self.eps0 / 2.0)
+        return of_numbers(1.0 / less + (less + 4.0) / (3.0 * less**2))
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.

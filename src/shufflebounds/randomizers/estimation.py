@@ -1,0 +1,225 @@
+"""How far estimates from local reports lie off: shares of users by value, means of numbers.
+
+The estimates are linear in the reports and unbiased, given what users hold. docs/accuracy.md
+derives every formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shufflebounds.core.products import FloatArray
+
+# Sums of shares that users are given by.
+_SUM_TOLERANCE = 1e-9
+# A singular value below this, relative to the largest, is a rounding error.
+_RANK_TOLERANCE = 1e-12
+# Variances of all values at given shares of users.
+_Variances: TypeAlias = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Error:
+    """How far an unbiased estimate from n local reports lies off, given what users hold.
+
+    Estimated is the share of the users who hold a value (an item, of sets), for every value; or
+    the mean of all users' numbers, a single value.
+
+    Parameters
+    ----------
+    n
+        Number of users who report.
+    values
+        How many values there are; inf for the limit of many.
+    mse
+        Mean squared error of the shares, summed over all values: the measure to compare mechanisms
+        by. The largest over all data, of which it does not depend for most mechanisms; of numbers
+        in the squared unit of these.
+    rare
+        Variance of the share of a value that nobody holds, the largest over all data; of numbers
+        the same as ``mse``.
+    largest
+        The largest variance of any value's share, whatever users hold.
+    variances
+        Of every value's share, where it is known what users hold; else None.
+
+    Examples
+    --------
+    >>> error = sb.KRR(k=256, eps0=10.0).error(n=1_000_000)
+    >>> f"{error.standard_error:.1e} of the users, {error.in_users(error.rare):.1f} of them"
+    '9.5e-06 of the users, 6.8 of them'
+    """
+
+    n: int
+    values: float
+    mse: float
+    rare: float
+    largest: float
+    variances: FloatArray | None = None
+
+    @property
+    def standard_error(self) -> float:
+        """Of a value's share: the root of ``mse`` over the number of values."""
+        return math.sqrt(self.rare if math.isinf(self.values) else self.mse / self.values)
+
+    def in_users(self, variance: float) -> float:
+        """The standard error of a number of users.
+
+        Parameters
+        ----------
+        variance
+            That of a share, such as ``rare``.
+
+        Returns
+        -------
+        float
+            n times its root.
+        """
+        return self.n * math.sqrt(variance)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Variances of what one report says of the shares of `values` values.
+
+    ``held`` is that of a value which the user holds, ``other`` of another one, ``total`` the sum
+    over all values; each the largest there is. ``at`` gives the mean variance of every value, where
+    the shares of users who hold each are known.
+    """
+
+    values: float
+    held: float
+    other: float
+    total: float
+    at: _Variances
+
+    def error(self, n: int, shares: ArrayLike | None) -> Error:
+        """Of n reports. Raises ValueError for shares of a wrong number of values or below 0."""
+        found = None if shares is None else self.at(checked_shares(shares, self.values)) / n
+        largest = max(self.held, self.other)
+        return Error(n, self.values, self.total / n, self.other / n, largest / n, found)
+
+
+@dataclass(frozen=True)
+class Supports:
+    """What a report supports: a value that the user holds with chance ``p``, another with ``q``.
+
+    Wang, Blocki, Li and Jha (USENIX Security 2017) call mechanisms that do so pure: the share of
+    the reports that support a value, minus q, over p − q estimates the share of the users who hold
+    it. ``miss`` is 1 − p and ``gap`` is p − q, both without cancellation; of ``values`` values a
+    user holds so many as ``items`` says.
+    """
+
+    p: float
+    miss: float
+    q: float
+    gap: float
+    values: float
+    items: int = 1
+
+    @property
+    def spread(self) -> Spread:
+        """Any two bits of support may depend on each other: variances do not care."""
+        held = self.p * self.miss / self.gap / self.gap
+        other = self.q * (1.0 - self.q) / self.gap / self.gap
+        rest = self.values - self.items
+        # A domain may have no more values than a user holds.
+        total = self.items * held + (rest * other if rest else 0.0)
+        return Spread(
+            self.values, held, other, total, lambda shares: shares * held + (1 - shares) * other
+        )
+
+    def shares(self, supporters: NDArray, reports: int) -> FloatArray:
+        """The estimates, from how many of the reports support each value."""
+        return np.asarray((supporters / reports - self.q) / self.gap, dtype=np.float64)
+
+
+def of_numbers(variance: float) -> Spread:
+    """Of the mean of numbers, whose reports have a variance of at most `variance`."""
+    return Spread(1, variance, variance, variance, lambda _: np.array([variance]))
+
+
+# Any randomizer of finitely many inputs and outputs.
+
+
+def best_linear(matrix: NDArray[np.float64], weights: FloatArray) -> FloatArray:
+    """G of the best linear unbiased estimator: shares are G times the shares of the outputs.
+
+    With D the diagonal of the outputs' shares where inputs have the `weights`, it is
+    (P D⁻¹ Pᵀ)⁻¹ P D⁻¹, P being the `matrix`, by a QR decomposition of D^{−1/2} Pᵀ. Raises
+    ValueError where different shares of inputs have the same law of reports.
+    """
+    law = weights @ matrix
+    used = law > 0.0
+    root = np.sqrt(law[used])
+    if not (root.size and np.all(weights >= 0.0) and not matrix[:, ~used].any()):
+        raise ValueError("weights must leave every output possible that any input has")
+    q, r = np.linalg.qr((matrix[:, used] / root).T)
+    sizes = np.linalg.svd(r, compute_uv=False)
+    rank = int(np.count_nonzero(sizes > _RANK_TOLERANCE * sizes[0]))
+    if rank < len(matrix):
+        raise ValueError(
+            "shares of the inputs must follow from the law of reports, but the matrix has "
+            f"{len(matrix)} inputs and only {rank} independent rows: nobody can estimate them"
+        )
+    found = np.zeros_like(matrix)
+    found[:, used] = np.linalg.solve(r, q.T) / root
+    return found
+
+
+def of_matrix(matrix: NDArray[np.float64], weights: ArrayLike | None = None) -> Spread:
+    """Of the best linear unbiased estimator for inputs of these weights, uniform if None."""
+    each = uniform(len(matrix)) if weights is None else checked_shares(weights, len(matrix))
+    estimator = best_linear(matrix, each)
+    # Of value v, where the user holds x: its estimate has the mean 1 for v = x, else 0.
+    variances = np.maximum(estimator**2 @ matrix.T - np.eye(len(matrix)), 0.0)
+    others = variances - np.diag(np.diag(variances))
+    return Spread(
+        len(matrix),
+        float(np.diag(variances).max()),
+        float(others.max()),
+        float(variances.sum(axis=0).max()),
+        lambda shares: variances @ shares,
+    )
+
+
+def uniform(values: int) -> FloatArray:
+    """Every value is held by as many users."""
+    return np.full(values, 1.0 / values)
+
+
+def checked_shares(shares: ArrayLike, values: float) -> FloatArray:
+    """Shares of the users who hold each value, from 0 to 1; ValueError for others."""
+    found = np.asarray(shares, dtype=np.float64)
+    if found.shape != (values,) or not np.all((found >= 0.0) & (found <= 1.0 + _SUM_TOLERANCE)):
+        raise ValueError(
+            f"frequencies must be {values} shares of users from 0 to 1, one of every value, got "
+            f"an array of shape {found.shape}"
+        )
+    return found
+
+
+# Bits that tell one of so many outcomes; and what stands for a real number or the seed of a hash.
+
+WORD = 64.0
+_FEW = 1000
+
+
+def bits_of(outcomes: float) -> float:
+    """log₂ of a number of outcomes."""
+    return math.log2(outcomes)
+
+
+def bits_of_sets(values: int, size: int) -> float:
+    """log₂ C(values, size)."""
+    size = min(size, values - size)
+    if size < _FEW:  # logarithms of factorials of large numbers would cancel
+        return math.fsum(math.log2((values - i) / (i + 1)) for i in range(size))
+    logs = math.lgamma(values + 1) - math.lgamma(size + 1) - math.lgamma(values - size + 1)
+    return logs / math.log(2.0)

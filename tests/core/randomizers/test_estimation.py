@@ -1,0 +1,182 @@
+"""Errors of estimates against the mechanisms' own matrices and densities, and against samples."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import shufflebounds as sb
+from shufflebounds.randomizers import estimation
+
+EPS0 = [0.3, 2.0, 6.0]
+# Mechanisms of which a report supports the values that make it likeliest.
+PURE = {
+    "krr": lambda e: sb.KRR(k=5, eps0=e),
+    "subset": lambda e: sb.Subset(e, domain_size=6, subset_size=2),
+    "oue": lambda e: sb.OUE(e, domain_size=4),
+    "rappor": lambda e: sb.RAPPOR(e, domain_size=4),
+    "blh": lambda e: sb.BLH(e, domain_size=4),
+    "local_hash": lambda e: sb.LocalHash(e, domain_size=4, hash_values=5),
+    "hadamard": lambda e: sb.HadamardResponse(e, domain_size=6),
+}
+
+
+def variances(matrix, scores):
+    """Of the mean score of value v where the user holds x, by the matrix; shape (v, x)."""
+    return scores**2 @ matrix.T - (scores @ matrix.T) ** 2
+
+
+def assert_error(error, of_values, inputs):
+    """Of one report, against variances of shape (values, inputs); `inputs` says who holds what."""
+    held = inputs.T.astype(bool)
+    assert error.rare == pytest.approx(of_values[~held].max(), rel=1e-9)
+    assert error.largest == pytest.approx(of_values.max(), rel=1e-9)
+    assert error.mse == pytest.approx(of_values.sum(axis=0).max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+@pytest.mark.parametrize("name", PURE)
+def test_supports_against_the_matrix(name, eps0):
+    randomizer = PURE[name](eps0)
+    matrix = randomizer.matrix()
+    supports = matrix > 0.999 * matrix.max(axis=0)
+    if name in ("oue", "rappor", "blh", "local_hash"):
+        # Columns of BLH are hashes, first those of reports (h, 1), then of (h, 0).
+        columns = np.arange(matrix.shape[1])
+        bits = (columns % 16) ^ np.where(columns < 16, 0, 15)
+        supports = (bits >> np.arange(4)[:, np.newaxis]) & 1 == 1
+    means = supports @ matrix.T
+    q = means[0, 1]
+    scores = (supports - q) / (means[0, 0] - q)
+    np.testing.assert_allclose(scores @ matrix.T, np.eye(len(matrix)), atol=1e-9)
+    found = variances(matrix, scores)
+    assert_error(randomizer.error(1), found, np.eye(len(matrix)))
+    shares = np.arange(1.0, len(matrix) + 1.0)
+    shares /= shares.sum()
+    error = randomizer.error(100, shares)
+    np.testing.assert_allclose(error.variances, found @ shares / 100, rtol=1e-9)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+@pytest.mark.parametrize(("blocks", "size"), [(2, 5), (3, 9), (3, 10), (4, 4)])
+def test_hadamard_blocks_against_the_matrix(blocks, size, eps0):
+    """A value's score is 1 in its half of its block, −1 in the other one, and 0 elsewhere."""
+    randomizer = sb.HadamardBlocks(eps0, blocks=blocks, domain_size=size)
+    matrix = randomizer.matrix()
+    order = matrix.shape[1] // blocks
+    block = np.arange(size)[:, np.newaxis] % blocks == np.arange(matrix.shape[1]) // order
+    signs = np.where(matrix > 1.001 * matrix.min(), 1.0, -1.0) * block
+    scores = signs / (signs @ matrix.T)[0, 0]
+    np.testing.assert_allclose(scores @ matrix.T, np.eye(size), atol=1e-9)
+    found = variances(matrix, scores)
+    assert_error(randomizer.error(1), found, np.eye(size))
+    shares = np.arange(1.0, size + 1.0) / (size * (size + 1) / 2)
+    np.testing.assert_allclose(randomizer.error(1, shares).variances, found @ shares, rtol=1e-9)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+@pytest.mark.parametrize(("size", "items", "sent"), [(6, 2, 2), (5, 1, 2), (6, 3, 1)])
+def test_sets_against_the_matrix(size, items, sent, eps0):
+    randomizer = sb.PrivSet(eps0, domain_size=size, items=items, subset_size=sent)
+    members = [
+        np.array([[v in s for v in range(size)] for s in itertools.combinations(range(size), m)])
+        for m in (items, sent)
+    ]
+    held, supports = members[0], members[1].T
+    means = supports @ randomizer.matrix().T
+    p, q = means[held.T].mean(), means[~held.T].mean()
+    np.testing.assert_allclose(means, np.where(held.T, p, q), rtol=1e-12)
+    found = variances(randomizer.matrix(), (supports - q) / (p - q))
+    assert_error(randomizer.error(1), found, held)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_collision_against_all_hashes(eps0):
+    """Every hash of three items to four values, with the probabilities of the definition."""
+    items, size, values = 2, 3, 4
+    e, found = math.exp(eps0), np.zeros(size)
+    total = items * e + values - items
+    for h in itertools.product(range(values), repeat=size):
+        own = set(h[:items])
+        rest = (1.0 - len(own) * e / total) / (values - len(own))
+        for v in range(size):
+            found[v] += (e / total if h[v] in own else rest) / values**size
+    supports = sb.Collision(eps0, items=items, hash_values=values)._supports()
+    np.testing.assert_allclose(found, [supports.p, supports.p, supports.q], rtol=1e-12)
+    assert supports.gap == pytest.approx(found[0] - found[2], rel=1e-9)
+    assert math.isinf(sb.Collision(eps0, items=items, hash_values=values).error(1).mse)
+
+
+@pytest.mark.parametrize("eps0", EPS0)
+def test_numbers_against_their_laws(eps0):
+    piecewise, h = sb.Piecewise(eps0), math.exp(eps0 / 2.0)
+    end = (h + 1.0) / (h - 1.0)
+    edges = [(end + 1.0) / 2.0 - (end - 1.0) / 2.0, end]
+
+    def moment(k):
+        pieces = itertools.pairwise([-end, *edges])
+        return sum(quad(lambda y: y**k * piecewise.density(1.0, y), *ends)[0] for ends in pieces)
+
+    assert moment(1) == pytest.approx(1.0)
+    assert piecewise.error(1).mse == pytest.approx(moment(2) - 1.0, rel=1e-6)
+    own = sb.Duchi(eps0).matrix()[0]
+    scale = 1.0 / (own[0] - own[1])
+    assert sb.Duchi(eps0).error(7).mse == pytest.approx(scale**2 / 7, rel=1e-9)
+    laplace = quad(lambda y: y**2 * eps0 * math.exp(-eps0 * y), 0.0, 100.0 / eps0)[0]
+    for one in (sb.Laplace(eps0), sb.MetricLaplace(eps0)):
+        assert one.error(1).mse == pytest.approx(laplace, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["krr", "subset"])
+def test_the_best_linear_estimator_is_that_of_supports(name):
+    randomizer = PURE[name](1.0)
+    matrix = sb.MatrixRandomizer(randomizer.matrix())
+    assert matrix.error(10).mse == pytest.approx(randomizer.error(10).mse, rel=1e-9)
+    assert matrix.bits == pytest.approx(randomizer.bits)
+
+
+def test_the_best_linear_estimator_is_unbiased_and_the_best():
+    """No other unbiased one, a step into the null space away, has less variance."""
+    rng = np.random.default_rng(1)
+    matrix = rng.dirichlet(np.ones(6), size=3)
+    weights = np.array([0.5, 0.3, 0.2])
+    best = estimation.best_linear(matrix, weights)
+    np.testing.assert_allclose(best @ matrix.T, np.eye(3), atol=1e-12)
+    null = np.linalg.svd(matrix)[2][3:]
+    law = weights @ matrix
+    for _ in range(20):
+        other = best + 0.1 * rng.normal(size=(3, 3)) @ null
+        np.testing.assert_allclose(other @ matrix.T, np.eye(3), atol=1e-12)
+        assert np.all(other**2 @ law > best**2 @ law)
+    np.testing.assert_allclose(
+        sb.MatrixRandomizer(matrix).error(1, weights).variances,
+        variances(matrix, best) @ weights,
+        rtol=1e-9,
+    )
+
+
+def test_what_nobody_can_estimate_is_told():
+    rows = [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.4, 0.35, 0.25]]
+    with pytest.raises(ValueError, match="3 inputs and only 2 independent rows"):
+        sb.MatrixRandomizer(rows).error(100)
+    with pytest.raises(ValueError, match="dimension"):
+        sb.PrivUnit(1.0, cap=0.25).error(100)
+    with pytest.raises(ValueError, match="frequencies must be 4 shares"):
+        sb.KRR(4, 1.0).error(100, [0.5, 0.5])
+    with pytest.raises(ValueError, match="frequencies must be left out"):
+        sb.Duchi(1.0).error(100, [1.0])
+
+
+def test_bits_of_a_report():
+    assert sb.KRR(256, 1.0).bits == 8.0
+    assert sb.OUE(1.0, domain_size=9).bits == 9.0
+    assert sb.Subset(1.0, domain_size=6, subset_size=2).bits == pytest.approx(math.log2(15))
+    many = sb.Subset(1.0, domain_size=2**53, subset_size=2).bits
+    assert many == pytest.approx(math.log2(math.comb(2**53, 2)))
+    large = estimation.bits_of_sets(10_000, 4_000)
+    assert large == pytest.approx(math.log2(math.comb(10_000, 4_000)))
+    assert sb.HadamardResponse(1.0, domain_size=6).bits == 3.0
+    assert sb.HadamardBlocks(1.0, blocks=4, domain_size=8).bits == 4.0
+    assert sb.LocalHash(1.0, hash_values=16).bits == 68.0
