@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
@@ -18,26 +20,36 @@ import click
 
 from shufflebounds.bounds.base import Answer, Bound
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli import certificate
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import PrecisionNotReached
-from shufflebounds.core.enclosure import Enclosure, outward
-
-# The bounds that answer, by the key of the JSON.
-NAMES = {
-    "tight_bound": "tight",
-    "upper_bound": "upper",
-    "lower_bound": "lower",
-    "clone": "clone",
-    "closed_form": "girgis_upper",
-}
-
+from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
+from shufflebounds.core.enclosure import DIGITS, Enclosure, outward
+from shufflebounds.reproduce.storage import write_text
 
 End: TypeAlias = Literal["upper", "lower"]
 
 
-def kind_of(key: str) -> End:
-    """Of the bound under a key: ``upper`` or ``lower``."""
-    return "lower" if key == "lower_bound" else "upper"
+@dataclass(frozen=True)
+class Output:
+    """How an answer is printed: as JSON, with all that it rests on, and into which report too.
+
+    ``command`` is what was typed; ``digits`` are those of its numbers.
+    """
+
+    as_json: bool = False
+    explain: bool = False
+    report: Path | None = None
+    command: str = ""
+    digits: int = DIGITS
+
+    def text(self, value: float, *, up: bool) -> str:
+        """A number rounded outward."""
+        return outward(value, up=up, digits=self.digits)
+
+
+def kind_of(name: str) -> End:
+    """Of the bound of a name: ``upper`` or ``lower``."""
+    return "lower" if name == "lower" else "upper"
 
 
 def other(end: End) -> End:
@@ -48,8 +60,8 @@ def other(end: End) -> End:
 def show(
     asked: Deployment,
     answers: Mapping[str, Answer],
+    output: Output,
     *,
-    as_json: bool,
     target: Mapping[str, Any],
     wording: str,
     column: str,
@@ -58,7 +70,7 @@ def show(
     instead: Mapping[tuple[str, float], str] | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Print the answers to a question with a `target`, which `wording` tells people.
+    """Print the answers, by the bound's name, to a question with a `target`, worded for people.
 
     Of an upper bound the end of the enclosure counts that is the safe one, of a lower bound the
     other. `meanings` say what that lets one claim, by the bound's name; `instead` has those of
@@ -66,47 +78,98 @@ def show(
 
     Raises `PrecisionNotReached` afterwards where an enclosure is too wide.
     """
-    lines, said = [["", column, "relative width", "victim's inputs", "other users' input"]], {}
-    for key, answer in answers.items():
-        label, kind = BOUNDS[NAMES[key]].label, kind_of(key)
-        end = kind if better == "smaller" else other(kind)
-        number = getattr(answer.enclosure, end)
-        said[label] = (instead or {}).get((kind, number), meanings[NAMES[key]])
-        value = outward(number, up=end == "upper")
-        lines.append([label, value, width(answer.enclosure), answer.inputs, answer.others])
-    if not any(answer.inputs for answer in answers.values()):
-        lines = [[*line[:3], line[4]] for line in lines]
+    ends = {
+        name: kind_of(name) if better == "smaller" else other(kind_of(name)) for name in answers
+    }
+    numbers = {name: getattr(one.enclosure, ends[name]) for name, one in answers.items()}
+    labels = {name: BOUNDS[name].label for name in answers}
+    if _is_blanket(numbers) and not asked.has_crowds:
+        labels["tight"] = "no tight bound known"
+        meanings = {**meanings, "tight": "the upper bound may be far above what is true."}
+    head = [
+        "",
+        column,
+        "numerical error",
+        "from lower bound",
+        "victim's inputs",
+        "other users' input",
+    ]
+    lines, said = [head], {}
+    for name, answer in answers.items():
+        label, number = labels[name], numbers[name]
+        said[label] = (instead or {}).get((kind_of(name), number), meanings[name])
+        lines.append(
+            [
+                label,
+                output.text(number, up=ends[name] == "upper"),
+                # The lower end of the tight bound's enclosure is that of the worst known dataset.
+                "" if name == "tight" else width(answer.enclosure),
+                "" if name == "lower" else distance(number, numbers.get("lower")),
+                answer.inputs,
+                answer.others,
+            ]
+        )
     shortfalls = [
         f"{label}: {answer.shortfall}"
         for label, answer in zip(said, answers.values(), strict=True)
         if answer.shortfall
     ]
     publish(
-        as_json,
+        output,
         facts=asked.facts(**target)
-        | {key: _plain(answer) for key, answer in answers.items()}
+        | {name: _plain(answer) for name, answer in answers.items()}
         | {"precise": not shortfalls},
         paragraphs=[asked.title(wording)],
-        table=lines,
+        table=_without_empty_columns(lines),
         meanings=said,
         notes=[*asked.notes(), *notes],
+        bounds=tuple(answers),
     )
     if shortfalls:
         raise PrecisionNotReached("; ".join(shortfalls))
 
 
+def _is_blanket(numbers: Mapping[str, float]) -> bool:
+    """Whether the tight bound is the upper one."""
+    return "tight" in numbers and numbers["tight"] == numbers["upper"]
+
+
+def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    columns = zip(*lines, strict=True)
+    return list(zip(*(one for one in columns if any(one[1:])), strict=True))
+
+
 def publish(
-    as_json: bool,
+    output: Output,
     *,
     facts: Mapping[str, Any],
     paragraphs: Sequence[str],
     table: Sequence[Sequence[str]],
     meanings: Mapping[str, str],
     notes: Sequence[str],
+    bounds: Sequence[str],
 ) -> None:
-    """Print one JSON object of `facts` and `notes`, or everything else for people."""
-    if as_json:
-        click.echo(json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False))
+    """Print one JSON object of `facts` and `notes`, or everything else for people.
+
+    Of a note only its first sentence, unless an explanation is asked for. A report, if there is to
+    be one, has all of it, and the theorems of the `bounds`.
+    """
+    whole = json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False)
+    if output.report is not None:
+        text = certificate.text(
+            output.report.suffix,
+            question=paragraphs,
+            command=output.command,
+            table=table,
+            meanings=meanings,
+            notes=notes,
+            theorems={BOUNDS[name].label: BOUNDS[name].source for name in bounds},
+            json=whole,
+        )
+        path = output.report
+        or_usage_error(path, lambda: write_text(text, path))
+    if output.as_json:
+        click.echo(whole)
         return
     for paragraph in paragraphs:
         click.echo(f"{paragraph}\n")
@@ -118,8 +181,15 @@ def publish(
         click.echo()
     for label, meaning in meanings.items():
         click.echo(f"{label[0].upper()}{label[1:]}: {meaning}")
-    for note in notes:
+    shown = [note if output.explain else _first_sentence(note) for note in notes]
+    for note in shown:
         click.echo(f"\n{wrapped(note)}")
+    if shown != list(notes):
+        click.echo("\n--explain tells what this rests on.")
+
+
+def _first_sentence(note: str) -> str:
+    return re.split(r"(?<=[.:]) (?=[A-Z])", note, maxsplit=1)[0]
 
 
 def wrapped(text: str) -> str:
@@ -135,6 +205,15 @@ def width(found: Enclosure) -> str:
         return "unbounded"
     rounded = Context(prec=2, rounding=ROUND_CEILING).plus(Decimal(found.relative_width))
     return f"{rounded:.1e}"
+
+
+def distance(number: float, lower: float | None) -> str:
+    """How far a number is from that of the lower bound, in percent of the latter, rounded up."""
+    if not lower or math.isinf(lower) or math.isinf(number):
+        return ""
+    percent = Decimal(abs(number / lower - 1.0) * 100.0)
+    rounded = Context(prec=2, rounding=ROUND_CEILING).plus(percent)
+    return f"{rounded:.1e} %" if 0 < rounded < Decimal("1e-4") else f"{rounded:f} %"
 
 
 def ends(found: Enclosure) -> dict[str, float | None]:

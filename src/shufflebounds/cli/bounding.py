@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import NAMES
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
@@ -16,13 +15,13 @@ from shufflebounds.protocols.base import Candidate
 # Dataset pairs whose rounds are composed, each of which takes a while.
 FEW = 4
 
-# The bounds that are divergences of pairs, by their keys in `NAMES`.
-OF_PAIRS = ("upper_bound", "lower_bound", "clone")
+# The bounds that are divergences of pairs.
+OF_PAIRS = ("upper", "lower", "stronger_clone")
 
 
-def answering(asked: Deployment, *keys: str) -> dict[str, Bound]:
-    """The bounds of some keys: none of ε₀ alone where that is infinite, or says nothing at all."""
-    bounds = {key: BOUNDS[NAMES[key]] for key in keys}
+def answering(asked: Deployment, *names: str) -> dict[str, Bound]:
+    """The bounds of some names: none of ε₀ alone where that is infinite, or says nothing at all."""
+    bounds = {name: BOUNDS[name] for name in names}
     return {k: one for k, one in bounds.items() if one.knows_mechanism or asked.has_telling_eps0}
 
 
@@ -53,7 +52,7 @@ def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
     """Which bound the tight one is, by the end that counts."""
     tight, blanket = (
         getattr(answers[key].enclosure, end) if key in answers else None
-        for key in ("tight_bound", "upper_bound")
+        for key in ("tight", "upper")
     )
     return "the blanket" if tight == blanket else "the bound for all datasets"
 
@@ -77,8 +76,8 @@ def within_eps0(
         return capped, []
     what = "eps0" if rounds == 1 else f"{rounds} times eps0"
     return capped, [
-        f"The reports are ({what}, 0)-DP before they are shuffled, and so afterwards. Where a "
-        f"bound comes out above that, {what} stands in its place."
+        f"A bound that comes out above {what} is replaced by {what}: the reports are "
+        f"({what}, 0)-DP before they are shuffled, and so afterwards."
     ]
 
 

@@ -15,12 +15,21 @@ import click
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
+from shufflebounds.cli.answers import Output, ends, one_by_one, progress, publish, wrapped
 from shufflebounds.cli.bounding import within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import DELTA, EPS0, JSON, REAL, ROUNDS, RTOL, USERS, option, question
+from shufflebounds.cli.options import (
+    DELTA,
+    EPS0,
+    OUTPUT,
+    REAL,
+    ROUNDS,
+    RTOL,
+    USERS,
+    option,
+    question,
+)
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 
 # Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
@@ -143,7 +152,7 @@ _HELD = {
     ),
     ROUNDS,
     RTOL,
-    JSON,
+    *OUTPUT,
 )
 @click.pass_context
 def check(
@@ -152,7 +161,7 @@ def check(
     delta: float,
     eps: float,
     rtol: float | None,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Whether a claim of (epsilon, delta) is proven, refuted or open.
 
@@ -164,7 +173,7 @@ def check(
     """
     eps = validation.eps(eps)
     setting = asked.setting(delta=delta, rounds=asked.rounds)
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         findings, capped = findings_on(eps, asked, setting, Numerics(rtol=rtol))
     verdict = verdict_of(findings.values(), eps)
     blurred = [one for one in findings.values() if one.is_blurred(eps)]
@@ -176,11 +185,11 @@ def check(
         others = {"others": answer.others} if answer.others else {}
         bounds[name] = {"kind": bound.kind, **ends(answer.enclosure), **others, "verdict": own}
         unproven = " (not proven)" if bound.kind is Kind.UNPROVEN else ""
-        value = outward(one.end, up=bound.kind is not Kind.LOWER)
+        value = output.text(one.end, up=bound.kind is not Kind.LOWER)
         table.append([f"{bound.label}{unproven}", value, said[own]])
-    reason = f"{verdict.upper()}. {_reason(eps, verdict, findings, blurred)}"
+    reason = f"{verdict.upper()}. {_reason(output, eps, verdict, findings, blurred)}"
     publish(
-        as_json,
+        output,
         facts=asked.facts(delta=delta)
         | {"eps": eps, "verdict": verdict, "open_because": because, "bounds": bounds},
         paragraphs=[
@@ -190,41 +199,46 @@ def check(
         table=table,
         meanings={},
         notes=[*asked.notes(), *capped],
+        bounds=tuple(findings),
     )
     context.exit(EXIT_CODES[verdict])
 
 
 def _reason(
-    eps: float, verdict: Verdict, findings: Mapping[str, Finding], blurred: Sequence[Finding]
+    output: Output,
+    eps: float,
+    verdict: Verdict,
+    findings: Mapping[str, Finding],
+    blurred: Sequence[Finding],
 ) -> str:
     of = [one for one in findings.values() if one.verdict(eps) is verdict]
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
-            f"You can claim it: the {best.bound.label} is {outward(best.end, up=True)}, "
+            f"You can claim it: the {best.bound.label} is {output.text(best.end, up=True)}, "
             "which you can claim, too."
         )
     if verdict is Verdict.REFUTED:
         best = max(of, key=lambda one: one.end)
-        by = f"differ by an epsilon of {outward(best.end, up=False)}"
+        by = f"differ by an epsilon of {output.text(best.end, up=False)}"
         if math.isinf(best.end):
             by = "rule out every epsilon at this delta"
         return f"No valid claim can be so small: two datasets{_held(best.answer.others)} {by}."
     if blurred:
-        return _imprecise(blurred[0])
+        return _imprecise(output, blurred[0])
     least = max(one.end for one in findings.values() if one.bound.kind is Kind.LOWER)
     most = min(one.end for one in findings.values() if one.bound.kind is Kind.UPPER)
-    between = f"{outward(least, up=False)} and {outward(most, up=True)}"
+    between = f"{output.text(least, up=False)} and {output.text(most, up=True)}"
     return (
         "Nobody can tell: no bound here proves it, no pair of datasets refutes it. The smallest "
         f"epsilon that is true lies between {between}."
     )
 
 
-def _imprecise(one: Finding) -> str:
+def _imprecise(output: Output, one: Finding) -> str:
     """What would settle a claim that lies within the enclosure of a bound."""
     found = one.answer.enclosure
-    between = f"{outward(found.lower, up=False)} and {outward(found.upper, up=True)}"
+    between = f"{output.text(found.lower, up=False)} and {output.text(found.upper, up=True)}"
     said = (
         f"The numbers are not precise enough to tell: the {one.bound.label} is known to lie "
         f"between {between}, and so does the claim"

@@ -51,7 +51,7 @@ def write(path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: f
         "n": asked.honest,
         "delta": delta,
     }
-    upper, lower = answers["upper_bound"], answers["lower_bound"]
+    upper, lower = answers["upper"], answers["lower"]
     claims = [{"bound": "blanket", **common, "eps": upper.enclosure.upper}]
     if lower.enclosure.lower > 0.0 and lower.others in _OTHERS:
         claims.append(

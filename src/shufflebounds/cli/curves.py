@@ -22,7 +22,7 @@ from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve, Point
 from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
 
-_DEFAULT_BOUNDS = ("upper", "lower", "clone")
+_DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
 
 
 @question(

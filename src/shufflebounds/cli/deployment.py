@@ -103,6 +103,12 @@ class Deployment:
         return whole is not None and 0.0 < whole < math.inf
 
     @property
+    def has_crowds(self) -> bool:
+        """Whether a bound for all datasets is known, which may be tight."""
+        some = None if self.has_own_eps0 else _SOME_EPS0
+        return bool(replace(self, eps0=some).protocol.randomizer.crowds())
+
+    @property
     def honest(self) -> int:
         """The users who hide each other; the n of every bound."""
         assert self.n is not None
@@ -199,9 +205,9 @@ class Deployment:
             label = self.mechanism.randomizer(None).label
             together = "" if self.k_joint == 1 else "of all coordinates together "
             notes.append(
-                f"All pairs of inputs {together}are looked at, and the worst that was found is "
-                "named (of several rounds none is, since it may be another in each). Inputs are "
-                f"the rows of {label}, counted from 0."
+                f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
+                "looked at, and the worst that was found is named (of several rounds none is, "
+                "since it may be another in each)."
             )
         if self.k_joint > 1 and self.has_own_eps0:
             notes.append(
@@ -219,8 +225,8 @@ class Deployment:
             what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"
             notes.append(
                 f"{what} with probability {self.rate!r}, decided at random, independently and in "
-                "secret. n counts all users, whether they take part or not. The clone knows "
-                "nothing of that: it is the one of reports that are always sent."
+                "secret. n counts all users, whether they take part or not. The stronger clone "
+                "ignores this: it is that of reports that are always sent."
             )
         if caveat := self.mechanism.randomizer(_SOME_EPS0).caveat:
             notes.append(caveat)

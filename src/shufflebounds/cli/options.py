@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
@@ -13,7 +14,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from shufflebounds.cli.answers import Output
 from shufflebounds.cli.deployment import Deployment, fields, is_required, kind
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism, likely
 
@@ -187,6 +191,16 @@ ROUNDS = option(
     metavar="T",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
+# Of answers; a command receives an `Output` as ``output`` in their place.
+OUTPUT = (
+    JSON,
+    click.option("--explain", is_flag=True, help="Print all that the answer rests on."),
+    option(
+        "--report",
+        Target((".md", ".html")),
+        "One page to write, .md or .html, that states question, answer, assumptions and proofs.",
+    ),
+)
 
 _K_JOINT = option(
     "--k-joint",
@@ -225,6 +239,8 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
             asked = Deployment(_described(mechanism, own), **described)
             if EPS0 in options:
                 asked.require_eps0()
+            if "as_json" in given:
+                given["output"] = _output(given)
             command(asked=asked, **given)
 
         choose = option(
@@ -240,6 +256,28 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
         return click.command()(run)
 
     return made
+
+
+def _output(given: dict[str, Any]) -> Output:
+    """Takes its options out of what is `given`."""
+    rtol = given.get("rtol")
+    digits = DIGITS if rtol is None else max(3, 2 - math.floor(math.log10(validation.rtol(rtol))))
+    named = {name: given.pop(name) for name in ("as_json", "explain", "report")}
+    return Output(**named, command=_typed(click.get_current_context()), digits=digits)
+
+
+def _typed(context: click.Context) -> str:
+    """The command as it was typed, but for `Output`'s options."""
+    words = ["shufflebounds", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not given or name in ("as_json", "explain", "report"):
+            continue
+        values = context.params[name]
+        for value in values if isinstance(values, tuple) else [values]:
+            words += [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def _parameter(name: str, mechanisms: list[str]) -> Option:

@@ -12,7 +12,7 @@ import click
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
 from shufflebounds.cli import claims
-from shufflebounds.cli.answers import one_by_one, progress, show
+from shufflebounds.cli.answers import Output, one_by_one, progress, show
 from shufflebounds.cli.bounding import (
     FEW,
     OF_PAIRS,
@@ -27,7 +27,7 @@ from shufflebounds.cli.options import (
     DELTA,
     EPS,
     EPS0,
-    JSON,
+    OUTPUT,
     REAL,
     ROUNDS,
     RTOL,
@@ -39,11 +39,11 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
 
-_BOUNDS = ("tight_bound", *OF_PAIRS)
+_BOUNDS = ("tight", *OF_PAIRS)
 _MEANINGS = {
     "upper": "the shuffled reports are (epsilon, delta)-DP; you can claim it.",
     "lower": "two datasets differ by this much; no valid claim can be smaller.",
-    "clone": "a customary bound for any mechanism with this eps0, for comparison.",
+    "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 
 
@@ -58,10 +58,10 @@ _MEANINGS = {
         click.Path(dir_okay=False, path_type=Path),
         "File to write claims to, which verify/verify.py proves again.",
     ),
-    JSON,
+    *OUTPUT,
 )
 def epsilon(
-    asked: Deployment, delta: float, rtol: float | None, claim: Path | None, as_json: bool
+    asked: Deployment, delta: float, rtol: float | None, claim: Path | None, output: Output
 ) -> None:
     """Bounds on epsilon at a given delta.
 
@@ -69,7 +69,7 @@ def epsilon(
     """
     if claim is not None:
         claims.require_verifiable(asked)
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
     if claim is not None:
         claims.write(claim, asked, found, delta)
@@ -77,7 +77,7 @@ def epsilon(
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"delta": delta},
         wording=f"delta = {delta!r}",
         column="epsilon (natural log)",
@@ -90,8 +90,8 @@ def epsilon(
     )
 
 
-@question(EPS0, *USERS, EPS, ROUNDS, RTOL, JSON)
-def delta(asked: Deployment, eps: float, rtol: float | None, as_json: bool) -> None:
+@question(EPS0, *USERS, EPS, ROUNDS, RTOL, *OUTPUT)
+def delta(asked: Deployment, eps: float, rtol: float | None, output: Output) -> None:
     """Bounds on delta at a given epsilon.
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
@@ -100,12 +100,12 @@ def delta(asked: Deployment, eps: float, rtol: float | None, as_json: bool) -> N
     if is_zero(eps, asked.protocol.eps0, asked.times):
         answers = dict.fromkeys(answering(asked, *_BOUNDS), Answer(Enclosure(0.0, 0.0)))
     else:
-        with progress(hidden=as_json):
+        with progress(hidden=output.as_json):
             answers = _answers(asked, "delta", setting, Numerics(rtol=rtol))
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"eps": eps},
         wording=f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
@@ -119,28 +119,27 @@ def delta(asked: Deployment, eps: float, rtol: float | None, as_json: bool) -> N
     option("--order", REAL, "Order of the divergence, above 1 and up to 1e6.", required=True),
     ROUNDS,
     RTOL,
-    JSON,
+    *OUTPUT,
 )
-def renyi(asked: Deployment, order: float, rtol: float | None, as_json: bool) -> None:
+def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -> None:
     """Bounds on the Renyi divergence at a given order, the larger one of both directions.
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """
-    setting, keys = asked.setting(order=order, rounds=asked.rounds), (*OF_PAIRS, "closed_form")
-    with progress(hidden=as_json):
+    setting, keys = asked.setting(order=order, rounds=asked.rounds), (*OF_PAIRS, "girgis_upper")
+    with progress(hidden=output.as_json):
         answers = _evaluated(asked, keys, "renyi", setting, Numerics(rtol=rtol))
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"order": order},
         wording=f"order = {order!r}",
         column="Renyi divergence (natural log)",
         meanings={
-            "upper": "the shuffled reports are (order, this)-RDP.",
-            "lower": "two datasets differ by this much; no valid claim can be smaller.",
-            "clone": "a customary bound for any mechanism with this eps0, for comparison.",
-            "girgis_upper": "what was published of any mechanism.",
+            **_MEANINGS,
+            "upper": "the shuffled reports are (order, this)-RDP; you can claim it.",
+            "girgis_upper": "a published bound for any mechanism with this eps0.",
         },
         instead={
             ("upper", math.inf): "no divergence is known to hold at this order.",

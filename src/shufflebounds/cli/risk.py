@@ -11,8 +11,8 @@ from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
-    NAMES,
     End,
+    Output,
     kind_of,
     one_by_one,
     other,
@@ -23,9 +23,9 @@ from shufflebounds.cli.answers import (
 from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import or_usage_error, require_plotting
-from shufflebounds.cli.options import EPS0, FIGURE, JSON, REAL, ROUNDS, USERS, option, question
+from shufflebounds.cli.options import EPS0, FIGURE, OUTPUT, REAL, ROUNDS, USERS, option, question
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import Enclosure, outward
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.randomizers.base import Randomizer
 
 _CAPTION = (
@@ -34,10 +34,10 @@ _CAPTION = (
 )
 _RATES = (0.001, 0.01, 0.1)
 _MEANINGS = {
-    "tight_bound": "no attack does better (best proven bound); you can claim it.",
-    "upper_bound": "no attack does better; you can claim it.",
-    "lower_bound": "an attack on two datasets does as well; no valid claim can be smaller.",
-    "clone": "a customary bound for any mechanism with this eps0, for comparison.",
+    "tight": "no attack does better (best proven bound); you can claim it.",
+    "upper": "no attack does better; you can claim it.",
+    "lower": "an attack on two datasets does as well; no valid claim can be smaller.",
+    "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 # Share of the advantage: where the blanket and an attack are as close, nobody waits for more.
 _CLOSE = 5e-3
@@ -105,10 +105,10 @@ class _Risk:
         default=_RATES,
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
-    JSON,
+    *OUTPUT,
 )
 def risk(
-    asked: Deployment, false_positives: tuple[float, ...], plot: Path | None, as_json: bool
+    asked: Deployment, false_positives: tuple[float, ...], plot: Path | None, output: Output
 ) -> None:
     """What the privacy loss means: how well an attack can tell two values of a user apart.
 
@@ -124,29 +124,30 @@ def risk(
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     bounds = answering(asked, *OF_PAIRS)
     compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
-    alike = [pair for pair in compared["lower_bound"] if pair.decomposition.is_symmetric()]
+    alike = [pair for pair in compared["lower"] if pair.decomposition.is_symmetric()]
     # Any of them is a lower bound; those that tell the inputs apart best come first.
-    compared["lower_bound"] = (tuple(alike) or compared["lower_bound"])[:FEW]
+    compared["lower"] = (tuple(alike) or compared["lower"])[:FEW]
     n, rounds = asked.honest, asked.times
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         risks = {
             key: _Risk([profile(pair.decomposition, n, rounds=rounds) for pair in compared[key]])
             for key, _ in one_by_one(bounds)
         }
         closer = None
-        if not risks["upper_bound"].is_close_to(risks["lower_bound"]):
+        if not risks["upper"].is_close_to(risks["lower"]):
             closer = _of_all_datasets(asked.protocol.randomizer, n, rounds)
     if closer is not None:
-        tight = _Risk([closer, risks["upper_bound"]], least=True)
-        risks = {"tight_bound": tight, **risks}
-    labels = {key: BOUNDS[NAMES[key]].label for key in risks}
+        tight = _Risk([closer, risks["upper"]], least=True)
+        risks = {"tight": tight, **risks}
+    labels = {key: BOUNDS[key].label for key in risks}
     advantages = {key: one.advantage() for key, one in risks.items()}
     guesses = {key: one.right_guess() for key, one in risks.items()}
     missed = {
         rate: {key: one.false_negatives(rate) for key, one in risks.items()} for rate in rates
     }
     publish(
-        as_json,
+        output,
+        bounds=tuple(risks),
         facts=asked.facts()
         | {
             "advantage": _plain(advantages),
@@ -157,10 +158,13 @@ def risk(
         paragraphs=[asked.title(), wrapped(_CAPTION)],
         table=[
             ["", *labels.values()],
-            ["advantage", *_cells(advantages, harmful="upper")],
-            ["right guess, from even odds", *_cells(guesses, harmful="upper")],
+            ["advantage", *_cells(output, advantages, harmful="upper")],
+            ["right guess, from even odds", *_cells(output, guesses, harmful="upper")],
             *(
-                [f"false negatives, at {rate:g} false positives", *_cells(found, harmful="lower")]
+                [
+                    f"false negatives, at {rate:g} false positives",
+                    *_cells(output, found, harmful="lower"),
+                ]
                 for rate, found in missed.items()
             ),
         ],
@@ -182,10 +186,10 @@ def _plain(found: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
     return {key: asdict(one) for key, one in found.items()}
 
 
-def _cells(found: Mapping[str, Enclosure], *, harmful: End) -> list[str]:
+def _cells(output: Output, found: Mapping[str, Enclosure], *, harmful: End) -> list[str]:
     """Of an upper bound the end that is worse for privacy, of a lower bound the other."""
     ends = {key: harmful if kind_of(key) == "upper" else other(harmful) for key in found}
-    return [outward(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
+    return [output.text(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
 
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
@@ -194,10 +198,10 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
 
     lines = [
         sheets.TradeOffLine(
-            BOUNDS[NAMES[key]].label,
+            BOUNDS[key].label,
             one.false_negatives,
             other(kind_of(key)),
-            STYLES[NAMES[key]],
+            STYLES[key],
         )
         for key, one in risks.items()
     ]

@@ -13,10 +13,10 @@ from shufflebounds.accounting.mechanism import all_datasets_eps0, all_datasets_u
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import NAMES, one_by_one, progress, show
+from shufflebounds.cli.answers import Output, one_by_one, progress, show
 from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import COLLUDING, DELTA, EPS, EPS0, JSON, ROUNDS, USERS, question
+from shufflebounds.cli.options import COLLUDING, DELTA, EPS, EPS0, OUTPUT, ROUNDS, USERS, question
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
@@ -26,8 +26,8 @@ from shufflebounds.core.enclosure import Enclosure
 _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 
 
-@question(*USERS, EPS, DELTA, ROUNDS, JSON)
-def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
+@question(*USERS, EPS, DELTA, ROUNDS, *OUTPUT)
+def eps0(asked: Deployment, eps: float, delta: float, output: Output) -> None:
     """The largest eps0 that meets a target (epsilon, delta).
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target; the tight
@@ -37,12 +37,12 @@ def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
     asked.refuse_own_eps0()
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         answers = _largest_eps0(asked, eps, delta)
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"eps": eps, "delta": delta},
         wording=_target(eps, delta),
         column="eps0 (natural log)",
@@ -52,7 +52,7 @@ def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
             "you can deploy it.",
             "upper": "with this eps0 the target is met; you can deploy it.",
             "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
-            "clone": "what a customary bound allows for any mechanism with this eps0.",
+            "stronger_clone": "the largest proven for any mechanism that has it.",
         },
         instead={
             ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
@@ -61,8 +61,8 @@ def eps0(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     )
 
 
-@question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, JSON)
-def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
+@question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, *OUTPUT)
+def users(asked: Deployment, eps: float, delta: float, output: Output) -> None:
     """The fewest users that meet a target (epsilon, delta).
 
     With --rounds it is how many report in each round, and all rounds together meet the target; the
@@ -70,7 +70,7 @@ def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         found = _fewest_users(asked, eps, delta)
     more = asked.colluding
     answers = {
@@ -80,7 +80,7 @@ def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"eps": eps, "delta": delta, "colluding": more},
         wording=_target(eps, delta),
         column="users",
@@ -88,14 +88,14 @@ def users(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
             "tight": f"the fewest proven to be enough, by {proof(answers, 'upper')}.",
             "upper": "so many users are enough.",
             "lower": "with fewer users two datasets miss the target; fewer are not enough.",
-            "clone": "how many a customary bound asks for any mechanism with this eps0.",
+            "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
         },
         instead={("upper", math.inf): "not even 10^15 users are known to be enough."},
     )
 
 
-@question(EPS0, *USERS, EPS, DELTA, JSON)
-def rounds(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
+@question(EPS0, *USERS, EPS, DELTA, *OUTPUT)
+def rounds(asked: Deployment, eps: float, delta: float, output: Output) -> None:
     """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
 
     Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
@@ -103,12 +103,12 @@ def rounds(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
     asked = replace(asked, rounds=None)
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         answers = _most_rounds(asked, eps, delta)
     show(
         asked,
         answers,
-        as_json=as_json,
+        output,
         target={"eps": eps, "delta": delta},
         wording=_target(eps, delta),
         column="rounds",
@@ -116,7 +116,7 @@ def rounds(asked: Deployment, eps: float, delta: float, as_json: bool) -> None:
         meanings={
             "upper": "so many rounds meet the target together; you can run them.",
             "lower": "in more rounds two datasets miss the target; no valid claim can allow more.",
-            "clone": "how many a customary bound allows for any mechanism with this eps0.",
+            "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
         },
         instead={
             ("upper", 0): "not even one round is known to meet the target.",
@@ -136,8 +136,8 @@ def _target(eps: float, delta: float) -> str:
 def _largest_eps0(asked: Deployment, eps: float, delta: float) -> dict[str, Answer]:
     """The tight bound, of a single round only, was itself found to meet the target."""
     answers = {
-        key: _largest_eps0_of(BOUNDS[NAMES[key]], asked, eps, delta)
-        for key, _ in one_by_one({key: BOUNDS[NAMES[key]] for key in OF_PAIRS})
+        key: _largest_eps0_of(bound, asked, eps, delta)
+        for key, bound in one_by_one({key: BOUNDS[key] for key in OF_PAIRS})
     }
     if asked.rounds != 1:
         return answers
@@ -145,11 +145,11 @@ def _largest_eps0(asked: Deployment, eps: float, delta: float) -> dict[str, Answ
     def crowds(eps0: float) -> Sequence[Crowd]:
         return replace(asked, eps0=eps0).protocol.randomizer.crowds()
 
-    low, missed = answers["upper_bound"].enclosure.lower, answers["lower_bound"]
+    low, missed = answers["upper"].enclosure.lower, answers["lower"]
     most = min(missed.enclosure.upper, validation.MAX_EPS0)
     found = all_datasets_eps0(crowds, eps, delta, asked.honest, low, most)
     tight = replace(missed, enclosure=Enclosure(found, missed.enclosure.upper), shortfall="")
-    return {"tight_bound": tight, **answers}
+    return {"tight": tight, **answers}
 
 
 def _largest_eps0_of(bound: Bound, asked: Deployment, eps: float, delta: float) -> Answer:
@@ -200,7 +200,7 @@ def _fewest_users(asked: Deployment, eps: float, delta: float) -> dict[str, Answ
     }
     if asked.times > 1:
         return answers
-    missed, enough = answers["lower_bound"], answers["upper_bound"].enclosure.upper
+    missed, enough = answers["lower"], answers["upper"].enclosure.upper
     least = int(missed.enclosure.lower)
     crowds = asked.protocol.randomizer.crowds()
     if least < enough:
@@ -208,7 +208,7 @@ def _fewest_users(asked: Deployment, eps: float, delta: float) -> dict[str, Answ
         open_ = unsettled(crowds, eps, delta, least)
         enough = all_datasets_users(open_, eps, delta, least, enough)
     tight = replace(missed, enclosure=Enclosure(min(least, enough), enough), shortfall="")
-    return {"tight_bound": tight, **answers}
+    return {"tight": tight, **answers}
 
 
 def _most_rounds(asked: Deployment, eps: float, delta: float) -> dict[str, Answer]:

@@ -10,6 +10,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
+from shufflebounds.cli.answers import Output
 from shufflebounds.cli.check import Finding, Verdict
 from shufflebounds.cli.check import _held as held
 from shufflebounds.cli.check import _imprecise as imprecise
@@ -106,9 +107,9 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
 @pytest.mark.parametrize(("shortfall", "hint"), [("", True), ("out of reach", False)])
 def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
     blurred = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.2), shortfall=shortfall))
-    assert ("Try --rtol 1e-02" in imprecise(blurred)) == hint
+    assert ("Try --rtol 1e-02" in imprecise(Output(), blurred)) == hint
     finest = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.0 + 1e-9)))
-    assert "Try" not in imprecise(finest)
+    assert "Try" not in imprecise(Output(), finest)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_nothing_is_above_what_holds_without_shuffling():
     found = answer(*options, "--colluding", "999", "--eps", "1.9")
     assert all(one["lower"] <= one["upper"] <= 2.0 for one in found["bounds"].values())
     assert found["bounds"]["variation_ratio_published"]["kind"] == "unproven"
-    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+    assert found["notes"][-1].startswith("A bound that comes out above eps0 is replaced by eps0")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The console command: its numbers, how they are rounded, and one sentence for every mistake."""
 
 import csv
+import hashlib
+import html
 import io
 import itertools
 import json
@@ -96,47 +98,47 @@ def shuffled(rows: np.ndarray, others: int, eps: float, n: int) -> float:
 
 def test_epsilon_inverts_a_known_divergence():
     found = answer("epsilon", *AT_4, "--delta", repr(DIVERGENCE), "--rtol", "1e-7")
-    assert holds(found["upper_bound"], 0.4)
-    assert found["upper_bound"]["upper"] <= 0.4 * (1 + 1.2e-7)
-    assert found["lower_bound"]["lower"] < found["upper_bound"]["lower"]
+    assert holds(found["upper"], 0.4)
+    assert found["upper"]["upper"] <= 0.4 * (1 + 1.2e-7)
+    assert found["lower"]["lower"] < found["upper"]["lower"]
     assert found["precise"] is True
 
 
 def test_delta_is_a_known_divergence():
     found = answer("delta", *AT_4, "--eps", "0.4")
-    assert holds(found["upper_bound"], DIVERGENCE)
+    assert holds(found["upper"], DIVERGENCE)
 
 
 def test_the_clone_is_binary_randomized_response_for_one_user():
     found = answer("delta", *KRR10, "--eps0", "2", "--n", "1", "--eps", "0.5")
     clone = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 1.0)
     blanket = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 9.0)
-    assert holds(found["clone"], clone, 1e-12)
-    assert holds(found["upper_bound"], blanket, 1e-12)
-    assert holds(found["lower_bound"], blanket, 1e-12)
+    assert holds(found["stronger_clone"], clone, 1e-12)
+    assert holds(found["upper"], blanket, 1e-12)
+    assert holds(found["lower"], blanket, 1e-12)
 
 
 def test_eps0_inverts_a_known_divergence():
     target = ("--n", "1e4", "--eps", "0.4", "--delta", repr(DIVERGENCE))
     found = answer("eps0", *KRR10, *target)
-    assert holds(found["upper_bound"], 4.0)
-    assert found["clone"]["lower"] < found["upper_bound"]["lower"] < found["lower_bound"]["upper"]
+    assert holds(found["upper"], 4.0)
+    assert found["stronger_clone"]["lower"] < found["upper"]["lower"] < found["lower"]["upper"]
     confirmed = answer(
-        "epsilon", *KRR10, "--eps0", repr(found["upper_bound"]["lower"]), *target[:2], *target[4:]
+        "epsilon", *KRR10, "--eps0", repr(found["upper"]["lower"]), *target[:2], *target[4:]
     )
-    assert confirmed["upper_bound"]["upper"] <= 0.4
+    assert confirmed["upper"]["upper"] <= 0.4
 
 
 def test_no_epsilon_is_above_eps0():
     """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
     options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
     found = answer("epsilon", *KRR10, *options)
-    for key in ("upper_bound", "lower_bound", "clone"):
+    for key in ("upper", "lower", "stronger_clone"):
         assert found[key]["lower"] <= found[key]["upper"] <= 16.0
-    assert found["upper_bound"]["upper"] == 16.0
-    assert found["notes"][-1].startswith("The reports are (eps0, 0)-DP before they are shuffled")
+    assert found["upper"]["upper"] == 16.0
+    assert found["notes"][-1].startswith("A bound that comes out above eps0 is replaced by eps0")
     text = succeed("epsilon", *KRR10, *options).stdout
-    assert value(text, "upper bound") == value(text, "clone") == 16
+    assert value(text, "upper bound") == value(text, "stronger clone") == 16
     small = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert small["notes"] == []
 
@@ -155,8 +157,8 @@ def test_no_epsilon_is_above_eps0():
 def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
     answers, notes = bounding.within_eps0({"any": found(*given)}, eps0, rounds)
     assert answers == {"any": found(*expected)}
-    assert [note.split(", 0)")[0] for note in notes] == (
-        [f"The reports are ({what}"] if what else []
+    assert [note.split(" is replaced")[0] for note in notes] == (
+        [f"A bound that comes out above {what}"] if what else []
     )
 
 
@@ -169,8 +171,8 @@ def test_times_eps0_is_rounded_up():
 def test_a_joint_has_the_eps0_of_all_its_reports_together():
     options = ("--eps0", "16", "--k-joint", "2", "--n", "1e3", "--delta", "1e-12")
     found = answer("epsilon", *KRR10, *options)
-    assert found["clone"]["upper"] == 16.0
-    assert found["upper_bound"]["upper"] <= 16.0
+    assert found["stronger_clone"]["upper"] == 16.0
+    assert found["upper"]["upper"] <= 16.0
 
 
 def test_no_curve_is_above_eps0():
@@ -185,17 +187,17 @@ def test_no_curve_is_above_eps0():
 @pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
 def test_delta_is_zero_from_eps0_on(eps, rounds):
     found = answer("delta", *AT_4, "--eps", eps, "--rounds", str(rounds))
-    for key in ("upper_bound", "lower_bound", "clone"):
+    for key in ("upper", "lower", "stronger_clone"):
         assert found[key]["lower"] == found[key]["upper"] == 0.0
 
 
 def test_users_invert_a_known_divergence():
     options = (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta")
-    assert answer("users", *options, repr(DIVERGENCE * (1 + 1e-8)))["upper_bound"] == {
+    assert answer("users", *options, repr(DIVERGENCE * (1 + 1e-8)))["upper"] == {
         "lower": 10_000,
         "upper": 10_000,
     }
-    assert answer("users", *options, repr(DIVERGENCE * (1 - 1e-8)))["upper_bound"] == {
+    assert answer("users", *options, repr(DIVERGENCE * (1 - 1e-8)))["upper"] == {
         "lower": 10_001,
         "upper": 10_001,
     }
@@ -208,7 +210,7 @@ def test_the_parts_of_a_joint_share_eps0():
     truth = sum(max(0.0, a - math.exp(0.3) * b) for a, b in pairs)
     joint = (*KRR10, "--eps0", "2", "--k-joint", "2")
     found = answer("delta", *joint, "--n", "1", "--eps", "0.3")
-    assert holds(found["upper_bound"], truth, 1e-12)
+    assert holds(found["upper"], truth, 1e-12)
     assert found["k_joint"] == 2
     (note,) = found["notes"]
     assert "2 reports together, each at eps0/2" in note
@@ -221,7 +223,7 @@ def test_the_lower_bound_is_the_best_of_its_kind(eps, others):
     truth = {name: shuffled(rows, x2, float(eps), 2) for name, x2 in (("third", 2), ("x1", 1))}
     assert others == max(truth, key=truth.get)
     arguments = ("delta", "--mechanism", "krr", "--k", "4", "--eps0", "0.5", "--eps", eps)
-    found = answer(*arguments, "--n", "2")["lower_bound"]
+    found = answer(*arguments, "--n", "2")["lower"]
     assert holds(found, truth[others], 1e-12)
     assert found["others"] == others
     (row,) = (
@@ -238,10 +240,10 @@ def test_a_target_is_missed_by_the_best_of_all_others():
     rows = KRR(k=4, eps0=0.5).matrix()
     least, most = sorted(shuffled(rows, x2, 0.3, 2) for x2 in (1, 2))
     delta = repr(float(least + most) / 2)
-    found = answer("eps0", *target, "--n", "2", "--delta", delta)["lower_bound"]
+    found = answer("eps0", *target, "--n", "2", "--delta", delta)["lower"]
     assert found["upper"] < 0.5
     assert found["others"] == "x1"
-    found = answer("users", *target, "--eps0", "0.5", "--delta", delta)["lower_bound"]
+    found = answer("users", *target, "--eps0", "0.5", "--delta", delta)["lower"]
     assert found["lower"] >= 3
     assert found["others"] == "x1"
 
@@ -269,9 +271,9 @@ def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
     arguments = ("--mechanism", "krr", "--k", "4", "--eps0", "1", "--rate", "0.25", "--eps", "0.2")
     found = answer("delta", *arguments, "--n", "2")
     truth = max(shuffled(sampled, x2, 0.2, 2) for x2 in (1, 2))
-    assert holds(found["lower_bound"], truth, 1e-12)
+    assert holds(found["lower"], truth, 1e-12)
     alone = answer("delta", *arguments, "--n", "1")
-    assert holds(alone["upper_bound"], shuffled(sampled, 2, 0.2, 1), 1e-12)
+    assert holds(alone["upper"], shuffled(sampled, 2, 0.2, 1), 1e-12)
     assert found["rate"] == 0.25
     (note,) = found["notes"]
     assert "takes part with probability 0.25" in note
@@ -284,7 +286,7 @@ def test_each_report_of_a_joint_is_sampled_on_its_own():
     both = np.array([np.outer(row, row).ravel() for row in rows])
     options = ("--mechanism", "krr", "--k", "4", "--eps0", "2", "--rate", "0.25", "--k-joint", "2")
     found = answer("delta", *options, "--eps", "0.2", "--n", "1")
-    assert holds(found["upper_bound"], shuffled(both, 2, 0.2, 1), 1e-12)
+    assert holds(found["upper"], shuffled(both, 2, 0.2, 1), 1e-12)
     assert [note.split(" with ")[0] for note in found["notes"][1:]] == [
         "Each of these reports is sent"
     ]
@@ -294,12 +296,12 @@ def test_each_report_of_a_joint_is_sampled_on_its_own():
 
 def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
     options = ("--mechanism", "laplace", "--k-joint", "2", "--n", "1e4", "--delta", "1e-6")
-    found = answer("eps0", *options, "--eps", "0.3")["upper_bound"]
+    found = answer("eps0", *options, "--eps", "0.3")["upper"]
     assert found["upper"] - found["lower"] <= 1e-3 * found["upper"]
     at = {end: ("--eps0", repr(value)) for end, value in found.items()}
     # In as many cells as there are by default.
-    assert answer("epsilon", *options, *at["lower"])["upper_bound"]["upper"] <= 0.3 * 1.001
-    assert answer("epsilon", *options, *at["upper"])["upper_bound"]["lower"] >= 0.3 * 0.999
+    assert answer("epsilon", *options, *at["lower"])["upper"]["upper"] <= 0.3 * 1.001
+    assert answer("epsilon", *options, *at["upper"])["upper"]["lower"] >= 0.3 * 0.999
 
 
 @pytest.mark.parametrize(
@@ -321,18 +323,18 @@ def test_colluding_users_hide_nobody():
     options = (*AT_4, "--colluding", "3000")
     found = answer("epsilon", *options, "--delta", "1e-6")
     assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
-    assert found["upper_bound"] == fewer["upper_bound"]
-    assert found["lower_bound"] == fewer["lower_bound"]
+    assert found["upper"] == fewer["upper"]
+    assert found["lower"] == fewer["lower"]
     assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
     at = ("--eps0", "4", "--eps", "0.4")
     found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
-    assert found["upper_bound"] == answer("delta", *KRR10, *at, "--n", "7000")["upper_bound"]
+    assert found["upper"] == answer("delta", *KRR10, *at, "--n", "7000")["upper"]
     target = ("--eps", "0.3", "--delta", "1e-6")
     found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
     alone = answer("eps0", *KRR10, *target, "--n", "7000")
-    assert found["upper_bound"] == alone["upper_bound"]
-    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper_bound"]
-    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper_bound"]
+    assert found["upper"] == alone["upper"]
+    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper"]
+    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper"]
     assert found == {end: value + 500 for end, value in needed.items()}
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert "n = 10000 users (3000 of them colluding)" in text
@@ -364,18 +366,18 @@ def test_json_has_these_keys():
         "n_honest",
         "delta",
         "rounds",
-        "tight_bound",
-        "upper_bound",
-        "lower_bound",
-        "clone",
+        "tight",
+        "upper",
+        "lower",
+        "stronger_clone",
         "precise",
         "notes",
     ]
     assert found["version"] == __version__
     assert found["parameters"] == {"k": 10}
-    assert list(found["upper_bound"]) == list(found["clone"]) == ["lower", "upper"]
-    assert list(found["lower_bound"]) == ["lower", "upper", "others"]
-    assert list(found["tight_bound"]) == ["lower", "upper", "others"]
+    assert list(found["upper"]) == list(found["stronger_clone"]) == ["lower", "upper"]
+    assert list(found["lower"]) == ["lower", "upper", "others"]
+    assert list(found["tight"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
 
 
@@ -385,8 +387,8 @@ def test_rounds_are_composed():
     options = ("--mechanism", "krr", "--k", "2", "--eps0", repr(eps0), "--n", "1")
     found = answer("delta", *options, "--eps", repr(eps), "--rounds", str(rounds))
     truth = composed_binary(eps0, rounds, eps)
-    assert holds(found["upper_bound"], truth)
-    assert holds(found["lower_bound"], truth)
+    assert holds(found["upper"], truth)
+    assert holds(found["lower"], truth)
     assert found["rounds"] == rounds
     (note,) = found["notes"]
     assert "shuffled separately" in note
@@ -398,9 +400,9 @@ def test_rounds_have_the_tight_bound_of_the_library():
     options = ("--mechanism", "blh", "--eps0", "4", "--n", "1e3", "--rounds", "4")
     found = answer("epsilon", *options, "--delta", "1e-6")
     together = sb.epsilon(sb.BLH(4.0), 1000, 1e-6, rounds=4)
-    assert found["tight_bound"] == {"lower": together.lower, "upper": together.upper}
-    assert found["lower_bound"]["lower"] <= found["tight_bound"]["upper"]
-    assert found["tight_bound"]["upper"] < 0.8 * found["upper_bound"]["upper"]
+    assert found["tight"] == {"lower": together.lower, "upper": together.upper}
+    assert found["lower"]["lower"] <= found["tight"]["upper"]
+    assert found["tight"]["upper"] < 0.8 * found["upper"]["upper"]
     text = succeed("epsilon", *options, "--delta", "1e-6").stdout
     assert value(text, "tight upper bound") >= Decimal(together.upper)
     assert "Tight upper bound: best proven bound; you can claim it." in text
@@ -428,24 +430,29 @@ def test_rounds_are_as_many_as_a_closed_form_allows():
         "rounds", *BINARY, "--eps0", "0.5", "--n", "1", "--eps", "1.5", "--delta", "1e-2"
     )
     most = max(t for t in range(1, 50) if composed_binary(0.5, t, 1.5) <= 1e-2)
-    assert found["upper_bound"] == found["clone"] == {"lower": most, "upper": most}
-    assert found["lower_bound"]["upper"] == most
-    text = succeed("rounds", *AT_4, "--eps", "2", "--delta", "1e-6").stdout
+    assert found["upper"] == found["stronger_clone"] == {"lower": most, "upper": most}
+    assert found["lower"]["upper"] == most
+    text = succeed("rounds", *AT_4, "--eps", "2", "--delta", "1e-6", "--explain").stdout
     assert text.startswith("KRR(k=10, eps0=4.0), n = 10000 users, target epsilon = 2.0")
-    assert 1 <= value(text, "clone") < value(text, "upper bound") <= value(text, "lower bound")
+    assert (
+        1
+        <= value(text, "stronger clone")
+        < value(text, "upper bound")
+        <= value(text, "lower bound")
+    )
     assert "--k-joint" in text
 
 
 def test_rounds_without_end():
     options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
-    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 10**6, "upper": None}
+    assert answer("rounds", *KRR10, *options)["upper"] == {"lower": 10**6, "upper": None}
     text = succeed("rounds", *KRR10, *options).stdout
     assert "Lower bound: not even 1000000 rounds are ruled out." in text
 
 
 def test_not_even_one_round():
     options = ("--eps0", "1", "--n", "10", "--eps", "0.1", "--delta", "1e-6")
-    assert answer("rounds", *KRR10, *options)["upper_bound"] == {"lower": 0, "upper": 0}
+    assert answer("rounds", *KRR10, *options)["upper"] == {"lower": 0, "upper": 0}
     text = succeed("rounds", *KRR10, *options).stdout
     assert "Upper bound: not even one round is known to meet the target." in text
     assert "Lower bound: not even one round meets the target" in text
@@ -463,8 +470,8 @@ def test_eps0_of_many_rounds_inverts_a_closed_form():
     delta = repr(composed_binary(0.5, 3, 0.7))
     target = ("--n", "1", "--eps", "0.7", "--delta", delta, "--rounds", "3")
     found = answer("eps0", *BINARY, *target)
-    assert "tight_bound" not in found
-    for name in ("upper_bound", "clone"):
+    assert "tight" not in found
+    for name in ("upper", "stronger_clone"):
         assert found[name]["lower"] <= 0.5 <= found[name]["upper"]
         assert found[name]["upper"] - found[name]["lower"] <= 5e-3
     assert found["rounds"] == 3
@@ -478,7 +485,7 @@ def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
     """A third of what the blanket asks for is enough; the point itself is what was proven."""
     options = ("--mechanism", "blh", "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
     found = answer("users", *options)
-    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    tight, blanket, lower = (found[key] for key in ("tight", "upper", "lower"))
     assert lower["lower"] == tight["lower"] <= tight["upper"] < 0.6 * blanket["upper"]
     assert sb.mechanism_delta(BLH4, 0.3, tight["upper"]).enclosure.upper <= 1e-6
     assert tight["upper"] <= 1.002 * lower["lower"]
@@ -486,7 +493,7 @@ def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
         sb.delta(pair, 0.3, lower["lower"] - 1).lower for pair in BLH4.dataset_pairs().values()
     )
     assert missed > 1e-6
-    more = answer("users", *options, "--colluding", "10")["tight_bound"]
+    more = answer("users", *options, "--colluding", "10")["tight"]
     assert more["upper"] == tight["upper"] + 10
     text = succeed("users", *options).stdout
     assert value(text, "tight upper bound") == tight["upper"]
@@ -496,7 +503,7 @@ def test_the_fewest_users_by_the_tight_bound_meet_the_target_there():
 def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
     options = ("--mechanism", "blh", "--n", "1e4", "--eps", "0.3", "--delta", "1e-6")
     found = answer("eps0", *options)
-    tight, blanket, lower = (found[f"{key}_bound"] for key in ("tight", "upper", "lower"))
+    tight, blanket, lower = (found[key] for key in ("tight", "upper", "lower"))
     assert 1.1 * blanket["lower"] < tight["lower"] <= tight["upper"] == lower["upper"]
     assert sb.mechanism_delta(sb.BLH(tight["lower"]), 0.3, 10_000).enclosure.upper <= 1e-6
     assert tight["lower"] >= 0.998 * lower["lower"]
@@ -508,13 +515,13 @@ def test_the_largest_eps0_by_the_tight_bound_meets_the_target_there():
 def test_users_of_many_rounds_meet_their_target():
     target = ("--eps", "0.5", "--delta", "1e-6", "--rounds", "2")
     found = answer("users", *KRR10, "--eps0", "2", *target)
-    assert "tight_bound" not in found
-    enough = found["upper_bound"]["upper"]
+    assert "tight" not in found
+    enough = found["upper"]["upper"]
     confirmed = answer("delta", *KRR10, "--eps0", "2", "--n", str(enough), *target[:2], *target[4:])
-    assert confirmed["upper_bound"]["lower"] <= 1e-6
-    fewer = str(found["lower_bound"]["lower"] - 1)
+    assert confirmed["upper"]["lower"] <= 1e-6
+    fewer = str(found["lower"]["lower"] - 1)
     missed = answer("delta", *KRR10, "--eps0", "2", "--n", fewer, *target[:2], *target[4:])
-    assert missed["lower_bound"]["upper"] >= 1e-6
+    assert missed["lower"]["upper"] >= 1e-6
 
 
 @pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users", "risk"])
@@ -534,7 +541,7 @@ def test_the_notes_of_one_point_to_the_other(own, other):
 
 def test_infinity_is_null_in_json_and_explained_to_people():
     options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
-    assert answer("users", *options)["upper_bound"] == {"lower": 10**15 + 1, "upper": None}
+    assert answer("users", *options)["upper"] == {"lower": 10**15 + 1, "upper": None}
     text = succeed("users", *options).stdout
     assert "Upper bound: not even 10^15 users are known to be enough." in text
     assert "so many users are enough" not in text
@@ -552,10 +559,14 @@ def test_text_says_what_is_bounded_in_which_unit(command):
     units = {"epsilon": "natural log", "delta": "probability", "eps0": "natural log"}
     assert units.get(command, "users") in text
     assert "KRR(k=10" in text
-    assert re.search(r"^Clone: .* knowing nothing but eps0|^Clone: .* any mechanism", text, re.M)
-    assert "relative width" in text
+    assert re.search(r"^Stronger clone: .* any mechanism", text, re.M)
+    assert re.search("numerical error +from lower bound", text)
     rows = [line for line in text.splitlines() if line.startswith("  ")]
     assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
+    (lower,) = (row for row in rows if row.startswith("  lower bound"))
+    assert "%" not in lower
+    (tight,) = (row for row in rows if row.startswith("  tight"))
+    assert re.search(r"\d   {3,}\d", tight)
 
 
 @pytest.mark.parametrize("domain", ["binary", "interval"])
@@ -566,8 +577,62 @@ def test_laplace_says_what_is_not_proved(domain):
     assert ("for inputs 0 and 1 only" in note) == (domain == "binary")
     assert ("upper bound may be too optimistic" in note) == (domain == "interval")
     assert "nobody has proved that" in registry.mechanism("laplace").__doc__
-    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
+    text = succeed("epsilon", *options, "--delta", "1e-6", "--explain").stdout
     assert "nobody has proved" in text.replace("\n", " ")
+
+
+JOINT = ("--mechanism", "hadamard", "--k-joint", "8", "--eps0", "16", "--n", "1e5")
+
+
+def test_a_row_says_that_no_tight_bound_is_known(monkeypatch):
+    monkeypatch.setattr(sb.Joint, "crowds", lambda self: ())
+    text = succeed("epsilon", *JOINT, "--delta", "1e-6").stdout
+    assert value(text, "no tight bound known") == value(text, "upper bound")
+    assert "tight upper bound" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "lower", "shown"),
+    [(1.5, 1.0, "50 %"), (0.75, 1.0, "25 %"), (1.00301, 1.0, "0.31 %"), (1.0, 1.0, "0 %")],
+)
+def test_the_distance_from_the_lower_bound_is_rounded_up(number, lower, shown):
+    assert rounding.distance(number, lower) == shown
+    assert rounding.distance(math.inf, lower) == rounding.distance(number, 0.0) == ""
+
+
+def test_an_explanation_is_longer_than_the_first_sentences():
+    options = ("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2")
+    short, long = (succeed(*options, *more).stdout for more in ((), ("--explain",)))
+    assert "with fresh randomness.\n\n--explain tells" in short
+    assert "in each round a user spends eps0" in " ".join(long.split())
+
+
+def test_printed_digits_follow_the_width_that_is_asked_for():
+    options = ("epsilon", *AT_4, "--delta", "1e-6")
+    exact = answer(*options, "--rtol", "1e-8")["upper"]["upper"]
+    shown = value(succeed(*options, "--rtol", "1e-8").stdout, "upper bound")
+    assert 0 <= shown - Decimal(exact) <= Decimal(exact) * Decimal("1e-9")
+    assert len(str(value(succeed(*options, "--rtol", "1e-2").stdout, "upper bound"))) == 6
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, suffix):
+    path = tmp_path / f"report{suffix}"
+    options = ("epsilon", *AT_4, "--delta", "1e-6")
+    succeed(*options, "--report", str(path))
+    page = html.unescape(path.read_text(encoding="utf-8"))
+    for part in (
+        "KRR(k=10, eps0=4.0)",
+        "Theorems 5-8 and 13",
+        "replacement of one user",
+        "--claim",
+    ):
+        assert part in page
+    printed = succeed(*options, "--json").stdout
+    assert hashlib.sha256(printed.encode()).hexdigest() in page
+    assert printed.strip() in page
+    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", page)
+    assert succeed(*again.split(), "--json").stdout == printed
 
 
 # Rounding.
@@ -594,17 +659,17 @@ def test_printed_bounds_are_bounds():
     text, exact = succeed("epsilon", *options).stdout, answer("epsilon", *options)
     claimed = value(text, "upper bound")
     certain = value(text, "lower bound")
-    assert Decimal(exact["upper_bound"]["upper"]) <= claimed
-    assert claimed <= Decimal(exact["upper_bound"]["upper"]) * Decimal("1.00001")
-    assert Decimal(exact["lower_bound"]["lower"]) >= certain
-    assert Decimal(exact["clone"]["upper"]) <= value(text, "clone")
+    assert Decimal(exact["upper"]["upper"]) <= claimed
+    assert claimed <= Decimal(exact["upper"]["upper"]) * Decimal("1.00001")
+    assert Decimal(exact["lower"]["lower"]) >= certain
+    assert Decimal(exact["stronger_clone"]["upper"]) <= value(text, "stronger clone")
 
 
 def test_a_printed_eps0_may_be_deployed():
     options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
     text, exact = succeed("eps0", *options).stdout, answer("eps0", *options)
-    assert value(text, "upper bound") <= Decimal(exact["upper_bound"]["lower"])
-    assert value(text, "lower bound") >= Decimal(exact["lower_bound"]["upper"])
+    assert value(text, "upper bound") <= Decimal(exact["upper"]["lower"])
+    assert value(text, "lower bound") >= Decimal(exact["lower"]["upper"])
 
 
 # Precision.
@@ -632,7 +697,7 @@ def test_a_wide_enclosure_is_printed_and_reported(command, target):
     assert text.stderr.startswith("Error: ")
     assert "known only roughly" in text.stderr
     found = json.loads(run(command, *AT_4, *target, "--json").stdout)
-    assert found["upper_bound"] == {"lower": 0.25, "upper": 0.5}
+    assert found["upper"] == {"lower": 0.25, "upper": 0.5}
     assert found["precise"] is False
 
 
@@ -664,7 +729,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     assert result.exit_code == PrecisionNotReached.exit_code
     found = json.loads(result.stdout)
     assert found["precise"] is False
-    assert found["upper_bound"] == {"lower": 100.0, "upper": 108.0}
+    assert found["upper"] == {"lower": 100.0, "upper": 108.0}
     assert "wider than the relative" in result.stderr
 
 
@@ -702,7 +767,7 @@ def test_a_curve_may_run_along_eps0_or_be_one_of_delta():
     assert [float(row["eps0"]) for row in rows] == [1.0, 1.5, 2.0]
     for row in rows:
         asked = answer("epsilon", *KRR10, "--eps0", row["eps0"], *along[:4], "--rtol", "1e-4")
-        assert asked["upper_bound"]["upper"] == float(row["epsilon_upper"])
+        assert asked["upper"]["upper"] == float(row["epsilon_upper"])
     profile = (*AT_4, "--x", "eps", "--start", "0.4", "--stop", "0.4", "--points", "1")
     result = succeed("curve", *profile, "--quantity", "delta", "--bound", "upper")
     (row,) = csv.DictReader(io.StringIO(result.stdout))
@@ -716,10 +781,10 @@ def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
     result = succeed("curve", *sampled, *grid)
     rows = {row["bound"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
     found = answer("epsilon", *sampled, "--n", "1e4", "--rtol", "1e-4")
-    for bound, name in {"upper": "upper_bound", "lower": "lower_bound", "clone": "clone"}.items():
-        assert float(rows[bound]["epsilon_upper"]) == found[name]["upper"]
+    for name, row in rows.items():
+        assert float(row["epsilon_upper"]) == found[name]["upper"]
     assert rows["upper"]["mechanism"] == "subsample(0.5 krr(k=10))"
-    assert rows["lower"]["others"] == found["lower_bound"]["others"]
+    assert rows["lower"]["others"] == found["lower"]["others"]
     assert result.stderr.splitlines() == found["notes"]
 
 
@@ -752,7 +817,7 @@ def test_a_curve_is_written_and_drawn(tmp_path):
     table, plot = tmp_path / "curve.csv", tmp_path / "curve.png"
     result = succeed(*CURVE, "--points", "3", "-o", str(table), "--plot", str(plot))
     assert result.output == ""
-    assert set(curves.read(table)["bound"]) == {"upper", "lower", "clone"}
+    assert set(curves.read(table)["bound"]) == {"upper", "lower", "stronger_clone"}
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
@@ -809,8 +874,8 @@ def test_a_claim_file_has_both_ends_and_what_it_cannot_hold_is_refused(tmp_path)
     asked = ("epsilon", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e5")
     shown = json.loads(succeed(*asked, "--delta", "1e-6", "--claim", str(file), "--json").stdout)
     upper, lower = json.loads(file.read_text(encoding="utf-8"))
-    assert upper["eps"] == shown["upper_bound"]["upper"]
-    assert (lower["eps"], lower["datasets"]) == (shown["lower_bound"]["lower"], [0, 1, 2])
+    assert upper["eps"] == shown["upper"]["upper"]
+    assert (lower["eps"], lower["datasets"]) == (shown["lower"]["lower"], [0, 1, 2])
     result = run(*asked, "--delta", "1e-6", "--rounds", "2", "--claim", str(file))
     assert result.exit_code == 2
     assert "--claim is for one report of one round" in result.stderr
@@ -867,9 +932,9 @@ def test_a_parameter_may_be_a_name_or_a_fraction():
     found = answer(*options, "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
     laplace = sb.Laplace(eps0=1.0, domain="interval", others=0.5)
     half = sb.epsilon(laplace.dataset_pair(), n=10_000, delta=1e-6)
-    assert found["lower_bound"] == {"lower": half.lower, "upper": half.upper, "others": "1/2"}
+    assert found["lower"] == {"lower": half.lower, "upper": half.upper, "others": "1/2"}
     free = answer(*options[:-2], "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
-    assert free["lower_bound"]["lower"] > half.lower
+    assert free["lower"]["lower"] > half.lower
 
 
 @dataclass(frozen=True)
@@ -893,7 +958,7 @@ def test_bounds_are_listed_with_what_they_are():
     listed = {entry["name"]: entry for entry in json.loads(succeed("bounds", "--json").stdout)}
     assert list(listed) == list(BOUNDS)
     assert listed["lower"]["kind"] == "lower"
-    assert listed["clone"]["needs"] == "eps0 alone"
+    assert listed["stronger_clone"]["needs"] == "eps0 alone"
     assert listed["erlingsson"]["quantities"] == ["epsilon"]
     text = succeed("bounds").stdout
     for name, entry in listed.items():

@@ -150,7 +150,7 @@ def shown(monkeypatch, stream: io.StringIO, *, hidden: bool = False) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(answers, "AFTER", 0.0)
     monkeypatch.setattr(answers, "EVERY", 0.01)
-    bounds = {"upper_bound": BOUNDS["upper"], "lower_bound": BOUNDS["lower"]}
+    bounds = {"upper": BOUNDS["upper"], "lower": BOUNDS["lower"]}
     with answers.progress(hidden=hidden):
         for place, _ in enumerate(answers.one_by_one(bounds), start=1):
             end = time.monotonic() + (10.0 if stream.isatty() and not hidden else 0.1)

@@ -42,17 +42,17 @@ def test_delta_is_the_largest_of_all_inputs(options):
         for x0, x1 in itertools.combinations(range(3), 2)
         for x2 in range(3)
     )
-    lower = found["lower_bound"]
+    lower = found["lower"]
     assert holds(lower, worst[0], 1e-12)
     assert (lower["inputs"], lower["others"]) == (
         " against ".join(map(str, worst[1])),
         str(worst[2]),
     )
-    assert found["upper_bound"]["upper"] >= worst[0]
+    assert found["upper"]["upper"] >= worst[0]
     each = sb.MatrixRandomizer(ROWS).blankets()
     upper = max(sb.delta(pair, 0.2, 2).upper for pair in each.values())
-    assert found["upper_bound"]["upper"] == upper
-    assert sb.delta(each[found["upper_bound"]["inputs"]], 0.2, 2).upper == upper
+    assert found["upper"]["upper"] == upper
+    assert sb.delta(each[found["upper"]["inputs"]], 0.2, 2).upper == upper
     assert found["eps0"] == pytest.approx(EPS0, rel=1e-14)
     assert found["eps0"] >= EPS0
 
@@ -61,12 +61,12 @@ def test_epsilon_is_that_of_the_worst_pair_of_the_library(options):
     found = answer("epsilon", *options, "--n", "1e4", "--delta", "1e-6")
     randomizer = sb.MatrixRandomizer(ROWS)
     name, worst = sb.worst_epsilon(randomizer.blankets(), 10_000, 1e-6)
-    assert found["upper_bound"] == {"lower": worst.lower, "upper": worst.upper, "inputs": name}
+    assert found["upper"] == {"lower": worst.lower, "upper": worst.upper, "inputs": name}
     name, lower = sb.best_lower_epsilon(randomizer.dataset_pairs(), 10_000, 1e-6)
-    assert found["lower_bound"]["lower"] == lower.lower
-    assert f"{found['lower_bound']['inputs']} among {found['lower_bound']['others']}" == name
-    clone = sb.epsilon(sb.standard_clone(found["eps0"]), 10_000, 1e-6)
-    assert found["clone"] == {"lower": clone.lower, "upper": clone.upper}
+    assert found["lower"]["lower"] == lower.lower
+    assert f"{found['lower']['inputs']} among {found['lower']['others']}" == name
+    clone = sb.epsilon(sb.stronger_clone(found["eps0"]), 10_000, 1e-6)
+    assert found["stronger_clone"] == {"lower": clone.lower, "upper": clone.upper}
 
 
 def test_people_are_told_eps0_the_inputs_and_how_they_are_counted(options):
@@ -88,11 +88,11 @@ def test_users_are_enough_for_all_inputs(options):
         name: sb.fewest_users(pair, eps=0.1, delta=1e-6)
         for name, pair in sb.MatrixRandomizer(ROWS).blankets().items()
     }
-    upper = found["upper_bound"]
+    upper = found["upper"]
     assert upper["upper"] == max(one.upper for one in each.values()) == each[upper["inputs"]].upper
     pairs = sb.MatrixRandomizer(ROWS).dataset_pairs()
     best = max(sb.fewest_users(pair, eps=0.1, delta=1e-6).lower for pair in pairs.values())
-    assert found["lower_bound"]["lower"] == best
+    assert found["lower"]["lower"] == best
 
 
 def test_joint_and_rare_reports_of_a_matrix(options):
@@ -105,16 +105,16 @@ def test_joint_and_rare_reports_of_a_matrix(options):
 
     both, _ = alone(np.kron(ROWS, ROWS), 0.3)
     found = answer("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3")
-    assert holds(found["upper_bound"], both, 1e-12)
+    assert holds(found["upper"], both, 1e-12)
     assert found["eps0"] == pytest.approx(2.0 * EPS0, rel=1e-14)
-    assert found["upper_bound"]["inputs"].count(" against ") == 2
+    assert found["upper"]["inputs"].count(" against ") == 2
     assert "of all coordinates together" in found["notes"][0]
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert "each of them has the eps0 of the matrix" in found["notes"][1]
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
-    assert holds(found["upper_bound"], rare, 1e-12)
+    assert holds(found["upper"], rare, 1e-12)
 
 
 def test_in_every_round_another_pair_may_be_the_worst(options, monkeypatch):
@@ -125,12 +125,12 @@ def test_in_every_round_another_pair_may_be_the_worst(options, monkeypatch):
     randomizer = sb.MatrixRandomizer(ROWS)
     blankets = list(randomizer.blankets().values())
     together = sb.compose([(blankets, 50, 2)]).epsilon(1e-3)
-    assert found["upper_bound"] == {"lower": together.lower, "upper": together.upper}
+    assert found["upper"] == {"lower": together.lower, "upper": together.upper}
     for pair in blankets:
         assert sb.epsilon(pair, 50, 1e-3, rounds=2).lower <= together.upper
-    name = f"{found['lower_bound']['inputs']} among {found['lower_bound']['others']}"
+    name = f"{found['lower']['inputs']} among {found['lower']['others']}"
     lower = sb.epsilon(randomizer.dataset_pairs()[name], 50, 1e-3, rounds=2)
-    assert found["lower_bound"]["lower"] == lower.lower
+    assert found["lower"]["lower"] == lower.lower
     assert "since it may be another in each" in found["notes"][0]
 
 
@@ -138,14 +138,15 @@ def test_a_curve_names_the_inputs_and_stands_for_the_numbers(options, tmp_path):
     arguments = ("--delta", "1e-6", "--start", "1e3", "--stop", "1e4", "--points", "2")
     result = succeed("curve", *options, *arguments)
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [row["inputs"] for row in rows if row["bound"] != "clone"] == ["1 against 2"] * 4
+    assert [row["inputs"] for row in rows if row["bound"] != "stronger_clone"] == [
+        "1 against 2"
+    ] * 4
     assert [row["others"] for row in rows if row["bound"] == "lower"] == ["2"] * 2
     for row in rows:
         assert float(row["eps0"]) == pytest.approx(EPS0, rel=1e-14)
         found = answer("epsilon", *options, "--n", row["n"], "--delta", "1e-6", "--rtol", "1e-4")
-        key = row["bound"] if row["bound"] == "clone" else f"{row['bound']}_bound"
         # Points that are asked for together help one another.
-        assert float(row["epsilon_upper"]) == pytest.approx(found[key]["upper"], rel=2e-4)
+        assert float(row["epsilon_upper"]) == pytest.approx(found[row["bound"]]["upper"], rel=2e-4)
     other = ("--mechanism", "matrix", "--file", written(tmp_path / "m.csv", ROWS[::-1]))
     again = list(csv.DictReader(io.StringIO(succeed("curve", *other, *arguments).stdout)))
     assert not {row["digest"] for row in rows} & {row["digest"] for row in again}
@@ -156,15 +157,15 @@ def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
     arguments = ("--mechanism", "matrix", "--file", path, "--n", "100")
     found = answer("epsilon", *arguments, "--delta", "0.4")
     assert found["eps0"] is None
-    assert "clone" not in found
-    assert found["upper_bound"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
+    assert "stronger_clone" not in found
+    assert found["upper"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
     text = succeed("epsilon", *arguments, "--delta", "0.4").stdout
     assert "Upper bound: no epsilon is known to hold at this delta." in text
     assert "Lower bound: two datasets rule out every epsilon at this delta." in text
     assert "may be claimed" not in text
     text = succeed("delta", *arguments, "--eps", "1").stdout
     assert text.startswith("m.csv (eps0 = inf), n = 100 users")
-    assert "Clone" not in text
+    assert "clone" not in text
 
 
 def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
@@ -173,13 +174,13 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
     refuted = run("check", *arguments, "--delta", "1e-6", "--eps", "1")
     assert refuted.exit_code == 1
     assert "rule out every epsilon at this delta" in refuted.stdout.replace("\n", " ")
-    assert "clone" not in refuted.stdout
+    assert "stronger_clone" not in refuted.stdout
     # A report tells its input with probability 1/2, else nothing.
     assert run("check", *arguments, "--delta", "0.6", "--eps", "0").exit_code == 0
     found = answer("renyi", *arguments, "--order", "2")
-    assert found["upper_bound"] == {"lower": None, "upper": None}
-    assert "clone" not in found
-    assert "closed_form" not in found
+    assert found["upper"] == {"lower": None, "upper": None}
+    assert "stronger_clone" not in found
+    assert "girgis_upper" not in found
     text = succeed("renyi", *arguments, "--order", "2").stdout
     assert "Upper bound: no divergence is known to hold at this order." in text
     assert "Lower bound: two datasets differ beyond all bounds at this order." in text
@@ -191,7 +192,7 @@ def test_reports_that_say_nothing_lose_nothing(tmp_path):
         "epsilon", "--mechanism", "matrix", "--file", path, "--n", "100", "--delta", "1e-6"
     )
     assert found["eps0"] == 0.0
-    assert found["upper_bound"]["upper"] == 0.0
+    assert found["upper"]["upper"] == 0.0
 
 
 MISTAKES = {

@@ -23,12 +23,12 @@ def test_json_holds_what_the_library_says():
     R = sb.KRR(10, 4.0)
     lower = max(sb.renyi(pair, 10**5, 16.0, rounds=3).lower for pair in R.dataset_pairs().values())
     upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
-    assert found["upper_bound"] == {"lower": upper.lower, "upper": upper.upper}
-    assert found["lower_bound"]["lower"] == pytest.approx(lower, rel=2e-3)
+    assert found["upper"] == {"lower": upper.lower, "upper": upper.upper}
+    assert found["lower"]["lower"] == pytest.approx(lower, rel=2e-3)
     mechanism = sb.renyi(R, 10**5, 16.0, rounds=3)
-    assert found["upper_bound"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
-    assert found["lower_bound"]["lower"] == pytest.approx(mechanism.lower, rel=2e-3)
-    assert found["closed_form"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
+    assert found["upper"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
+    assert found["lower"]["lower"] == pytest.approx(mechanism.lower, rel=2e-3)
+    assert found["girgis_upper"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
     assert (found["order"], found["rounds"], found["n"], found["precise"]) == (16.0, 3, 10**5, True)
 
 

@@ -50,18 +50,18 @@ def test_error_rates_are_those_of_the_best_attack(rounds):
     asked = [part for rate in rates for part in ("--false-positives", repr(rate))]
     found = answer(*TERNARY, "--n", "3", "--rounds", str(rounds), *asked)
     advantage = float(sum(max(p - q, 0) for p, q in pair))
-    lower = found["advantage"]["lower_bound"]
+    lower = found["advantage"]["lower"]
     assert lower["lower"] <= advantage * (1 + 1e-12)
     assert advantage <= lower["upper"] * (1 + 1e-12)
     assert lower["upper"] - lower["lower"] < 0.03
-    assert found["advantage"]["upper_bound"]["upper"] >= lower["lower"]
+    assert found["advantage"]["upper"]["upper"] >= lower["lower"]
     for entry, rate in zip(found["false_negatives"], rates, strict=True):
         truth = np.interp(rate, *corners(pair))
         assert entry["false_positives"] == rate
-        assert entry["lower_bound"]["lower"] <= truth + 1e-12
-        assert truth <= entry["lower_bound"]["upper"] + 1e-12
-        assert entry["upper_bound"]["lower"] <= truth + 1e-12
-        assert entry["clone"]["lower"] <= truth + 1e-12
+        assert entry["lower"]["lower"] <= truth + 1e-12
+        assert truth <= entry["lower"]["upper"] + 1e-12
+        assert entry["upper"]["lower"] <= truth + 1e-12
+        assert entry["stronger_clone"]["lower"] <= truth + 1e-12
 
 
 def test_one_user_is_a_local_report():
@@ -80,16 +80,16 @@ def test_what_is_printed_is_on_the_safe_side():
     table = [line for line in text.splitlines() if line.startswith("  ")]
     rows = {line[:45].strip(): line[45:].split() for line in table}
     upper, lower, _ = map(float, rows["advantage"])
-    assert exact["advantage"]["upper_bound"]["upper"] <= upper
-    assert lower <= exact["advantage"]["lower_bound"]["lower"]
+    assert exact["advantage"]["upper"]["upper"] <= upper
+    assert lower <= exact["advantage"]["lower"]["lower"]
     guess = float(rows["right guess, from even odds"][0])
-    assert 0.5 + 0.5 * exact["advantage"]["upper_bound"]["upper"] <= guess < 0.51 + 0.5 * upper
+    assert 0.5 + 0.5 * exact["advantage"]["upper"]["upper"] <= guess < 0.51 + 0.5 * upper
     upper, lower, _ = map(float, rows["false negatives, at 0.01 false positives"])
     (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
-    assert upper <= entry["upper_bound"]["lower"]
+    assert upper <= entry["upper"]["lower"]
     assert upper < lower
     assert "fewer false negatives: in those rows the upper bound" in text.replace("\n", " ")
-    assert entry["lower_bound"]["upper"] <= lower
+    assert entry["lower"]["upper"] <= lower
     assert "The 30 rounds are shuffled separately" in text
 
 
@@ -119,10 +119,10 @@ def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
     assert title == "KRR(k=3, eps0=1.0), n = 100 users"
     assert paths == [path]
     ends = {line.label: line.end for line in lines}
-    assert ends == {"upper bound": "lower", "lower bound": "upper", "clone": "lower"}
+    assert ends == {"upper bound": "lower", "lower bound": "upper", "stronger clone": "lower"}
     exact = answer(*TERNARY, "--n", "100", "--false-positives", "0.1")["false_negatives"][0]
     (upper,) = (line for line in lines if line.label == "upper bound")
-    assert upper.at(np.array([0.1])).tolist() == [exact["upper_bound"]["lower"]]
+    assert upper.at(np.array([0.1])).tolist() == [exact["upper"]["lower"]]
 
 
 BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
@@ -137,18 +137,18 @@ BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
 )
 def test_the_tight_bound_is_that_of_the_randomizer(options, randomizer, n):
     found = answer(*BLH, *options)
-    assert list(found["advantage"]) == ["tight_bound", "upper_bound", "lower_bound", "clone"]
+    assert list(found["advantage"]) == ["tight", "upper", "lower", "stronger_clone"]
     expected = sb.profile(randomizer, n)
-    ends = found["advantage"]["tight_bound"]
+    ends = found["advantage"]["tight"]
     assert ends["upper"] == pytest.approx(expected.advantage().upper, rel=2e-3)
-    assert ends["upper"] < 0.9 * found["advantage"]["upper_bound"]["upper"]
+    assert ends["upper"] < 0.9 * found["advantage"]["upper"]["upper"]
     assert ends["upper"] >= expected.advantage().lower
     for entry in found["false_negatives"]:
         curve = expected.false_negatives(entry["false_positives"])
-        assert entry["tight_bound"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
-        assert entry["tight_bound"]["lower"] <= curve.upper
-        assert entry["tight_bound"]["lower"] > entry["upper_bound"]["lower"]
-        assert entry["tight_bound"]["lower"] <= entry["lower_bound"]["upper"]
+        assert entry["tight"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
+        assert entry["tight"]["lower"] <= curve.upper
+        assert entry["tight"]["lower"] > entry["upper"]["lower"]
+        assert entry["tight"]["lower"] <= entry["lower"]["upper"]
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -162,10 +162,10 @@ def test_no_dataset_of_a_few_users_beats_the_tight_bound(rounds):
     datasets = shuffles.all_datasets(matrix, n).values()
     for pair in (shuffles.product([one] * rounds) for one in datasets):
         advantage = float(sum(max(p - q, 0) for p, q in pair))
-        assert advantage <= found["advantage"]["tight_bound"]["upper"] * (1 + 1e-12)
+        assert advantage <= found["advantage"]["tight"]["upper"] * (1 + 1e-12)
         for entry, rate in zip(found["false_negatives"], rates, strict=True):
             truth = np.interp(rate, *corners(pair))
-            assert entry["tight_bound"]["lower"] <= truth + 1e-12
+            assert entry["tight"]["lower"] <= truth + 1e-12
 
 
 def test_the_tight_bound_is_explained_and_on_the_safe_side():
@@ -175,14 +175,14 @@ def test_the_tight_bound_is_explained_and_on_the_safe_side():
         "tight upper bound",
         "upper bound",
         "lower bound",
-        "clone",
+        "stronger clone",
     ]
     assert "Tight upper bound: no attack does better (best proven bound)" in text
     (line,) = (line for line in text.splitlines() if line.startswith("  advantage "))
     shown = float(line.split()[1])
-    assert exact["advantage"]["tight_bound"]["upper"] <= shown < 0.021
+    assert exact["advantage"]["tight"]["upper"] <= shown < 0.021
     (line,) = (line for line in text.splitlines() if "at 0.1 false positives" in line)
-    entry = exact["false_negatives"][-1]["tight_bound"]
+    entry = exact["false_negatives"][-1]["tight"]
     assert 0.89 < float(line.split()[-4]) <= entry["lower"]
 
 
@@ -198,13 +198,13 @@ def test_nobody_waits_for_a_tight_bound_that_says_nothing_new(options, monkeypat
     # The name of the module is that of the command.
     monkeypatch.delattr(sys.modules["shufflebounds.cli.risk"], "round_of")
     found = answer("risk", *options)
-    assert list(found["advantage"]) == ["upper_bound", "lower_bound", "clone"]
-    assert not any("tight_bound" in entry for entry in found["false_negatives"])
+    assert list(found["advantage"]) == ["upper", "lower", "stronger_clone"]
+    assert not any("tight" in entry for entry in found["false_negatives"])
 
 
 def test_what_has_no_listed_crowds_has_no_tight_bound(monkeypatch):
     monkeypatch.setattr(sb.BLH, "crowds", lambda self: ())
-    assert list(answer(*BLH)["advantage"]) == ["upper_bound", "lower_bound", "clone"]
+    assert list(answer(*BLH)["advantage"]) == ["upper", "lower", "stronger_clone"]
 
 
 def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
@@ -218,10 +218,10 @@ def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
         "tight upper bound": "lower",
         "upper bound": "lower",
         "lower bound": "upper",
-        "clone": "lower",
+        "stronger clone": "lower",
     }
     exact = answer(*BLH, "--false-positives", "0.1")["false_negatives"][0]
-    assert drawn[0][0].at(np.array([0.1])).tolist() == [exact["tight_bound"]["lower"]]
+    assert drawn[0][0].at(np.array([0.1])).tolist() == [exact["tight"]["lower"]]
 
 
 def test_numbers_alone_load_no_plotting():
