@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -109,18 +110,23 @@ def test_the_renyi_divergence_of_a_mechanism_encloses_that_of_its_datasets(chann
 
 def renyi_of(pair, order):
     """The larger D_α of both orders of a pair, in 40 digits."""
-    found = []
-    with mpmath.workdps(40):
-        for turned in (pair, shuffles.swapped(pair)):
-            if any(p and not q for p, q in turned):
-                return mpmath.inf
-            total = mpmath.fsum(real(q) * (real(p) / real(q)) ** order for p, q in turned if q)
-            found.append(mpmath.log(total) / (order - 1.0))
-        return max(found)
+    with flint.ctx.workprec(150), mpmath.workdps(40):
+        return max(renyi_from(turned, order) for turned in (pair, shuffles.swapped(pair)))
 
 
-def real(x):
-    return mpmath.mpf(x.numerator) / x.denominator
+def renyi_from(pair, order):
+    """D_α of P from Q, in ball arithmetic: many times as fast as mpmath."""
+    if any(p and not q for p, q in pair):
+        return mpmath.inf
+    masses = [(ball(p), ball(q)) for p, q in pair if q]
+    total = sum((q * (p / q) ** flint.arb(float(order)) for p, q in masses), flint.arb(0))
+    divergence = total.log() / flint.arb(float(order) - 1.0)
+    assert divergence.rad() < 1e-35
+    return mpmath.mpf(divergence.str(40, radius=False))
+
+
+def ball(x):
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
 
 def test_two_inputs_have_their_closed_form():
