@@ -37,7 +37,7 @@ class Crowd:
     others
         Laws of another user's report by the name of its input, shape (J,) each. Every input that
         another user may hold is one of them, up to a permutation of components that leaves
-        a : b : c as they are, or a mixture of such.
+        a, b and c themselves as they are, or a mixture of such.
     rel_err
         The real number that an entry x stands for lies within ``rel_err`` x of it.
     attained

@@ -182,13 +182,12 @@ def _log_estimates(
 #
 # Every other user is thought to toss a coin: with probability λ its report comes from d/λ, d = τc
 # a part of the blanket, else from the rest of its own law. Among those whose coins show heads the
-# victim hides; the labelled reports of the others are independent values G_x, not identical ones,
-# of which Hölder's inequality on the line of integration says that the worst dataset gives all
-# other users one input. For any θ, η > 0 and h > 0, with t_j = jh, z_j = θ + it_j and c_x = R(x) −
-# d,
+# victim hides; the labelled reports of the others are independent values g_x, not identical ones,
+# but a bound of their sum by the moduli of moment generating functions on a line is an average over
+# users. For any θ, η > 0 and h > 0, with t_j = jh, z_j = θ + it_j and ρ_x = R(x) − d,
 #
 #     D(ε) ≤ max_x {Σ_{R(x)=0} (a − e^ε b)₊ + (h/2πn) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q_x(z_j)ⁿ}
-#            + (1 − λ)^{n−1} D_res(ε),        q_x(z) = λ + |Σ_y c_x e^{z (a − e^ε b)/c_x}|,
+#            + (1 − λ)^{n−1} D_res(ε),        q_x(z) = λ + |Σ_y ρ_x e^{z (a − e^ε b)/ρ_x}|,
 #
 # where D_res is the divergence of what is left of the blanket, (a, b, (c − d)/(1 − λ)). All this
 # is proved in docs/closing-the-gap.md. τ, θ, η and h decide how tight it is, nothing else.

@@ -72,7 +72,7 @@ def some_eps(rng, rows):
 
 
 def labelled(rows, others, eps, tau):
-    """The bound of section 2 of docs/closing-the-gap.md for this dataset, by enumeration."""
+    """The bound of Lemmas 1 to 3 of docs/closing-the-gap.md for this dataset, by enumeration."""
     d = tau * rows.min(axis=0)
     share, n = float(d.sum()), len(others) + 1
     excess = rows[0] - math.exp(eps) * rows[1]
