@@ -27,8 +27,12 @@ _PARTS = {
         "What every bound is made of and answers with.",
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
-    "accounting": ("questions", "Questions", "What may be asked of a decomposition."),
-    "divergence": ("questions", "Questions", "What may be asked of a decomposition."),
+    "api": ("questions", "Questions", "What may be asked of a randomizer or a decomposition."),
+    "accounting": (
+        "questions",
+        "Questions",
+        "What may be asked of a randomizer or a decomposition.",
+    ),
     "bounds": (
         "pairs",
         "Pairs of a class",

@@ -1,4 +1,31 @@
-"""What shuffling gives: certified (ε, δ) bounds for shuffled local randomizers."""
+"""How much privacy do n reports gain from shuffling? Certified (ε, δ) for local randomizers.
+
+n users each send one report of a local randomizer, and a shuffler hides who sent what.
+
+>>> import shufflebounds as sb
+>>> R = sb.KRR(k=10, eps0=4.0)  # ε₀: what one report leaks by itself
+>>> found = sb.epsilon(R, n=100_000, delta=1e-6)
+>>> f"{found:.4f}"  # you can claim found.upper; no valid claim is below found.lower
+'[0.1099, 0.1100]'
+
+Questions about a randomizer R
+    `epsilon` at δ, `delta` at ε, `renyi` divergence, `advantage` of attacks, the whole `profile`;
+    of many rounds with ``rounds=``, or rounds that differ with `compose`, `ShuffleAccountant`.
+What to deploy
+    `largest_eps0`, `fewest_users`, `most_rounds` for a target (ε, δ).
+Randomizers
+    `KRR`, `BLH`, `LocalHash`, `RAPPOR`, `OUE`, `HadamardResponse`, `HadamardBlocks`, `Subset`,
+    `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `PrivUnit`, any
+    `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
+For proofs
+    ``R.blanket()`` and ``R.dataset_pair()`` are a `Decomposition` each, which all questions take as
+    well; `standard_clone`, `stronger_clone` and `variation_ratio` need no randomizer.
+Tables and figures
+    `curve`, and ``import shufflebounds.notebook``.
+
+Answers are an `Enclosure`: two floats that hold the number, every rounding charged. All ε are
+natural logarithms. ``shufflebounds --help`` has the same on the command line.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -22,4 +49,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *import_module("shufflebounds.api").__all__})
+    return [*import_module("shufflebounds.api").__all__, "__doc__", "__version__"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
-from shufflebounds.reproduce.curve import Curve, frame
+from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
 from shufflebounds.reproduce.plotting.texts import plain, setting_text
 
@@ -99,7 +99,7 @@ def figure(shown: Curve) -> Figure:
     line = Line(shown.name, wanted.bound.label, _COLOR)
     panel = Panel("", setting_text(wanted.setting), (line,))
     layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
-    return curves.figure(sheets.of_curves(frame(shown), layout))
+    return curves.figure(sheets.of_curves(shown.frame(), layout))
 
 
 def _setting(shown: Curve) -> str:

@@ -54,7 +54,7 @@ def test_importing_the_library_loads_no_fourier_transforms():
 
 def test_names_that_do_not_exist_are_no_attributes():
     assert not hasattr(shufflebounds, "Nothing")
-    assert set(shufflebounds.__all__) <= set(dir(shufflebounds))
+    assert set(dir(shufflebounds)) == {*shufflebounds.__all__, "__doc__"}
     assert "class KRR" in pydoc.render_doc(shufflebounds, renderer=pydoc.plaintext)
 
 

@@ -35,7 +35,7 @@ class ShuffleAccountant:
     Examples
     --------
     >>> ledger = sb.ShuffleAccountant()
-    >>> ledger = ledger.compose(sb.KRR(k=10, eps0=2.0).blanket(), n=10_000, count=5)
+    >>> ledger = ledger.compose(sb.KRR(k=10, eps0=2.0).blanket(), n=10_000, rounds=5)
     >>> f"{ledger.get_epsilon(1e-6):.2f}"
     '0.19'
     """
@@ -45,11 +45,15 @@ class ShuffleAccountant:
             tuple, tuple[Decomposition | Randomizer | tuple[Decomposition, ...], int, int]
         ] = {}
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{times} × n = {n}" for _, n, times in self._rounds.values())
+        return f"<ShuffleAccountant: {kinds or 'no rounds yet'}>"
+
     def compose(
         self,
         decomposition: Decomposition | Randomizer | Iterable[Decomposition],
         n: int,
-        count: int = 1,
+        rounds: int = 1,
     ) -> Self:
         """Add rounds of n users to the ledger.
 
@@ -60,7 +64,7 @@ class ShuffleAccountant:
             `Randomizer`, as for `shufflebounds.compose`.
         n
             Number of users, 1 to 10¹⁵.
-        count
+        rounds
             How many such rounds, at least 1; 10⁶ fit in all.
 
         Returns
@@ -75,12 +79,12 @@ class ShuffleAccountant:
         """
         given = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
-        count = validation.whole("count", count, minimum=1, maximum=validation.MAX_ROUNDS)
+        rounds = validation.rounds(rounds)
         key = (*_identity(given), n)
         before = self._rounds[key][2] if key in self._rounds else 0
-        rounds = {**self._rounds, key: (given, n, before + count)}
-        compose(rounds.values())
-        self._rounds = rounds
+        every = {**self._rounds, key: (given, n, before + rounds)}
+        compose(every.values())
+        self._rounds = every
         return self
 
     @property

@@ -145,6 +145,9 @@ class Composed:
 
     rounds: tuple[Round, ...]
 
+    def __repr__(self) -> str:
+        return f"<Composed: {', '.join(f'{one.times} × n = {one.n}' for one in self.rounds)}>"
+
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
 

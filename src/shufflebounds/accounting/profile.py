@@ -58,6 +58,12 @@ class Profile:
     upper: FloatArray
     limit: float
 
+    def __repr__(self) -> str:
+        last = (self.upper.size - 1) * self.step
+        return (
+            f"<Profile: δ from {self.upper[0]:.3g} at ε = 0 to {self.upper[-1]:.3g} at {last:.3g}>"
+        )
+
     def delta(self, eps: float) -> Enclosure:
         """Enclose δ at ε, which may be negative.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from numbers import Real
 from typing import Any, overload
 
 import numpy as np
@@ -34,6 +35,12 @@ class Enclosure:
     >>> found = sb.Enclosure(0.25, 0.5)
     >>> 0.3 in found, found.relative_width
     (True, 0.5)
+
+    What is claimed is ``found.upper``. Comparisons are true only if certain, and formats round
+    outward.
+
+    >>> found < 0.6, found < 0.3, found > 0.3, f"{found:.1f}"
+    (True, False, False, '[0.2, 0.5]')
     """
 
     lower: float
@@ -76,6 +83,34 @@ class Enclosure:
 
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
+
+    # With numbers, true only if certain: neither e < x nor e >= x holds of an x inside.
+    def __lt__(self, value: float) -> bool:
+        return self.upper < value if isinstance(value, Real) else NotImplemented
+
+    def __le__(self, value: float) -> bool:
+        return self.upper <= value if isinstance(value, Real) else NotImplemented
+
+    def __gt__(self, value: float) -> bool:
+        return self.lower > value if isinstance(value, Real) else NotImplemented
+
+    def __ge__(self, value: float) -> bool:
+        return self.lower >= value if isinstance(value, Real) else NotImplemented
+
+    def __float__(self) -> float:
+        raise TypeError("an enclosure is two floats: take .upper to claim it, or .lower")
+
+    def __format__(self, spec: str) -> str:
+        """Both ends, rounded outward: ``f"{found:.3f}"`` is such as ``[0.109, 0.110]``."""
+        ends = ((self.lower, ROUND_FLOOR), (self.upper, ROUND_CEILING))
+        return f"[{', '.join(_rounded(*end, spec) for end in ends)}]" if spec else str(self)
+
+
+def _rounded(end: float, rounding: str, spec: str) -> str:
+    if math.isinf(end):
+        return format(end, spec)
+    with localcontext(rounding=rounding):
+        return format(Decimal(end), spec)
 
 
 def _product(factor: float, count: int, towards: float) -> float:

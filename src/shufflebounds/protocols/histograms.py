@@ -185,23 +185,23 @@ class CoordinateSums(Protocol):
         """The sums of the coordinates x₁⁰ and x₁¹."""
         return tuple(Part(_Coordinate(self.randomizer, i), n, 1) for i in (0, 1))
 
-    def upper_rounds(self, n: int, times: int = 1) -> Composed:
-        """What bounds `times` aggregations of n users from above.
+    def upper_rounds(self, n: int, rounds: int = 1) -> Composed:
+        """What bounds `rounds` aggregations of n users from above.
 
-        Raises ValueError for n or `times` out of range, as `compose` does.
+        Raises ValueError for n or `rounds` out of range, as `compose` does.
         """
         return self._composed(
-            [part.protocol.upper_candidates()[0] for part in self.parts(n)], n, times
+            [part.protocol.upper_candidates()[0] for part in self.parts(n)], n, rounds
         )
 
-    def lower_rounds(self, n: int, times: int = 1) -> dict[str, Composed]:
+    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, Composed]:
         """What is attained by what all others hold: ``third``, if there is one, or ``x1``."""
         first, second = (part.protocol.lower_candidates() for part in self.parts(n))
-        return {one.others: self._composed([first[0], one], n, times) for one in second}
+        return {one.others: self._composed([first[0], one], n, rounds) for one in second}
 
     @staticmethod
-    def _composed(of_parts: list[Candidate], n: int, times: int) -> Composed:
-        return compose([(one.decomposition, n, times) for one in of_parts])
+    def _composed(of_parts: list[Candidate], n: int, rounds: int) -> Composed:
+        return compose([(one.decomposition, n, rounds) for one in of_parts])
 
 
 @dataclass(frozen=True)

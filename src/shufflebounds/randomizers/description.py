@@ -187,6 +187,19 @@ def parse(description: Mapping[str, Any]) -> Description:
     return _parsed("description", description, MAX_DEPTH)
 
 
+def described(randomizer: Randomizer) -> dict[str, Any]:
+    """The mapping that describes a mechanism, without ε₀; ValueError for one without a name."""
+    for name in mechanism_names():
+        if type(randomizer) is mechanism(name):
+            parameters = {key: getattr(randomizer, key) for key in _parameters(type(randomizer))}
+            given = {key: value for key, value in parameters.items() if value is not None}
+            return {"type": name, **{key: given[key] for key in given if key != "eps0"}}
+    raise ValueError(
+        "mechanism must be one of those that `shufflebounds mechanisms` lists, or a mapping such "
+        f"as {{'type': 'blh'}}, got {randomizer!r}"
+    )
+
+
 def _parsed(name: str, description: object, levels: int) -> Description:
     """`parse` of what stands under the key `name`, which may have so many levels."""
     if not isinstance(description, Mapping):

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.reproduce import storage
@@ -48,6 +50,19 @@ class Curve:
     name: CurveName
     specification: Specification
     points: tuple[Point, ...]
+
+    @property
+    def enclosures(self) -> Enclosures:
+        """Of its points, along the axis."""
+        found = [point.answer.enclosure for point in self.points]
+        lower, upper = np.array([(one.lower, one.upper) for one in found]).T
+        return Enclosures(lower, upper)
+
+    def frame(self) -> pd.DataFrame:
+        """Its table as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(rows(self), columns=list(columns(self.specification.quantity)))
 
 
 def compute(name: CurveName, specification: Specification) -> Curve:
@@ -88,13 +103,6 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
             f"{quantity}_upper": None if answer.shortfall else answer.enclosure.upper,
         }
         yield tuple(cells[column] for column in columns(quantity))
-
-
-def frame(curve: Curve) -> pd.DataFrame:
-    """Its table as a data frame."""
-    import pandas as pd
-
-    return pd.DataFrame(rows(curve), columns=list(columns(curve.specification.quantity)))
 
 
 def write_all(curves: Sequence[Curve], path: str | os.PathLike[str]) -> None:

@@ -14,11 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
+from shufflebounds.randomizers import description
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.reproduce import sent
 from shufflebounds.reproduce.sent import Sent
 
@@ -318,6 +322,41 @@ class Specification:
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for `plain`."""
         return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+
+
+def of_question(
+    mechanism: Randomizer | Mapping[str, Any],
+    name: str,
+    quantity: str,
+    rtol: float | None,
+    settings: Mapping[str, Any],
+) -> Specification:
+    """What `shufflebounds.curve` computes, which documents the arguments."""
+    validation.choice("quantity", quantity, QUANTITIES)
+    for key in settings:
+        validation.choice("settings", key, NAMES)
+    given = dict(settings)
+    if isinstance(mechanism, Randomizer):
+        given.setdefault("eps0", mechanism.eps0)
+        mechanism = description.described(mechanism)
+    varied = [key for key, value in given.items() if isinstance(value, Mapping) or np.ndim(value)]
+    if len(varied) != 1:
+        listed = " and ".join(varied) or "none"
+        raise ValueError(f"settings must hold one list, the axis of the curve, got {listed}")
+    values = given.pop(varied[0])
+    reports = sent.parse(mechanism)
+    if "eps0" not in reports.needs:
+        given.pop("eps0", None)
+    return Specification(
+        bound=bound(name),
+        reports=reports,
+        setting=Setting(**given),
+        axis=parse_axis(
+            {varied[0]: values if isinstance(values, Mapping) else np.asarray(values).tolist()}
+        ),
+        quantity=quantity,
+        numerics=Numerics(rtol),
+    )
 
 
 def needed(quantity: str, reports: Sent) -> set[str]:

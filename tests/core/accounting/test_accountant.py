@@ -23,7 +23,7 @@ def test_a_round_a_day_is_a_month():
 
 
 def test_rounds_differ_by_law_and_by_users():
-    accountant = sb.ShuffleAccountant().compose(KRR, 10**4, 5).compose(OTHER, 10**4, count=2)
+    accountant = sb.ShuffleAccountant().compose(KRR, 10**4, 5).compose(OTHER, 10**4, rounds=2)
     accountant.compose(KRR, 10**5).compose(OTHER, 10**4)
     assert [one.times for one in accountant.composed.rounds] == [5, 3, 1]
     expected = sb.compose([(KRR, 10**4, 5), (OTHER, 10**4, 3), (KRR, 10**5, 1)])
@@ -72,8 +72,8 @@ def test_a_delta_out_of_reach_names_the_one_that_is_not():
     ("call", "message"),
     [
         (lambda one: one.compose(KRR, 0), "n must be an integer >= 1, got 0"),
-        (lambda one: one.compose(KRR, 10, 0), "count must be an integer >= 1, got 0"),
-        (lambda one: one.compose(KRR, 10, 1.5), "count must be an integer >= 1, got 1.5"),
+        (lambda one: one.compose(KRR, 10, 0), "rounds must be an integer >= 1, got 0"),
+        (lambda one: one.compose(KRR, 10, 1.5), "rounds must be an integer >= 1, got 1.5"),
         (lambda one: one.compose("krr", 10), "must be a Decomposition"),
         (
             lambda one: one.compose(KRR, 10, 10**6),

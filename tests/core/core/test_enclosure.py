@@ -49,3 +49,28 @@ def test_infinity_stays(count):
 def test_overflow_is_safe():
     found = Enclosure(1e308, 1e308).times(100)
     assert found == Enclosure(math.nextafter(math.inf, 0.0), math.inf)
+
+
+@given(FINITE, FINITE, FINITE)
+def test_comparisons_with_numbers_are_true_only_if_certain(x, y, value):
+    found = Enclosure(min(x, y), max(x, y))
+    assert (found < value, found <= value) == (found.upper < value, found.upper <= value)
+    assert (found > value, found >= value) == (found.lower > value, found.lower >= value)
+    assert (value > found) == (found < value)
+    assert not found < math.nan
+
+
+@given(FINITE, FINITE, st.sampled_from([".3f", ".0e", ".4g", ".2%"]))
+def test_formats_round_outward(x, y, spec):
+    found = Enclosure(min(x, y), max(x, y))
+    ends = f"{found:{spec}}".strip("[]").replace("%", "e-2").split(", ")
+    assert Fraction(ends[0]) <= found.lower <= found.upper <= Fraction(ends[1])
+
+
+def test_an_enclosure_is_no_number():
+    found = Enclosure(0.25, math.inf)
+    assert (f"{found}", f"{found:.1f}") == ("Enclosure(lower=0.25, upper=inf)", "[0.2, inf]")
+    with pytest.raises(TypeError, match=r"take \.upper to claim it"):
+        float(found)
+    with pytest.raises(TypeError, match="not supported"):
+        _ = found < found

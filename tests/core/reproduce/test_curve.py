@@ -175,7 +175,7 @@ def test_what_looks_at_no_mechanism_only_builds_it_once(bound, built):
 
 def test_a_table_carries_its_settings():
     made = specification(x={"n": {"start": 100, "stop": 400, "points": 3}}, k_joint=2)
-    table = curves.frame(curves.compute(NAME, made))
+    table = curves.compute(NAME, made).frame()
     assert tuple(table.columns) == curves.columns("epsilon")
     assert table["n"].tolist() == [100, 200, 400]
     constant = table.drop(columns=["n", "epsilon_lower", "epsilon_upper"]).drop_duplicates()
@@ -209,7 +209,7 @@ def test_a_table_carries_its_settings():
 
 
 def test_a_closed_form_has_no_width():
-    table = curves.frame(compute(bound="blanket_bennett"))
+    table = compute(bound="blanket_bennett").frame()
     assert table["rtol"].isna().all()
 
 
@@ -274,7 +274,7 @@ def test_columns_of_a_curve_and_its_file(changes, distance, differing, others, t
     # Names may look like no value or like a number.
     name = CurveName("1", "2e5", "NA")
     made = curves.compute(name, specification(**{"x": {"n": [20, 1000]}, **changes}))
-    table = curves.frame(made).astype(
+    table = made.frame().astype(
         {"distance": "Int64", **dict.fromkeys(["n", "eps0", "delta", "eps", "rtol"], float)}
     )
     assert table["distance"].tolist() == [distance or pd.NA] * 2

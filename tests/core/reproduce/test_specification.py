@@ -286,3 +286,32 @@ def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
 def test_specifications_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         specification().quantity = "delta"
+
+
+def test_the_public_curve_is_the_specification_of_a_mechanism():
+    R = sb.RAPPOR(4.0, domain_size=20)
+    found = sb.curve(R, "upper", n=[100, 1000], delta=1e-6)
+    assert found.specification == specification(
+        mechanism={"type": "rappor", "domain_size": 20}, rtol=None, x={"n": [100, 1000]}
+    )
+    ends = [sb.epsilon(R.blanket(), n, 1e-6).upper for n in (100, 1000)]
+    assert found.enclosures.upper.tolist() == pytest.approx(ends, rel=1e-3)
+    along = sb.curve(
+        KRR, "lower", quantity="delta", eps0={"start": 1, "stop": 2, "points": 2}, n=9, eps=0.1
+    )
+    assert [point.setting.eps0 for point in along.points] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "settings", "message"),
+    [
+        (KRR, {"n": 9, "eps0": 1.0, "delta": 0.1}, "one list, the axis of the curve, got none"),
+        (KRR, {"n": [9], "eps0": [1.0], "delta": 0.1}, "got n and eps0"),
+        (KRR, {"n": [9], "users": 1}, "settings must be one of delta, eps"),
+        (KRR, {"n": [9], "delta": 0.1}, "eps0 is missing"),
+        (sb.Joint([sb.BLH(1.0)]), {"n": [9], "delta": 0.1}, "mechanism must be one of those"),
+    ],
+)
+def test_what_is_no_curve(mechanism, settings, message):
+    with pytest.raises(ValueError, match=message):
+        sb.curve(mechanism, **settings)
