@@ -24,6 +24,16 @@ from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specifi
 
 _DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
 
+# Where an axis begins and ends unless the options say otherwise.
+_RANGES: dict[str, tuple[float, float]] = {
+    "n": (1000, 100_000),
+    "eps0": (0.1, 8.0),
+    "eps": (0.01, 1.0),
+    "delta": (1e-12, 1e-3),
+    "rounds": (1, 365),
+    "order": (2, 256),
+}
+
 
 @question(
     option("--eps0", REAL, "Local privacy parameter of all that a user sends."),
@@ -49,8 +59,8 @@ _DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option("--start", NUMBER, "Where it begins.", default=1000),
-    option("--stop", NUMBER, "Where it ends.", default=100_000),
+    option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
+    option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
     click.option("--linear", is_flag=True, help="Space them evenly, not geometrically."),
     option(
@@ -78,8 +88,8 @@ def curve(
     eps: float | None,
     order: float | None,
     x: str,
-    start: float,
-    stop: float,
+    start: float | None,
+    stop: float | None,
     points: int,
     linear: bool,
     quantity: str,
@@ -102,6 +112,8 @@ def curve(
         require_plotting()
         if plot == output:
             raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
+    first, last = _RANGES[x]
+    start, stop = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
     setting = Setting(
         n=asked.n, eps0=asked.eps0, delta=delta, eps=eps, rounds=asked.rounds, order=order

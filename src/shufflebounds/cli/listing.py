@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
+import re
 from typing import Any
 
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.deployment import fields, is_required, kind
-from shufflebounds.cli.options import JSON, flag
+from shufflebounds.cli.options import JSON, Name, flag
 from shufflebounds.randomizers import registry
 
 
 @click.command()
+@click.argument("name", required=False, type=Name(registry.mechanism_names()))
 @JSON
-def mechanisms(as_json: bool) -> None:
-    """The mechanisms and their parameters."""
-    listed = [_mechanism(name) for name in registry.mechanism_names()]
+def mechanisms(name: str | None, as_json: bool) -> None:
+    """The mechanisms and their parameters; with a NAME, all there is to say of one.
+
+    Example: shufflebounds mechanisms krr
+    """
+    listed = [_mechanism(one) for one in ([name] if name else registry.mechanism_names())]
     if as_json:
         click.echo(json.dumps(listed, indent=2, allow_nan=False))
         return
@@ -29,6 +35,13 @@ def mechanisms(as_json: bool) -> None:
             usage = "required" if facts["required"] else "optional"
             named = f"{flag(parameter)} {facts['type'].upper()}, {usage}"
             click.echo(f"{'':{width}}    {named}: {facts['help']}".removesuffix(": "))
+    if name:
+        needed = [p for p, facts in listed[0]["parameters"].items() if facts["required"]]
+        own = "".join(f" {flag(p)} …" for p in needed)
+        takes_eps0 = "eps0" in inspect.signature(registry.mechanism(name)).parameters
+        eps0 = " --eps0 …" if takes_eps0 else ""
+        click.echo(f"\n{_explanation(name)}\n")
+        click.echo(f"shufflebounds epsilon --mechanism {name}{own}{eps0} --n … --delta …")
 
 
 @click.command()
@@ -54,6 +67,12 @@ def bounds(as_json: bool) -> None:
         click.echo(f"{bound['name']:{width}}  {bound['description']} ({bound['kind']})")
         quantities = " and ".join(bound["quantities"])
         click.echo(f"{'':{width}}    of {quantities}, knows {bound['needs']}: {bound['source']}")
+
+
+def _explanation(name: str) -> str:
+    """What its class says of it, without what it raises and the sections of numpydoc."""
+    about = inspect.getdoc(registry.mechanism(name)) or ""
+    return re.split(r"\n\n\w+\n-{3,}\n|\n\nRaises ", about, maxsplit=1)[0].strip()
 
 
 def _mechanism(name: str) -> dict[str, Any]:

@@ -222,7 +222,7 @@ _DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds")
 
 
 def question(*options: Option) -> Callable[[Callable], click.Command]:
-    """A command about users who report: what they send is asked for first, then the `options`.
+    """A command about users who report: its `options`, then the parameters of all mechanisms.
 
     It receives a `Deployment` as ``asked`` in place of the options that describe one.
     """
@@ -251,7 +251,7 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
         )
         tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
         # The last one added is the first one listed.
-        for add in reversed([choose, *tune, _K_JOINT, _RATE, *options]):
+        for add in reversed([choose, *options, _K_JOINT, _RATE, *tune]):
             run = add(run)
         return click.command()(run)
 
@@ -287,9 +287,16 @@ def _parameter(name: str, mechanisms: list[str]) -> Option:
     return option(flag(name), kinds.get(type_, type_), f"{', '.join(mechanisms)}: {meaning}.")
 
 
+# The number of values has two names in the literature; either will do.
+_SAME = (("k", "domain_size"), ("domain_size", "k"))
+
+
 def _described(mechanism: str, given: Mapping[str, Any]) -> Mechanism:
     """The mechanism; reads the files that it names. ValueError for a wrong or missing option."""
     own = fields(mechanism)
+    for name, same in _SAME:
+        if name in given and name not in own and same in own and same not in given:
+            given = {same if key == name else key: value for key, value in given.items()}
     for name in given:
         if name not in own:
             has = f"has only {', '.join(map(flag, own))}" if own else "has none"

@@ -16,7 +16,17 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Output, one_by_one, progress, show
 from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import COLLUDING, DELTA, EPS, EPS0, OUTPUT, ROUNDS, USERS, question
+from shufflebounds.cli.options import (
+    COLLUDING,
+    DELTA,
+    EPS,
+    EPS0,
+    OUTPUT,
+    ROUNDS,
+    RTOL,
+    USERS,
+    question,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
@@ -26,19 +36,20 @@ from shufflebounds.core.enclosure import Enclosure
 _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 
 
-@question(*USERS, EPS, DELTA, ROUNDS, *OUTPUT)
-def eps0(asked: Deployment, eps: float, delta: float, output: Output) -> None:
+@question(*USERS, EPS, DELTA, ROUNDS, RTOL, *OUTPUT)
+def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """The largest eps0 that meets a target (epsilon, delta).
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target; the tight
     bound, which `epsilon` and `check` know of them, is not searched then. The upper bound, the
-    lower bound and the clone are enclosed to a relative width of 1e-3, or 1e-2 of several rounds.
+    lower bound and the stronger clone are enclosed to a relative width of --rtol, 1e-3 if it is
+    left out; of several rounds to 1e-2.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
     asked.refuse_own_eps0()
     with progress(hidden=output.as_json):
-        answers = _largest_eps0(asked, eps, delta)
+        answers = _largest_eps0(asked, eps, delta, rtol or _EPS0_RTOL)
     show(
         asked,
         answers,
@@ -133,10 +144,10 @@ def _target(eps: float, delta: float) -> str:
 # What the bounds say, by the key of the JSON.
 
 
-def _largest_eps0(asked: Deployment, eps: float, delta: float) -> dict[str, Answer]:
+def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> dict[str, Answer]:
     """The tight bound, of a single round only, was itself found to meet the target."""
     answers = {
-        key: _largest_eps0_of(bound, asked, eps, delta)
+        key: _largest_eps0_of(bound, asked, eps, delta, rtol)
         for key, bound in one_by_one({key: BOUNDS[key] for key in OF_PAIRS})
     }
     if asked.rounds != 1:
@@ -152,18 +163,20 @@ def _largest_eps0(asked: Deployment, eps: float, delta: float) -> dict[str, Answ
     return {"tight": tight, **answers}
 
 
-def _largest_eps0_of(bound: Bound, asked: Deployment, eps: float, delta: float) -> Answer:
+def _largest_eps0_of(
+    bound: Bound, asked: Deployment, eps: float, delta: float, rtol: float
+) -> Answer:
     """The smallest of all pairs': whatever one of them rules out is ruled out."""
     some = pairs(bound, replace(next(asked.coarse_to_fine()), eps0=1.0))
     found = smallest(
-        replace(_largest_eps0_of_pair(bound, asked, i, eps, delta), others=pair.others)
+        replace(_largest_eps0_of_pair(bound, asked, i, eps, delta, rtol), others=pair.others)
         for i, pair in enumerate(some)
     )
-    return _held_to(_EPS0_RTOL if asked.rounds == 1 else _ROUNDS_RTOL, found, asked, bound)
+    return _held_to(rtol if asked.rounds == 1 else _ROUNDS_RTOL, found, asked, bound)
 
 
 def _largest_eps0_of_pair(
-    bound: Bound, asked: Deployment, pair: int, eps: float, delta: float
+    bound: Bound, asked: Deployment, pair: int, eps: float, delta: float, rtol: float
 ) -> Answer:
     """Of the coarsest reports whose answer is as narrow as the finest ones' has to be."""
     for candidate in asked.coarse_to_fine():
@@ -179,11 +192,11 @@ def _largest_eps0_of_pair(
                 delta=delta,
                 n=asked.honest,
                 rounds=asked.times,
-                rtol=_EPS0_RTOL,
+                rtol=rtol,
             )
         )
         found = answer.enclosure
-        if found.relative_width <= _EPS0_RTOL or found.lower == validation.MAX_EPS0:
+        if found.relative_width <= rtol or found.lower == validation.MAX_EPS0:
             break
     return answer
 

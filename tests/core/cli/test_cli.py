@@ -733,6 +733,53 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     assert "wider than the relative" in result.stderr
 
 
+def test_the_largest_eps0_is_as_narrow_as_one_asks_for():
+    options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", repr(DIVERGENCE))
+    found = answer("eps0", *options, "--rtol", "1e-6")["upper"]
+    assert holds(found, 4.0)
+    assert found["upper"] - found["lower"] <= 4e-6
+
+
+def test_the_number_of_values_has_two_names():
+    for mechanism, k in (("krr", 10), ("rappor", 20)):
+        asked = ("--mechanism", mechanism, "--eps0", "1", "--n", "100", "--eps", "0.1")
+        one, two = (answer("delta", *asked, name, str(k)) for name in ("--k", "--domain-size"))
+        assert one == two
+    result = run("delta", *asked, "--k", "20", "--domain-size", "20")
+    assert result.stderr.startswith("Error: --k is not a parameter of rappor")
+
+
+@pytest.mark.parametrize("x", ["n", "eps0", "eps", "delta", "rounds", "order"])
+def test_every_axis_has_a_range_of_its_own(x):
+    quantity = {"eps": "delta", "order": "renyi"}.get(x, "epsilon")
+    given = {"n": "1e4", "eps0": "1", "delta": "1e-6", "eps": "0.1", "order": "2"}
+    names = {"epsilon": ("n", "eps0", "delta"), "delta": ("n", "eps0", "eps")}
+    wanted = names.get(quantity, ("n", "eps0", "order"))
+    options = [part for name in wanted if name != x for part in (f"--{name}", given[name])]
+    result = succeed(
+        "curve",
+        *KRR10,
+        *options,
+        "--x",
+        x,
+        "--quantity",
+        quantity,
+        "--points",
+        "2",
+        "--bound",
+        "upper",
+    )
+    assert len(list(csv.DictReader(io.StringIO(result.stdout)))) == 2
+
+
+@pytest.mark.parametrize("name", registry.mechanism_names())
+def test_a_mechanism_is_explained(name):
+    text = succeed("mechanisms", name).stdout
+    assert f"shufflebounds epsilon --mechanism {name}" in text
+    assert ("--eps0 …" in text) == (name != "matrix")
+    assert "Parameters" not in text
+
+
 # Curves.
 
 CURVE = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--start", "1e3", "--stop", "1e4")
@@ -1038,8 +1085,8 @@ epsilon --mechanism x: is not one of blh, collision
 epsilon no-k: krr needs --k
 epsilon --domain-size 5:
     --domain-size is not a parameter of krr, which has only --k; did you mean --k?
-epsilon --mechanism blh:
-    --k is not a parameter of blh, which has only --domain-size; did you mean --domain-size?
+epsilon --mechanism laplace:
+    --k is not a parameter of laplace, which has only --cells, --domain, --others
 epsilon --round 3: did you mean --rounds?
 epsilon no-eps0 --epsilon0 4: No such option '--epsilon0'; did you mean --eps0?
 epsilon no-n --users 9: did you mean --n?
