@@ -95,7 +95,7 @@ class ShuffleAccountant:
         return compose(self._rounds.values())
 
     def get_epsilon(self, target_delta: float) -> float:
-        """The least ε that may be claimed at δ; 0 before the first round.
+        """The smallest ε that you can claim at δ; 0 before the first round.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class ShuffleAccountant:
         return reached(partial(composed.epsilon, target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
-        """The least δ that may be claimed at ε; 0 before the first round.
+        """The smallest δ that you can claim at ε; 0 before the first round.
 
         Parameters
         ----------

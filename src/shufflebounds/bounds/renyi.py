@@ -1,9 +1,8 @@
 """Rényi divergences in closed form that know nothing of a randomizer but its ε₀.
 
-Girgis et al., "On the Rényi Differential Privacy of the Shuffle Model", CCS 2021. Of that paper
-a fragment was at hand: Theorems 3.3 to 3.7, and 3.1 as it follows from the last two. The
-fragment has neither (9), the bound converted from differential privacy, nor Corollary 3.2. Both
-are missing here. Write e for e^{ε₀}, λ for the order and n̄ = ⌊(n − 1)/(2e)⌋ + 1.
+Girgis et al., "On the Rényi Differential Privacy of the Shuffle Model", CCS 2021: Theorems 3.3 to
+3.7, and 3.1 as it follows from the last two; neither (9), the bound converted from differential
+privacy, nor Corollary 3.2. Write e for e^{ε₀}, λ for the order and n̄ = ⌊(n − 1)/(2e)⌋ + 1.
 """
 
 from __future__ import annotations

@@ -100,8 +100,7 @@ def curve(
 ) -> None:
     """Bounds along an axis, the number of users unless --x says otherwise, as CSV and as a plot.
 
-    Of an upper bound the upper end of each enclosure may be claimed; of a lower bound the lower
-    end is certain.
+    You can claim the upper end of an upper bound; the lower end of a lower bound is certain.
 
     Of several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05, whatever
     --rtol says.

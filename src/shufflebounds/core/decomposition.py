@@ -333,7 +333,7 @@ def require(name: str, value: object) -> Decomposition:
     sentence = f"{name} must be a Decomposition, such as R.blanket(), got {value!r}"
     if hasattr(value, "blankets") and not isinstance(value, type):
         sentence += (
-            ", a randomizer: take its blanket() for what may be claimed, its dataset_pair() for "
+            ", a randomizer: take its blanket() for what you can claim, its dataset_pair() for "
             "what two datasets attain"
         )
     raise ValueError(sentence)

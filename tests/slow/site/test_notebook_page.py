@@ -27,7 +27,7 @@ def results():
 
 
 def test_every_cell_shows_what_it_is_about(results):
-    decomposition, one, several, curve, figure, framed = results
+    one, several, decomposition, curve, figure, framed = results
     assert "Decomposition: 3 components" in decomposition
     lower, upper = map(float, re.findall(r"\d\.\d+", one))
     exact = sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), n=100_000, delta=1e-6)

