@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, BoolArray
-from shufflebounds.randomizers import estimation
+from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
+from shufflebounds.randomizers import estimation, sampling
 from shufflebounds.randomizers.estimation import Error, Spread, Supports
+from shufflebounds.randomizers.sampling import checked_values
 
 # Closed forms below take a handful of roundings each.
 CLOSED_FORM_ERR = 2.0**-49
+# Values whose shares are estimated at once.
+_MOST_ESTIMATED = 10**7
 _SMALLEST_NORMAL = 2.0**-1022
 # Of crowds, in which powers of up to 40 are as many roundings.
 _CROWD_ERR = 2.0**-46
@@ -186,6 +189,89 @@ class Randomizer(ABC):
         '0.0060'
         """
         return self._variances(frequencies).error(validation.users(n), frequencies)
+
+    def sample(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Draw the reports of users for a simulation.
+
+        Parameters
+        ----------
+        inputs
+            What each user holds: an integer from 0, the items of a set in a row, or a number.
+        rng
+            Where randomness comes from, such as ``np.random.default_rng(1)``; it is no source of
+            secrets, which reports of real users need.
+
+        Returns
+        -------
+        ndarray
+            A report a user, in the order of `inputs`, in the form that the mechanism says.
+
+        Raises
+        ------
+        ValueError
+            For inputs that the mechanism does not have, and where it cannot be sampled from here.
+
+        Examples
+        --------
+        >>> R, rng = sb.KRR(k=4, eps0=3.0), np.random.default_rng(1)
+        >>> reports = R.sample(rng.integers(4, size=100_000), rng)
+        >>> bool(np.abs(R.estimate(reports) - 0.25).max() < 0.01)
+        True
+        """
+        sampling.require_generator(rng)
+        return self._drawn(inputs, rng)
+
+    def estimate(self, reports: ArrayLike) -> FloatArray:
+        """Estimate shares of users, or the mean of their numbers, from all reports.
+
+        Parameters
+        ----------
+        reports
+            As `sample` returns them, in any order.
+
+        Returns
+        -------
+        ndarray
+            The share of the users who hold each value, or the mean alone; unbiased, so that it may
+            be below 0. `error` says how far it lies off.
+
+        Raises
+        ------
+        ValueError
+            For reports that the mechanism does not send, and where there is no estimator.
+
+        Examples
+        --------
+        >>> sb.KRR(k=2, eps0=np.log(3.0)).estimate([0, 0, 0, 1]).tolist()
+        [1.0, 0.0]
+        """
+        supports = self._supports()
+        if supports is None:
+            return self._estimate(np.asarray(reports))
+        if not supports.values <= _MOST_ESTIMATED:
+            raise ValueError(
+                f"{self.label} must have at most {_MOST_ESTIMATED:.0e} values to estimate, got "
+                f"{supports.values:g}"
+            )
+        found = np.asarray(reports)
+        return supports.shares(self._supporters(found), len(found))
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """See `sample`: columns of the matrix, unless there is a faster way."""
+        matrix = self._channel_matrix()
+        return sampling.outputs(matrix, checked_values("inputs", inputs, len(matrix)), rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        """How many reports support each value, for a mechanism with `_supports`."""
+        raise NotImplementedError
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        """See `estimate`: the best linear estimator for equal shares, unless there is another."""
+        matrix = self._channel_matrix()
+        columns = checked_values("reports", reports, matrix.shape[1])
+        counts = np.bincount(columns, minlength=matrix.shape[1])
+        best = estimation.best_linear(matrix, estimation.uniform(len(matrix)))
+        return np.asarray(best @ counts / columns.size)
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """Variances of what one report says: of supports, or else of the matrix."""

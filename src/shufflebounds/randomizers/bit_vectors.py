@@ -7,13 +7,15 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
 from shufflebounds.randomizers.estimation import WORD, Supports, bits_of
+from shufflebounds.randomizers.sampling import required
 
 # Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
 _MOST_BITS = 40
@@ -83,6 +85,25 @@ class BitVectorRandomizer(DomainRandomizer):
         gap = odds * own * other * math.expm1(self.eps0)
         return Supports(e * own, odds * own, other, gap, self.domain_size or math.inf)
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Bits, a row a user."""
+        size, supports = required("domain_size", self.domain_size), self._supports()
+        held = sampling.checked_values("inputs", inputs, size)
+        found = np.empty((held.size, size), dtype=bool)
+        for value in range(size):  # no larger array of random numbers than one column
+            chances = np.where(held == value, supports.p, supports.q)
+            found[:, value] = rng.random(held.size) < chances
+        return found
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        size = required("domain_size", self.domain_size)
+        is_bits = reports.dtype == bool or np.isin(reports, (0, 1)).all()
+        if reports.shape[1:] != (size,) or not is_bits:
+            raise ValueError(
+                f"reports must be rows of {size} bits, got an array of shape {reports.shape}"
+            )
+        return np.count_nonzero(reports, axis=0)
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         """Column y belongs to the bits of the integer y, the lowest that of input 0."""
         e, odds = math.exp(self.eps0), self.odds
@@ -93,11 +114,39 @@ class BitVectorRandomizer(DomainRandomizer):
         return np.where(is_own, own, other).prod(axis=1)
 
 
+class HashRandomizer(BitVectorRandomizer):
+    """A hash of the domain, and the input's hash value through k-RR: reports (seed, z)."""
+
+    @property
+    @abstractmethod
+    def _count(self) -> int:
+        """The number of hash values."""
+
+    @property
+    def bits(self) -> float:
+        """Of a hash value, and of the seed of its hash."""
+        return bits_of(self._count) + WORD
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """A seed and a hash value."""
+        sampling.require_hashes(self._count)
+        held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf)
+        seeds = sampling.seeds(held.size, rng)
+        own = sampling.hashed(seeds, held, self._count)
+        gap = math.expm1(self.eps0) / (math.exp(self.eps0) + self._count - 1.0)
+        told = sampling.truthful(own, self._count, gap, rng)
+        return np.stack([seeds, told.astype(np.uint64)], axis=1)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        size = required("domain_size", self.domain_size)
+        return sampling.hash_supporters(reports, size, self._count)
+
+
 # Binary local hashing (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
 
 @dataclass(frozen=True)
-class BLH(BitVectorRandomizer):
+class BLH(HashRandomizer):
     """BLH: a uniformly random hash of the domain to {0, 1}, and the input's hash through 2-RR.
 
     What a report (h, z) says is which values hash to z. These bits are 1 with odds 1, but for the
@@ -131,10 +180,7 @@ class BLH(BitVectorRandomizer):
         """Every other value hashes to z or not with equal probability."""
         return 1.0
 
-    @property
-    def bits(self) -> float:
-        """Of a hash value, and of the seed of its hash."""
-        return 1.0 + WORD
+    _count = 2
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(h, z), shape (domain_size, 2^{domain_size + 1}).
@@ -228,7 +274,7 @@ _MOST_VALUES = 10**135
 
 
 @dataclass(frozen=True)
-class LocalHash(BitVectorRandomizer):
+class LocalHash(HashRandomizer):
     """LH: a uniformly random hash of the domain to l values, and the input's hash through l-RR.
 
     What a report (h, z) says is which values hash to z. These bits, which are the columns of
@@ -275,11 +321,9 @@ class LocalHash(BitVectorRandomizer):
     @property
     def odds(self) -> float:
         """Every other value hashes to z with probability 1/l."""
-        assert self.hash_values is not None  # since __post_init__
-        return float(self.hash_values - 1)
+        return float(self._count - 1)
 
     @property
-    def bits(self) -> float:
-        """Of a hash value, and of the seed of its hash."""
+    def _count(self) -> int:
         assert self.hash_values is not None  # since __post_init__
-        return bits_of(self.hash_values) + WORD
+        return self.hash_values

@@ -13,6 +13,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
 from shufflebounds.randomizers.estimation import WORD, Spread, of_numbers
 
@@ -112,6 +113,14 @@ class Laplace(Randomizer):
         """Of a mean of numbers in [0, 1]: that of the noise."""
         refuse_frequencies(self, frequencies)
         return of_numbers(2.0 / self.eps0**2)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Numbers."""
+        numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
+        return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        return sampling.mean_of(reports)
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
@@ -265,6 +274,14 @@ class MetricLaplace(Randomizer):
         """Of a mean of numbers in [0, 1]: that of the noise."""
         refuse_frequencies(self, frequencies)
         return of_numbers(2.0 / self.eps0**2)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Numbers."""
+        numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
+        return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.

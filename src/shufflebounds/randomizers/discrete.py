@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import FloatArray
+from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
     DomainRandomizer,
@@ -24,7 +26,14 @@ from shufflebounds.randomizers.base import (
     pairs_of_channel,
     refuse_frequencies,
 )
-from shufflebounds.randomizers.estimation import WORD, Spread, Supports, bits_of, of_numbers
+from shufflebounds.randomizers.estimation import (
+    WORD,
+    Spread,
+    Supports,
+    bits_of,
+    of_numbers,
+)
+from shufflebounds.randomizers.sampling import mean_of, require_hashes, required
 
 # Of a matrix, which has that many rows and columns.
 _MOST_VALUES = 4096
@@ -104,6 +113,14 @@ class KRR(Randomizer):
         total = math.exp(self.eps0) + self.k - 1
         miss, gap = (self.k - 1) / total, math.expm1(self.eps0) / total
         return Supports(math.exp(self.eps0) / total, miss, 1.0 / total, gap, self.k)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """The values that users name."""
+        held = sampling.checked_values("inputs", inputs, self.k)
+        return sampling.truthful(held, self.k, self._supports().gap, rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        return np.bincount(sampling.checked_values("reports", reports, self.k), minlength=self.k)
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
@@ -200,6 +217,20 @@ class HadamardResponse(DomainRandomizer):
         e, gap = math.exp(self.eps0), math.tanh(self.eps0 / 2.0) / 2.0
         return Supports(e / (e + 1.0), 1.0 / (e + 1.0), 0.5, gap, self.domain_size or math.inf)
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Columns, by number."""
+        size = required("domain_size", self.domain_size)
+        rows = sampling.checked_values("inputs", inputs, size) + 1
+        plus = rng.random(rows.size) < self._supports().p
+        return sampling.columns(rows, 2 ** _log_order(size), plus, rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        size = required("domain_size", self.domain_size)
+        order = 2 ** _log_order(size)
+        found = sampling.checked_values("reports", reports, order)
+        sums = sampling.walsh(np.bincount(found, minlength=order))
+        return (found.size + sums[1 : size + 1]) // 2
+
     def _channel(self, size: int) -> NDArray[np.float64]:
         e, order = math.exp(self.eps0), 2 ** _log_order(size)
         rows, columns = np.arange(1, size + 1)[:, np.newaxis], np.arange(order)
@@ -217,7 +248,7 @@ def _log_order(size: int) -> int:
 
 @dataclass(frozen=True)
 class Duchi(Randomizer):
-    """Duchi: for x in [−1, 1] one of two reports, the first with chance (1 + x tanh(ε₀/2))/2.
+    """Duchi: for x in [−1, 1] one of two reports, 1 with chance (1 + x tanh(ε₀/2))/2, or −1.
 
     Inputs −1 and 1 are the worst pair, of which it is 2-RR: the law of a report is linear in x, so
     that any pair mixes pairs of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
@@ -268,8 +299,17 @@ class Duchi(Randomizer):
         refuse_frequencies(self, frequencies)
         return of_numbers(math.tanh(self.eps0 / 2.0) ** -2)
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """−1 or 1."""
+        numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
+        chances = (1.0 + numbers * math.tanh(self.eps0 / 2.0)) / 2.0
+        return np.where(rng.random(numbers.size) < chances, 1, -1)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        return mean_of(reports, -1.0, 1.0) / math.tanh(self.eps0 / 2.0)
+
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities of the two reports for the inputs −1 and 1, shape (2, 2)."""
+        """Probabilities of the reports −1 and 1 for the inputs −1 and 1, shape (2, 2)."""
         e = math.exp(self.eps0)
         return np.array([[e, 1.0], [1.0, e]]) / (e + 1.0)
 
@@ -348,6 +388,25 @@ class Collision(Randomizer):
         gap = math.expm1(self.eps0) * (l - s) / (l * total)
         p = math.exp(self.eps0) / total
         return Supports(p, 1.0 - p, 1.0 / l, gap, math.inf, s)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """A seed and a hash value."""
+        require_hashes(self.hash_values)
+        held = sampling.checked_values("inputs", inputs, math.inf, self.items)
+        seeds = sampling.seeds(len(held), rng)
+        own = np.sort(sampling.hashed(seeds[:, np.newaxis], held, self.hash_values), axis=1)
+        # Different hash values of own items, first in their rows, and how many there are.
+        new = np.hstack([np.ones((len(own), 1), dtype=bool), own[:, 1:] != own[:, :-1]])
+        own = np.take_along_axis(own, np.argsort(~new, axis=1, kind="stable"), axis=1)
+        count = new.sum(axis=1)
+        chances = count * math.exp(self.eps0) / (self._total * self.hash_values)
+        one = own[np.arange(len(own)), rng.integers(count)]
+        # Of the other hash values, numbered by themselves.
+        rest = rng.integers(self.hash_values - count)
+        for i in range(self.items):
+            rest += (i < count) & (rest >= own[:, i])
+        told = np.where(rng.random(len(own)) < chances, one, rest)
+        return np.stack([seeds, told.astype(np.uint64)], axis=1)
 
     @cached_property
     def _total(self) -> float:

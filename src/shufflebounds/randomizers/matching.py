@@ -26,6 +26,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
+from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import (
     Randomizer,
     crowd_of_rows,
@@ -41,6 +42,7 @@ from shufflebounds.randomizers.estimation import (
     bits_of_sets,
     of_numbers,
 )
+from shufflebounds.randomizers.sampling import required
 
 # What matches x₁⁰, x₁¹ and another input.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
@@ -242,6 +244,16 @@ class Subset(MatchingRandomizer):
         assert self.subset_size is not None  # since __post_init__
         return _supports_of_sets(self, self.domain_size, 1, self.subset_size)
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Sets, a row a user."""
+        assert self.subset_size is not None  # since __post_init__
+        held = sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
+        hits = np.array([self._supports().miss, self._supports().p])
+        return sampling.sets_with(held, self.domain_size, self.subset_size, hits, rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        return _supporters_of_sets(reports, self.domain_size, self.subset_size)
+
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (d, C(d, k)): sets in lexicographic order.
 
@@ -344,6 +356,29 @@ class HadamardBlocks(MatchingRandomizer):
 
         return Spread(size, here - 1.0, here if size > blocks else elsewhere, count - 1.0, at)
 
+    def _order(self) -> int:
+        """b, the columns of a block."""
+        return 2 ** math.ceil(required("domain_size", self.domain_size) / self.blocks).bit_length()
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Columns, by number, block by block."""
+        blocks, order = self.blocks, self._order()
+        held = sampling.checked_values("inputs", inputs, self.domain_size or 0)
+        plus = np.ones(held.size, dtype=bool)
+        own = order * (held % blocks) + sampling.columns(held // blocks + 1, order, plus, rng)
+        reports = rng.integers(order * blocks, size=held.size)
+        gap = math.expm1(self.eps0) / (math.exp(self.eps0) + 2.0 * blocks - 1.0)
+        return np.where(rng.random(held.size) < gap, own, reports)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        size, blocks, order = self.domain_size or 0, self.blocks, self._order()
+        found = sampling.checked_values("reports", reports, order * blocks)
+        counts = np.bincount(found, minlength=order * blocks).reshape(blocks, order)
+        values = np.arange(size)
+        scores = sampling.walsh(counts)[values % blocks, values // blocks + 1]
+        scale = (math.exp(self.eps0) + 2.0 * blocks - 1.0) / math.expm1(self.eps0)
+        return np.asarray(scale * scores / found.size)
+
     def _misses(self, inputs: int) -> Fraction:
         """Outside the half blocks of values in different blocks."""
         return 1 - Fraction(inputs, 2 * self.blocks)
@@ -440,6 +475,20 @@ class PrivSet(MatchingRandomizer):
         """A report supports the items in it."""
         return _supports_of_sets(self, self.domain_size, self.items, self.subset_size)
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Sets, a row a user."""
+        d, s, k = self.domain_size, self.items, self.subset_size
+        held = sampling.checked_values("inputs", inputs, d, s)
+        # How many of the user's items are in a set, if all sets are equally likely.
+        law = [float(self._misses(1))]
+        for i in range(min(s, k)):
+            law.append(law[-1] * (s - i) * (k - i) / ((i + 1) * (d - s - k + i + 1)))
+        hits = np.array([law[0], *(math.exp(self.eps0) * mass for mass in law[1:])])
+        return sampling.sets_with(held, d, k, hits / hits.sum(), rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        return _supporters_of_sets(reports, self.domain_size, self.subset_size)
+
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
 
@@ -472,6 +521,11 @@ def _supports_of_sets(one: MatchingRandomizer, values: int, items: int, size: in
     q = (e * (held - apart) + apart) / total
     gap = apart * Fraction(math.expm1(one.eps0)) / total
     return Supports(float(p), float(1 - p), float(q), float(gap), values, items)
+
+
+def _supporters_of_sets(reports: NDArray, values: int, size: int | None) -> NDArray:
+    found = sampling.checked_values("reports", reports, values, size)
+    return np.bincount(found.ravel(), minlength=values)
 
 
 # PrivUnit's cap (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018).
@@ -522,14 +576,12 @@ class PrivUnit(MatchingRandomizer):
         """Outside the caps of two opposite directions, or of one."""
         return 1 - inputs * Fraction(self.cap)
 
-    @property
-    def bits(self) -> float:
-        """Not known: a report is a point of a sphere of unknown dimension."""
-        raise ValueError("bits of PrivUnit depend on the dimension of the sphere, which is unknown")
-
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Not known here."""
-        raise ValueError("error of PrivUnit depends on the dimension of the sphere, unknown here")
+    def _channel_matrix(self) -> NDArray[np.float64]:
+        """Not what reports are made of: `matrix` is that of two directions only."""
+        raise ValueError(
+            "PrivUnit must know the dimension of the sphere for its reports and their error, and "
+            "this one does not"
+        )
 
     def matrix(self) -> NDArray[np.float64]:
         """Probabilities of two opposite caps and of the rest for either direction, shape (2, 3)."""
@@ -615,6 +667,19 @@ class Piecewise(MatchingRandomizer):
         refuse_frequencies(self, frequencies)
         less = math.expm1(self.eps0 / 2.0)
         return of_numbers(1.0 / less + (less + 4.0) / (3.0 * less**2))
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Numbers in [−C, C], in the window more often than at random by (h − 1)/h."""
+        numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
+        h = math.exp(self.eps0 / 2.0)
+        end = (h + 1.0) / (h - 1.0)
+        start = (end + 1.0) / 2.0 * numbers - (end - 1.0) / 2.0
+        near = start + (end - 1.0) * rng.random(numbers.size)
+        anywhere = rng.uniform(-end, end, size=numbers.size)
+        return np.where(rng.random(numbers.size) < (h - 1.0) / h, near, anywhere)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.

@@ -1,0 +1,116 @@
+"""Samples follow the mechanisms' laws, and estimates from them lie off as errors say."""
+
+import math
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds.randomizers import sampling
+
+# Mechanisms of values, at a report each of which several values and users may have.
+MECHANISMS = {
+    "krr": sb.KRR(k=6, eps0=1.5),
+    "subset": sb.Subset(1.5, domain_size=6, subset_size=2),
+    "oue": sb.OUE(1.5, domain_size=6),
+    "rappor": sb.RAPPOR(1.5, domain_size=6),
+    "blh": sb.BLH(1.5, domain_size=6),
+    "local_hash": sb.LocalHash(1.5, domain_size=6),
+    "hadamard": sb.HadamardResponse(1.5, domain_size=6),
+    "hadamard_blocks": sb.HadamardBlocks(1.5, blocks=3, domain_size=6),
+    "matrix": sb.MatrixRandomizer(sb.KRR(6, 1.5).matrix() @ sb.KRR(6, 2.0).matrix()),
+}
+SHARES = np.array([0.4, 0.3, 0.2, 0.1, 0.0, 0.0])
+USERS, REPEATS = 200, 400
+
+
+def squares(errors, variance):
+    """The mean square in units of `variance`, and how far from 1 chance takes it."""
+    return np.mean(errors**2, axis=0) / variance, 5.0 * math.sqrt(2.0 / len(errors))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_estimates_of_shares(name):
+    randomizer, rng = MECHANISMS[name], np.random.default_rng(5)
+    inputs = np.repeat(np.arange(6), (USERS * SHARES).astype(int))
+    reports = randomizer.sample(np.tile(inputs, REPEATS), rng)
+    estimates = [randomizer.estimate(some) for some in np.split(reports, REPEATS)]
+    errors, found = np.array(estimates) - SHARES, randomizer.error(USERS, SHARES)
+    if name == "matrix":  # the estimator for equal shares
+        found = randomizer.error(USERS)
+        assert np.mean(errors**2, axis=0).sum() < 1.1 * found.mse
+    else:
+        ratios, noise = squares(errors, found.variances)
+        np.testing.assert_allclose(ratios, 1.0, atol=noise)
+    bias = np.abs(errors.mean(axis=0)) / np.sqrt(found.largest / REPEATS)
+    assert bias.max() < 4.5
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [
+        sb.PrivSet(1.0, domain_size=7, items=3, subset_size=2),
+        sb.Collision(1.0, items=3, hash_values=5),
+    ],
+)
+def test_items_of_sets(randomizer):
+    """All users hold the same items: how often each of all items is supported."""
+    rng, n = np.random.default_rng(2), 200_000
+    reports = randomizer.sample(np.tile([5, 1, 2], (n, 1)), rng)
+    if isinstance(randomizer, sb.Collision):
+        counts = sampling.hash_supporters(reports, 7, 5)
+    else:
+        assert np.all(np.diff(np.sort(reports), axis=1) > 0)
+        counts = np.bincount(reports.ravel(), minlength=7)
+        shares = randomizer.estimate(reports)
+        assert np.abs(shares - [0, 1, 1, 0, 0, 1, 0]).max() < 5 * randomizer.error(n).largest ** 0.5
+    supports = randomizer._supports()
+    expected = np.where(np.isin(np.arange(7), [1, 2, 5]), supports.p, supports.q)
+    assert np.abs(counts / n - expected).max() < 5.0 * math.sqrt(0.25 / n)
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "held"),
+    [(sb.Duchi(1.0), 0.0), (sb.Piecewise(2.0), 1.0), (sb.Laplace(2.0), 0.3)],
+)
+def test_means_of_numbers(randomizer, held):
+    """Of the number at which the variance is the largest."""
+    reports = randomizer.sample(np.full(USERS * REPEATS, held), np.random.default_rng(3))
+    errors = np.array([randomizer.estimate(some)[0] - held for some in np.split(reports, REPEATS)])
+    variance = randomizer.error(USERS).mse
+    ratio, noise = squares(errors, variance)
+    assert abs(ratio - 1.0) < noise
+    assert abs(errors.mean()) < 4.5 * math.sqrt(variance / REPEATS)
+
+
+def test_sets_are_equally_likely():
+    found = sampling.sets(60_000, 4, 2, np.random.default_rng(1))
+    _, counts = np.unique(found, axis=0, return_counts=True)
+    assert counts.size == 12  # pairs in either order
+    assert np.abs(counts - 5000).max() < 5.0 * math.sqrt(5000)
+
+
+def test_hashes_are_uniform_and_pairwise_independent():
+    own = sampling.seeds(100_000, np.random.default_rng(1))
+    pairs = 3 * sampling.hashed(own, np.array([0]), 3) + sampling.hashed(own, np.array([1]), 3)
+    assert np.abs(np.bincount(pairs, minlength=9) / 100_000 - 1 / 9).max() < 0.005
+
+
+def test_mistakes_are_told():
+    rng = np.random.default_rng(1)
+    for ask, told in (
+        (lambda: sb.KRR(4, 1.0).sample([0, 4], rng), "integers from 0 to 3, got 4"),
+        (lambda: sb.KRR(4, 1.0).sample([0.5], rng), "integers"),
+        (lambda: sb.KRR(4, 1.0).sample([0], 1), "rng must be a numpy.random.Generator"),
+        (lambda: sb.KRR(4, 1.0).estimate([]), "reports must be a 1-d array"),
+        (lambda: sb.OUE(1.0).sample([0], rng), "domain_size must be given"),
+        (lambda: sb.OUE(1.0).estimate([[0]]), "at most 1e\\+07 values"),
+        (lambda: sb.OUE(1.0, domain_size=2).estimate([[0, 2]]), "rows of 2 bits"),
+        (lambda: sb.Duchi(1.0).sample([2.0], rng), "numbers from -1 to 1"),
+        (lambda: sb.PrivSet(1.0, 7, 2, 2).sample([[1, 1]], rng), "two equal ones"),
+        (lambda: sb.MetricLaplace(1.0).sample([2.0], rng), "numbers from 0 to 1"),
+        (lambda: sb.Joint([sb.KRR(4, 1.0)]).sample([0], rng), "no estimator"),
+        (lambda: sb.PrivUnit(1.0, cap=0.5).sample([0], rng), "dimension"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            ask()
