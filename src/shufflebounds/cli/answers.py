@@ -28,6 +28,14 @@ from shufflebounds.reproduce.storage import write_text
 
 End: TypeAlias = Literal["upper", "lower"]
 
+# What version 0.1 called bounds in JSON, for scripts that read it.
+_FORMER = {
+    "tight_bound": "tight",
+    "upper_bound": "upper",
+    "lower_bound": "lower",
+    "closed_form": "girgis_upper",
+}
+
 
 @dataclass(frozen=True)
 class Output:
@@ -118,6 +126,7 @@ def show(
         output,
         facts=asked.facts(**target)
         | {name: _plain(answer) for name, answer in answers.items()}
+        | {key: _plain(answers[name]) for key, name in _FORMER.items() if name in answers}
         | {"precise": not shortfalls},
         paragraphs=[asked.title(wording)],
         table=_without_empty_columns(lines),

@@ -370,9 +370,11 @@ def test_json_has_these_keys():
         "upper",
         "lower",
         "stronger_clone",
+        *(former := ("tight_bound", "upper_bound", "lower_bound")),
         "precise",
         "notes",
     ]
+    assert all(found[name] == found[name.removesuffix("_bound")] for name in former)
     assert found["version"] == __version__
     assert found["parameters"] == {"k": 10}
     assert list(found["upper"]) == list(found["stronger_clone"]) == ["lower", "upper"]
