@@ -4,8 +4,8 @@ A report is drawn from a fixed law, but e^{ε₀} times as likely if it matches 
 inputs match equally often, and some input fails to match whatever the report is, so that the
 blanket is the fixed law times a constant. What two inputs have in common decides how far they lie
 apart: moving mass from reports that both match, and as much from those that neither does, to
-reports that one of them matches, raises the divergence. For G then takes the values e − λ and
-1 − eλ in place of e(1 − λ) and 1 − λ (λ = e^ε, e = e^{ε₀}), which lie between them and have the
+reports that one of them matches, raises the divergence. For G then takes the values e − ζ and
+1 − eζ in place of e(1 − ζ) and 1 − ζ (ζ = e^ε, e = e^{ε₀}), which lie between them and have the
 same sum. So the worst pair of inputs is one that matches together as rarely as possible.
 """
 
