@@ -25,6 +25,10 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import Randomizer
 
+# The blankets of crowds are of coarser parts; finer ones may matter where they came so close, and
+# the lower end did not. Speed and width only.
+_NEARLY, _CLOSE = 0.9, 1e-3
+
 
 @dataclass(frozen=True)
 class MechanismBounds:
@@ -97,12 +101,25 @@ def mechanism_epsilon(
     delta, n = validation.delta(delta), validation.users(n)
     question = _Reached("epsilon", n, delta, rtol)
     others, low = largest_answer(_checked(randomizer).known_datasets(), question, worth_trying)
-    blanket = largest_answer(randomizer.blankets(), question, worth_asking)[1].upper
+    crowds = randomizer.crowds()
+    blanket = largest_answer(_blankets(randomizer, crowds), question, worth_asking)[1].upper
     lower = min(low.lower, blanket)
-    crowds = unsettled(randomizer.crowds(), lower, delta, n) if lower < blanket else []
-    upper = all_datasets_epsilon(crowds, n, delta, lower, blanket)
+    open_ = unsettled(crowds, lower, delta, n) if lower < blanket else []
+    upper = all_datasets_epsilon(open_, n, delta, lower, blanket)
+    if crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
+        blanket = min(
+            blanket, largest_answer(randomizer.blankets(), question, worth_asking)[1].upper
+        )
     name = "all datasets" if upper < blanket else "blanket"
-    return MechanismBounds(Enclosure(lower, upper), name, others)
+    return MechanismBounds(Enclosure(lower, min(upper, blanket)), name, others)
+
+
+def _blankets(randomizer: Randomizer, crowds: Sequence[Crowd]) -> Mapping[str, Decomposition]:
+    """Of all pairs of inputs: those of a composition's crowds, as its own may be long."""
+    if not crowds or not all(one.tried for one in crowds):
+        return randomizer.blankets()
+    # Those that differ in most coordinates come last, and are mostly the worst.
+    return {str(i): one.blanket() for i, one in reversed(list(enumerate(crowds)))}
 
 
 def mechanism_delta(
@@ -150,13 +167,14 @@ def mechanism_delta(
         return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
 
     others, low = largest(_checked(randomizer).known_datasets())
-    blanket = largest(randomizer.blankets())[1].upper
+    crowds = randomizer.crowds()
+    blanket = largest(_blankets(randomizer, crowds))[1].upper
     lower = min(low.lower, blanket)
-    crowds = unsettled(randomizer.crowds(), eps, lower, n)
-    upper = max(lower, all_datasets_delta(crowds, eps, n, blanket))
-    return MechanismBounds(
-        Enclosure(lower, upper), "all datasets" if upper < blanket else "blanket", others
-    )
+    upper = all_datasets_delta(unsettled(crowds, eps, lower, n), eps, n, blanket)
+    if crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
+        blanket = min(blanket, largest(randomizer.blankets())[1].upper)
+    name = "all datasets" if upper < blanket else "blanket"
+    return MechanismBounds(Enclosure(lower, max(lower, min(upper, blanket))), name, others)
 
 
 def epsilons(
@@ -229,6 +247,10 @@ _WITHIN = 1e-4
 _PROBES = 40
 # So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
 _FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
+# About by which power of ε, n or 1/ε₀ suprema fall, before it is known.
+_STEEP = 20.0
+# Suprema so many times as large as δ need not be known.
+_HOPELESS = 1e3
 # What a supremum of 0 counts for where the secant takes its logarithm.
 _SMALLEST = 1e-304
 # Whether the suprema at a point are at most δ, and log of the largest over δ.
@@ -317,20 +339,16 @@ def all_datasets_eps0(
 
 
 def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
-    """See `_Excess`; of the first that is above δ, which is put where it is looked at first.
+    """See `_Excess`. Where it does not hold, crowds whose suprema are at most δ are dropped.
 
-    Of no crowds nothing is known.
+    Beyond that point, where D is no larger, they are settled. Of no crowds nothing is known.
     """
     if not both:
         return False, 1.0
-    largest = _SMALLEST
-    for place, crowd in enumerate(both):
-        found = supremum(crowd, eps, n)
-        largest = max(largest, found)
-        if not found <= delta:  # or NaN
-            both.insert(0, both.pop(place))
-            return False, math.log(largest) - math.log(delta)
-    return True, math.log(largest) - math.log(delta)
+    found = [supremum(crowd, eps, n, _HOPELESS * delta) for crowd in both]
+    open_ = [crowd for crowd, one in zip(both, found, strict=True) if not one <= delta]  # or NaN
+    both[:] = open_ or both
+    return not open_, math.log(max(*found, _SMALLEST)) - math.log(delta)
 
 
 def _least(excess: _Excess, low: float, high: float) -> float:
@@ -347,7 +365,7 @@ def _least(excess: _Excess, low: float, high: float) -> float:
         left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
         if right - left <= _WITHIN * right:
             break
-        root = _secant(points, left, right)
+        root = _secant(points, left, right) if len(points) > 1 else low * math.exp(found / _STEEP)
         if right < high and right - root <= _WITHIN * right:
             break
         # Just beyond the root, where the supremum should be small enough.
@@ -360,11 +378,6 @@ def _least(excess: _Excess, low: float, high: float) -> float:
 
 def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
     """Where the line through the last two points vanishes; the middle where that says nothing."""
-    middle = 0.5 * (left + right)
-    if len(points) < 2:
-        return middle
     (x, f), (y, g) = points[-2:]
-    if f == g:
-        return middle
-    root = y - g * (y - x) / (g - f)
-    return root if left < root < right else middle
+    root = y - g * (y - x) / (g - f) if f != g else left
+    return root if left < root < right else 0.5 * (left + right)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, FloatArray
+from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.divergence.enclosing import assembled, excess
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier import unscaled, with_factor
-from shufflebounds.divergence.law import Law, U, characteristic, compress, law, tilt
+from shufflebounds.divergence.law import Law, U, characteristic, compress, law, spaced, tilt
 from shufflebounds.divergence.window import rounded_down
 
 # How to aim: any aim gives a bound, and these decide how tight it is and what it costs (no
@@ -28,12 +29,15 @@ from shufflebounds.divergence.window import rounded_down
 #
 # Users who report from the blanket, on average, and the most of the blanket they may use up.
 _HEADS = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 18.0, 22.0, 27.0, 34.0])
+_TYPICAL = 6
 _MOST_OF_BLANKET, _MOST_HEADS = 0.9, 0.5
 # Of the standard deviation that smoothing adds, times θ: it costs half of the square.
 _SMOOTHING = 0.08
 # Relative size of the modes beyond the last one.
 _BEYOND = 1e-7
 _MOST_MODES = 2**20
+# Inputs, and values of each, that are looked at to aim.
+_LEADING, _MANY_VALUES = 3, 200
 # Tilts of a first look, and of those around the best, closer each time.
 _TILTS, _CLOSER = 48, (9, 9, 9)
 
@@ -64,12 +68,10 @@ class Aim:
         tau = _drained(crowd, eps, heads / (n - 1))
         if tau is None:
             return None
-        masses, values = [], []
-        for one in (crowd, *crowd.extremes):
-            rest_of_all = np.array(list(one.others.values())) - tau * one.c
-            excesses = one.a - math.exp(eps) * one.b
-            masses.append(rest_of_all)
-            values.append(np.where(rest_of_all > 0.0, excesses / rest_of_all, 0.0))
+        laws = [_values(*one, eps, tau) for one in _ranked(crowd, eps)[:_LEADING]]
+        few = [_few(*one) for one in laws]
+        masses, values = (_padded([one[k] for one in few]) for k in range(2))
+        largest = float(values.max())
         share = float(tau @ crowd.c)
         blanket = crowd.c * (1.0 - tau) / (1.0 - share)
         if too_small(blanket):
@@ -79,10 +81,9 @@ class Aim:
         log_rest = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
             log_rest += min(0.0, float(np.nan_to_num(left[0])))
-        largest = max(float(one.max()) for one in values)
         if not largest > 0.0:
             return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
-        theta, log_main, sigma = _tilt(np.vstack(values), np.vstack(masses), n)
+        theta, log_main, sigma = _tilt(values, masses, n)
         eta = _SMOOTHING / theta
         step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
         cut = math.sqrt(-2.0 * math.log(_BEYOND))
@@ -94,8 +95,20 @@ class Aim:
 
 def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
     """Of some numbers of heads the one that promises the least; None where none does."""
-    aims = [_aim(crowd, eps, n, heads) for heads in _HEADS.tolist()]
-    return min((aim for aim in aims if aim is not None), key=Aim.goal, default=None)
+    found: dict[int, Aim | None] = {}
+
+    def goal(i: int) -> float:
+        if i not in found:
+            found[i] = _aim(crowd, eps, n, float(_HEADS[i])) if 0 <= i < _HEADS.size else None
+        aim = found[i]
+        return math.inf if aim is None else aim.goal()
+
+    # It falls and then rises; where the blanket does not yield as many heads it is infinite.
+    place = next((i for i in range(_TYPICAL, -1, -1) if goal(i) < math.inf), 0)
+    for step in (-1, 1):
+        while goal(place + step) < goal(place):
+            place += step
+    return found[place]
 
 
 def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
@@ -104,6 +117,43 @@ def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
         return Aim.of(crowd, eps, n, heads)
     except ValueError:  # of a logarithm
         return None
+
+
+@lru_cache(maxsize=8)
+def _ranked(crowd: Crowd, eps: float) -> list[tuple[Crowd, Held]]:
+    """All that others may hold, and whose crowd it is, by the variance of (a − e^ε b)/R(x)."""
+    family = [(one, held) for one in (crowd, *crowd.extremes) for held in one.others.values()]
+
+    def variance(pair: tuple[Crowd, Held]) -> float:
+        masses, values = _values(*pair, eps, np.zeros(crowd.c.size))
+        return float(masses @ np.clip(values, -1e100, 1e100) ** 2)
+
+    return sorted(family, key=variance, reverse=True)
+
+
+def _values(crowd: Crowd, held: Held, eps: float, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Masses and values of (a − e^ε b)/(R(x) − d)."""
+    rest = held.law - held.pieces(tau * crowd.c)
+    excesses = held.pieces(crowd.a - math.exp(eps) * crowd.b)
+    with np.errstate(all="ignore"):
+        return rest, np.where(rest > 0.0, excesses / rest, 0.0)
+
+
+def _few(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means of neighbouring values where there are many."""
+    if masses.size <= _MANY_VALUES:
+        return masses, values
+    order = np.argsort(values)
+    masses, values = masses[order], values[order]
+    starts = spaced(values, masses, _MANY_VALUES)
+    held = np.add.reduceat(masses, starts)
+    return held, np.add.reduceat(masses * values, starts) / np.where(held > 0.0, held, 1.0)
+
+
+def _padded(rows: list[FloatArray]) -> FloatArray:
+    """With zeros, shape (rows, the longest)."""
+    longest = max(row.size for row in rows)
+    return np.stack([np.pad(row, (0, longest - row.size)) for row in rows])
 
 
 def too_small(masses: FloatArray) -> bool:
@@ -128,7 +178,8 @@ def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
     height = np.where(used, excess_ / np.where(used, c, 1.0), math.inf)
 
     def at(log_level: float) -> FloatArray:
-        return np.clip(1.0 - height * math.exp(-log_level), 0.0, _MOST_OF_BLANKET)
+        left = 1.0 - height * math.exp(-log_level)
+        return np.minimum(np.maximum(left, 0.0), _MOST_OF_BLANKET)
 
     low, high = -700.0, 700.0
     for _ in range(64):
@@ -192,8 +243,10 @@ def _log_estimates(
 # where D_res is the divergence of what is left of the blanket, (a, b, (c − d)/(1 − λ)). All this
 # is proved in docs/closing-the-gap.md. τ, θ, η and h decide how tight it is, nothing else.
 
-# Components from which on fewer do, and modes times components held in memory at once.
-_MOST_COMPONENTS, _CELLS, _BLOCK = 1000, 500, 2**19
+# Values that a law is spread to where it has more: none at all (|φ| ≤ 1), few, and enough.
+_CELLS = (0, 40, 500)
+# Modes times components held in memory at once.
+_BLOCK = 2**19
 # e^ε b must stay a float.
 _LARGEST_EPS = 690.0
 # What may be added to the maximum without another look.
@@ -203,10 +256,11 @@ _NEGLIGIBLE = 1e-4
 _MOST_DOUBT = 1e-4
 
 
-def supremum(crowd: Crowd, eps: float, n: int) -> float:
+def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     """Upper bound of D(ε) of n users over all datasets, with the victim's inputs in this order.
 
-    1 where nothing better can be claimed. Raises ValueError for eps < 0 or n < 1.
+    1 where nothing better can be claimed, or the bound promises to be above `hopeless`. Raises
+    ValueError for eps < 0 or n < 1.
     """
     # D falls in ε, and e^ε b must stay finite.
     eps, n = min(validation.eps(eps), _LARGEST_EPS), validation.whole("n", n, minimum=1)
@@ -215,8 +269,8 @@ def supremum(crowd: Crowd, eps: float, n: int) -> float:
     # Values too far apart for floats raise; nothing is claimed of them.
     with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
         best = best_aim(crowd, eps, n)
-        if best is not None:
-            main = max(_all_others(one, eps, n, best) for one in (crowd, *crowd.extremes))
+        if best is not None and best.goal() < math.log(hopeless):
+            main = _all_others(crowd, eps, n, best)
             return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
     return 1.0
 
@@ -228,33 +282,45 @@ def _at_most_one(bound: float) -> float:
 
 def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """The maximum over x; inf where round-off leaves nothing."""
+    found = 0.0
+    # Once the largest is known the others need not be.
+    for whose, held in _ranked(crowd, eps):
+        one = _one_input(whose, held, eps, n, aim, found)
+        if math.isnan(one):
+            return math.inf
+        found = max(found, one)
+    return found
+
+
+def _one_input(crowd: Crowd, held: Held, eps: float, n: int, aim: Aim, enough: float) -> float:
+    """What all others holding one input give in the maximum; roughly if below `enough`."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
-    found = [_one_input(crowd, other, eps, n, aim, heads) for other in crowd.others.values()]
-    return math.inf if any(map(math.isnan, found)) else max(found)
-
-
-def _one_input(
-    crowd: Crowd, other: FloatArray, eps: float, n: int, aim: Aim, heads: float
-) -> float:
-    """What all others holding one input give in the maximum."""
-    rest = other - aim.tau * crowd.c
+    sure = held.pieces(aim.tau * crowd.c)
+    rest = held.law - sure
     if (rest < 0.0).any() or too_small(rest):
         return math.inf
     # Subtracting at most 9/10 of what another input is sure of magnifies errors.
     used = rest > 0.0
-    magnified = np.max((other + aim.tau * crowd.c)[used] / rest[used], initial=1.0)
-    rel_err = (1.01 * crowd.rel_err + 3.0 * U) * float(magnified)
+    magnified = np.max((held.law + sure)[used] / rest[used], initial=1.0)
+    off = compounded(crowd.rel_err, held.rel_err)
+    rel_err = (1.01 * off + 5.0 * U) * float(magnified)
     if not rel_err < _MOST_DOUBT:
         return math.inf
-    decomposition = Decomposition(crowd.a, crowd.b, rest, rel_err).merge()
+    laws = held.pieces(crowd.a), held.pieces(crowd.b)
+    decomposition = Decomposition(*laws, rest, rel_err)
     apart = excess(decomposition, math.expm1(eps), decomposition.c == 0.0)[1]
     g = law(decomposition, eps)
     if g.values.size == 0:  # others never send what the victim does
         return float(apart)
     if aim.theta == 0.0:  # no value of any input seems to be above 0
         return float(apart) if (g.values + g.value_err <= 0.0).all() else math.inf
-    log_sum = _log_integral(g, n, aim, heads)
-    return assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+    bound = math.inf
+    for cells in _CELLS:
+        log_sum = _log_integral(g, n, aim, heads, cells)
+        bound = assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+        if bound <= enough or g.values.size <= 2 * cells:
+            break
+    return bound
 
 
 def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0) -> float:
@@ -280,16 +346,17 @@ def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: flo
     return min(bound, chance * left.upper * (1.0 + 8.0 * U))
 
 
-def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
+def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     """Upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ; inf where nothing is left.
 
-    Values are in units of 2^exponent: so are θ, h and 1/η, to which that is exact.
+    Of about so many cells where there are more values; of none by q(z) ≤ q(θ). Values are in units
+    of 2^exponent: so are θ, h and 1/η, to which that is exact.
     """
     theta, step = (math.ldexp(x, g.exponent) for x in (aim.theta, aim.step))
     eta = math.ldexp(aim.eta, -g.exponent)
     tilted = tilt(g, theta)
-    if g.values.size > _MOST_COMPONENTS:
-        g = compress(g, tilted.weights, _CELLS)[1]
+    if 0 < 2 * cells < g.values.size:
+        g = compress(g, tilted.weights, cells)[1]
         tilted = tilt(g, theta)
     k, k_err = tilted.log_mgf, tilted.log_mgf_err
     if not (n * k_err < 1.0 and tilted.left_out < 1.0):
@@ -300,8 +367,10 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
     total, t = 0.0, np.arange(aim.modes + 1.0) * step
     block = max(1, _BLOCK // max(1, g.values.size))
     for part in (t[start : start + block] for start in range(0, t.size, block)):
-        away, err = characteristic(g, tilted, part)
-        log_q = _log_q(away.real, away.imag, err, tails)
+        log_q = np.zeros(part.size)
+        if cells:
+            away, err = characteristic(g, tilted, part)
+            log_q = _log_q(away.real, away.imag, err, tails)
         exponent = n * log_q - 0.5 * (eta * part) ** 2 * (1.0 - 8.0 * U)
         weight = np.where(part == 0.0, 1.0, 2.0) / (theta**2 + part**2)
         total += float(np.sum(weight * np.exp(np.maximum(exponent, -700.0))))

@@ -152,6 +152,21 @@ class Randomizer(ABC):
         """
         return ()
 
+    def coarser(self, components: int) -> Randomizer:
+        """One of about so many components at most of which this one is a post-processing.
+
+        Parameters
+        ----------
+        components
+            Of `crowds`, at least 3.
+
+        Returns
+        -------
+        Randomizer
+            Upper bounds for it hold for this one. Itself where nobody knows a coarser one.
+        """
+        return self
+
     @property
     def bits(self) -> float:
         """How many bits tell a report from all others; inf for the limit of many values."""
@@ -435,13 +450,14 @@ def pairs_of_channel(
 def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
     """The rows of x₁⁰, x₁¹ and, if there is one, a third input, with what all users send.
 
-    None where probabilities are too small for floats.
+    The first two may change places. None where probabilities are too small for floats.
     """
     used = rows.any(axis=0)
     if (rows[:, used] < SMALLEST_MASS).any():
         return ()
     others = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
-    return (Crowd(rows[0][used], rows[1][used], sure[used], others, _CROWD_ERR),)
+    laws = rows[0][used], rows[1][used], sure[used]
+    return (Crowd.of_laws(*laws, others, _CROWD_ERR, symmetric=True),)
 
 
 def from_channel(

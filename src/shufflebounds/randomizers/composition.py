@@ -10,13 +10,13 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.datasets import Crowd, Held, Inputs
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import (
     SMALLEST_MASS,
@@ -24,28 +24,36 @@ from shufflebounds.core.products import (
     component_gap,
     compounded,
     merge_arrays,
+    merge_labelled,
+    ratio_labels,
 )
 from shufflebounds.randomizers.base import Randomizer
 
-# Inputs times components of one crowd.
-_LARGEST = 30_000
+# Inputs times components of one crowd, and pairs of components of a step: seconds at most.
+_LARGEST, _MOST_PAIRS = 250_000, 2**22
+# Pieces of one component whose ratios to a law are this close differ by rounding; so do those of
+# two inputs that are as good as one.
+_EQUAL = 2.0**-44
 _U = 2.0**-53
 
-# Laws of the parts' reports, and what the composition makes of them.
-Compose = Callable[[Sequence[FloatArray]], FloatArray]
+# The crowd of a part where the victim's inputs differ, and where they do not.
+Crowds = tuple[Crowd, Crowd]
 
 
-def single_crowds(parts: Sequence[Randomizer]) -> list[Crowd] | None:
-    """The crowd of every part; None unless each has one that stands for all pairs."""
-    found = [part.crowds() for part in parts]
-    if any(len(crowds) != 1 or crowds[0].extremes for crowds in found):
-        return None
-    return [crowd for (crowd,) in found]
+def single_crowds(parts: Sequence[Randomizer]) -> list[Crowds] | None:
+    """The crowds of every part; None unless each has one that stands for all pairs."""
+    found: dict[Randomizer, Crowds] = {}
+    for part in dict.fromkeys(parts):
+        crowds = part.crowds()
+        if len(crowds) != 1 or crowds[0].extremes:
+            return None
+        found[part] = _distinct(crowds[0]), _distinct(crowds[0].same_input())
+    return [found[part] for part in parts]
 
 
-def coordinate_crowds(crowds: Sequence[Crowd], differing: Sequence[int]) -> list[Crowd]:
+def coordinate_crowds(crowds: Sequence[Crowds], differing: Sequence[int]) -> list[Crowd]:
     """The parts' crowds, with one input for both of the victim's where they do not differ."""
-    return [crowd if i in differing else crowd.same_input() for i, crowd in enumerate(crowds)]
+    return [two[0 if i in differing else 1] for i, two in enumerate(crowds)]
 
 
 def coordinate_kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> list[Hashable]:
@@ -64,13 +72,120 @@ def named(size: int, crowds: Mapping[tuple[int, ...], Crowd | None]) -> tuple[Cr
     return tuple(found)
 
 
+# Components of one ratio a : b : c are united, and for each input of another user by itself those
+# pieces of one ratio to its law, too. So a product is never written out: every step unites what it
+# may (docs/closing-the-gap.md, section 7).
+
+
+@dataclass(frozen=True, eq=False)
+class _United:
+    """Components a, b, c, ``masses`` of shape (3, K), made of more.
+
+    Those are part of the component ``place``, of which they have the ``share``; -1 where the
+    victim's report never is.
+    """
+
+    masses: FloatArray
+    place: NDArray[np.int64]
+    share: FloatArray
+    rel_err: float
+
+    @staticmethod
+    def of(masses: FloatArray) -> _United:
+        """From masses of shape (3, …)."""
+        told = masses[:2].any(axis=0)
+        a, b, c = masses[:, told]
+        label = ratio_labels(a, b, c)
+        order = np.argsort(label, kind="stable")
+        *rows, spread = merge_labelled(a[order], b[order], c[order], label[order])
+        weight = np.where(c > 0.0, c, a + b)
+        place, share = np.full(told.shape, -1), np.zeros(told.shape)
+        place[told] = label
+        share[told] = weight / np.bincount(label, weights=weight)[label]
+        return _United(np.stack(rows), place, share, spread)
+
+    def held(
+        self, where: tuple[NDArray, ...], share: FloatArray, one: FloatArray, err: float
+    ) -> Held:
+        """Another user's input: what is at `where`, of a `share` and a mass under its law."""
+        place = self.place[where]
+        used = place >= 0
+        place, share, law = place[used], (share * self.share[where])[used], one[used]
+        ratio = law / share
+        order = np.lexsort((ratio, place))
+        place, ratio = place[order], ratio[order]
+        starts = (np.diff(ratio) > _EQUAL * ratio[1:]) | (np.diff(place) != 0)
+        label = np.concatenate([[0], np.cumsum(starts)])
+        # NumPy's stubs have bincount count, whether there are weights or not.
+        shares, laws = (
+            np.bincount(label, weights=x[order]).astype(np.float64) for x in (share, law)
+        )
+        off = np.abs(ratio - (laws / shares)[label]) / np.where(ratio > 0.0, ratio, 1.0)
+        rounding = (16.0 + float(np.bincount(label).max())) * _U
+        rel_err = compounded(err, self.rel_err, 1.01 * float(off.max()), rounding)
+        first = np.concatenate([[True], starts])
+        return Held(place[first], shares, laws, rel_err)
+
+
+def _distinct(crowd: Crowd) -> Crowd:
+    """The same with components united, and of inputs that are as good as one the first."""
+    united = _United.of(np.stack([crowd.a, crowd.b, crowd.c]))
+    kept: dict[str, Held] = {}
+    for name, one in crowd.others.items():
+        held = united.held((one.part,), one.share, one.law, one.rel_err)
+        for other, known in kept.items():
+            gap = _gap(held, known)
+            if gap <= _EQUAL:
+                kept[other] = replace(known, rel_err=compounded(known.rel_err, held.rel_err, gap))
+                break
+        else:
+            kept[name] = held
+    a, b, c = united.masses
+    rel_err = compounded(crowd.rel_err, united.rel_err)
+    return replace(crowd, a=a, b=b, c=c, others=kept, rel_err=rel_err)
+
+
+def _gap(one: Held, two: Held) -> float:
+    """The largest relative difference of two inputs' shares and laws."""
+    if not np.array_equal(one.part, two.part):
+        return math.inf
+    x, y = (np.stack([held.share, held.law]) for held in (one, two))
+    largest = np.maximum(x, y)
+    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
+
+
 def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | None:
     """Of all reports together; parts of one kind are equal, so that their order does not matter.
 
     None where it would be too large, or its masses too small for floats.
     """
-    size = math.prod(part.a.size for part in parts)
-    return _composed(parts, kinds, _product, size, (len(parts) + 1.0) * _U)
+    if math.fsum(math.log(_smallest(part)) for part in parts) < math.log(SMALLEST_MASS):
+        return None
+    first, *more = parts
+    masses, steps = np.stack([first.a, first.b, first.c]), []
+    for part in more:
+        if masses.shape[1] * part.a.size > _MOST_PAIRS:
+            return None
+        factors = np.stack([part.a, part.b, part.c])
+        steps.append(_United.of(masses[:, :, None] * factors[:, None]))
+        masses = steps[-1].masses
+
+    @cache
+    def held(chosen: tuple[str, ...]) -> Held:
+        *before, last = (part.others[x] for part, x in zip(parts, chosen, strict=False))
+        if not before:
+            return last
+        one = held(chosen[:-1])
+        where = np.repeat(one.part, last.part.size), np.tile(last.part, one.part.size)
+        share, law = (
+            np.multiply.outer(x, y).ravel()
+            for x, y in ((one.share, last.share), (one.law, last.law))
+        )
+        return steps[len(before) - 1].held(where, share, law, compounded(one.rel_err, last.rel_err))
+
+    errors = *(part.rel_err for part in parts), *(step.rel_err for step in steps)
+    rel_err = compounded(*errors, (len(parts) + 1.0) * _U)
+    return _composed(parts, kinds, masses, held, rel_err)
 
 
 def parallel_crowd(
@@ -82,38 +197,60 @@ def parallel_crowd(
     """
     total = math.fsum(weights)
     shares = [float(weight) / total for weight in weights]
+    weighted = list(zip(shares, parts, strict=True))
+    if min(share * _smallest(part) for share, part in weighted) < SMALLEST_MASS:
+        return None
+    masses = [share * np.stack([part.a, part.b, part.c]) for share, part in weighted]
+    united = _United.of(np.concatenate(masses, axis=1))
+    starts = np.cumsum([0, *(part.a.size for part in parts[:-1])])
 
-    def mixed(laws: Sequence[FloatArray]) -> FloatArray:
-        return np.concatenate([share * law for share, law in zip(shares, laws, strict=True)])
+    def held(chosen: tuple[str, ...]) -> Held:
+        some = [part.others[x] for part, x in zip(parts, chosen, strict=True)]
+        where = [start + one.part for start, one in zip(starts, some, strict=True)]
+        laws = [share * one.law for share, one in zip(shares, some, strict=True)]
+        pieces = np.concatenate([one.share for one in some])
+        err = max(one.rel_err for one in some)
+        return united.held((np.concatenate(where),), pieces, np.concatenate(laws), err)
 
-    size = sum(part.a.size for part in parts)
-    free = [replace(part, attained=False) for part in parts]
-    return _composed(free, kinds, mixed, size, 6.0 * _U + 1.001 * abs(total - 1.0))
+    rounding = 6.0 * _U + 1.001 * abs(total - 1.0)
+    rel_err = compounded(max(part.rel_err for part in parts), united.rel_err, rounding)
+    found = _composed(parts, kinds, united.masses, held, rel_err)
+    return None if found is None else replace(found, attained=False)
+
+
+def _smallest(crowd: Crowd) -> float:
+    laws = (one.law for one in crowd.others.values())
+    return min(float(x[x > 0.0].min(initial=1.0)) for x in (crowd.a, crowd.b, crowd.c, *laws))
 
 
 def _composed(
     parts: Sequence[Crowd],
     kinds: Sequence[Hashable],
-    compose: Compose,
-    size: int,
-    rounding: float,
+    masses: FloatArray,
+    held: Callable[[tuple[str, ...]], Held],
+    rel_err: float,
 ) -> Crowd | None:
-    names = list(itertools.islice(_inputs(parts, kinds), _LARGEST + 1))
-    if len(names) * size > _LARGEST:
+    most = _LARGEST // masses.shape[1]
+    inputs = {" ".join(x): x for x in itertools.islice(_inputs(parts, kinds), most + 1)}
+    if len(inputs) > most:
         return None
-    laws = {
-        " ".join(chosen): compose([part.others[x] for part, x in zip(parts, chosen, strict=True)])
-        for chosen in names
-    }
-    a, b, c = (compose([getattr(part, name) for part in parts]) for name in "abc")
-    used: NDArray[np.bool_] = np.any([a > 0.0, b > 0.0, *(law > 0.0 for law in laws.values())], 0)
-    masses = [x[used] for x in (a, b, c, *laws.values())]
-    if any(((x > 0.0) & (x < SMALLEST_MASS)).any() for x in masses):
-        return None
-    a, b, c, *rows = masses
-    rel_err = compounded(*(part.rel_err for part in parts), rounding)
-    attained = all(part.attained for part in parts)
-    return Crowd(a, b, c, dict(zip(laws, rows, strict=True)), rel_err, attained)
+    groups = [[i for i, x in enumerate(kinds) if x == kind] for kind in dict.fromkeys(kinds)]
+    alike = [
+        name
+        for name, chosen in inputs.items()
+        if all(len({chosen[i] for i in group}) == 1 for group in groups)
+    ]
+    a, b, c = masses
+    return Crowd(
+        a,
+        b,
+        c,
+        Inputs(inputs, lambda name: held(inputs[name])),
+        rel_err,
+        attained=all(part.attained for part in parts),
+        symmetric=all(part.symmetric for part in parts),
+        tried=tuple(alike),
+    )
 
 
 def _inputs(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple[str, ...]]:
@@ -132,11 +269,6 @@ def _inputs(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple
             for i, x in zip(group, some, strict=True)
         }
         yield tuple(held[i] for i in range(len(parts)))
-
-
-def _product(laws: Sequence[FloatArray]) -> FloatArray:
-    with np.errstate(under="ignore"):
-        return reduce(lambda x, y: np.multiply.outer(x, y).ravel(), laws)
 
 
 # What compositions ask of their parts, and what they have in common.

@@ -147,7 +147,13 @@ class Laplace(Randomizer):
         if self.domain != "binary":
             return ()
         a, b, _ = self._spread()
-        return (Crowd(a, b, np.minimum(a, b), {"0": a, "1": b}, self._rel_err, attained=False),)
+        laws, err = {"0": a, "1": b}, self._rel_err
+        sure = np.minimum(a, b)
+        return (Crowd.of_laws(a, b, sure, laws, err, attained=False, symmetric=True),)
+
+    def coarser(self, components: int) -> Laplace:
+        """See `Randomizer`: with fewer cells, to whose ends all is spread."""
+        return replace(self, cells=max(1, min(self._cells, (components - 1) // 2)))
 
     def _dataset_pair(self, others: float) -> Decomposition:
         inner, outer = (

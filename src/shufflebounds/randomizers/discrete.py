@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -204,8 +204,9 @@ class HadamardResponse(DomainRandomizer):
         used = masses > 0.0
         names = ("x0", "x1", "product", "other")
         others = dict(zip(names, rows[:, used], strict=False))
-        crowd = Crowd(rows[0][used], rows[1][used], sure[used], others, CLOSED_FORM_ERR)
-        return (replace(crowd, attained=False),)
+        laws = rows[0][used], rows[1][used], sure[used]
+        err = CLOSED_FORM_ERR
+        return (Crowd.of_laws(*laws, others, err, attained=False, symmetric=True),)
 
     @property
     def bits(self) -> float:

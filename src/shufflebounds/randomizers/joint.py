@@ -240,8 +240,9 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
 
 
 _MOST_PAIRS = 1000
-# Parts any of which two inputs of a crowd may differ in.
-_MOST_COORDINATES = 8
+# Components of two continuous parts, and of more parts together, whose product has some thousand
+# pieces for each input of another user. Speed and width only.
+_OF_TWO, _OF_MORE = 90, 60
 
 
 @dataclass(frozen=True)
@@ -379,9 +380,9 @@ class Joint(Composition):
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Of inputs that differ in any number of coordinates; none where these are too many."""
-        crowds = single_crowds(self.parts)
+        crowds = single_crowds(_coarser(self.parts))
         # Where inputs are not alike, which of a part's two goes with which of another's matters.
-        if crowds is None or not self.is_alike or len(self.parts) > _MOST_COORDINATES:
+        if crowds is None or not self.is_alike:
             return ()
         return named(
             len(self.parts),
@@ -457,6 +458,15 @@ def _counts(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
     for count in range(max(0, total - sum(others)), min(size, total) + 1):
         for rest in _counts(others, total - count):
             yield count, *rest
+
+
+def _coarser(parts: Sequence[Randomizer]) -> list[Randomizer]:
+    """Continuous ones with few enough components for a product."""
+    count = sum(part.coarser(3) != part for part in parts)
+    if count < 2:
+        return list(parts)
+    most = _OF_TWO if count == 2 else max(3, round(_OF_MORE / count))
+    return [part.coarser(most) for part in parts]
 
 
 def _product(factors: Sequence[Decomposition]) -> Decomposition:

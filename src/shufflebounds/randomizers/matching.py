@@ -105,7 +105,7 @@ class MatchingRandomizer(Randomizer):
         matched = np.array(_PATTERNS).T
         sure = masses / self._total()
         x0, x1, x2 = np.where(matched, math.exp(self.eps0), 1.0) * sure
-        return Crowd(x0, x1, sure, {"any": x2}, _SUM_ERR, attained=False)
+        return Crowd.of_laws(x0, x1, sure, {"any": x2}, _SUM_ERR, attained=False)
 
     def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Laws of the inputs by what matches which of them, and the blanket."""

@@ -47,7 +47,7 @@ def test_what_is_returned_was_evaluated_there(monkeypatch):
     """Even where the suprema go up and down, as those of no sane mechanism do."""
     seen = {}
 
-    def wild(crowd, eps, n):
+    def wild(crowd, eps, n, *_):
         seen[n] = 1e-3 if n % 7 < 3 else 1.0
         return seen[n]
 
