@@ -46,6 +46,7 @@ def of_rounds(
     pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
     quantity: str,
     asked: Asked,
+    rtol: float | None,
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
     function = Composed.delta if quantity == "delta" else Composed.epsilon
@@ -55,8 +56,7 @@ def of_rounds(
             ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
             for pairs, part in zip(chosen, asked.parts, strict=True)
         )
-        # To the width that composition promises by itself.
-        found = attempt(lambda: function(composed, asked.at))
+        found = attempt(lambda: function(composed, asked.at, rtol=rtol))
         # The worst may be another in each round.
         return found.of(chosen[0][0]) if len(chosen[0]) == 1 else found
 
@@ -193,9 +193,14 @@ def divergence_bound(
             once = iter(_of_one_round(kind, pairs, quantity, single, numerics))
             if len(single) == len(asked):
                 return list(once)
+            # Of the shuffles of one protocol, to the width that composition promises by itself.
             return [
-                next(once) if one in single else of_rounds(kind, pairs_of, quantity, one)
-                for one in asked
+                next(once)
+                if one in single
+                else of_rounds(
+                    kind, pairs_of, quantity, one, numerics.rtol if setting.rounds else None
+                )
+                for one, setting in zip(asked, settings, strict=True)
             ]
 
         return evaluate

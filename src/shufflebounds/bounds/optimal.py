@@ -12,10 +12,10 @@ import numpy as np
 from shufflebounds.accounting.composition import Composed, round_of
 from shufflebounds.accounting.every_dataset import worst_dataset
 from shufflebounds.accounting.mechanism import mechanism_delta, mechanism_epsilon
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
 
@@ -104,8 +104,11 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
         if rounds > 1:
             composed = Composed((replace(known(n), times=rounds),))
             if quantity == "delta":
-                return attempt(partial(composed.delta, setting.require("eps")))
-            return attempt(partial(composed.epsilon, setting.require("delta")))
+                ask = partial(composed.delta, setting.require("eps"), rtol=rtol)
+            else:
+                ask = partial(composed.epsilon, setting.require("delta"), rtol=rtol)
+            # What lies between the ends is theory.
+            return Answer(reached(ask))
         if quantity == "delta":
             found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
         else:

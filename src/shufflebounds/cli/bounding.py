@@ -57,6 +57,12 @@ def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
     return "the blanket" if tight == blanket else "the bound for all datasets"
 
 
+def least(tight: Answer, upper: Answer) -> Answer:
+    """The tight bound, no larger than that of the blanket, however closely each is computed."""
+    end = min(tight.enclosure.upper, upper.enclosure.upper)
+    return replace(tight, enclosure=Enclosure(min(tight.enclosure.lower, end), end))
+
+
 # What holds of every shuffle of ε₀-LDP reports: it is (ε₀, 0)-DP, and T of them (Tε₀, 0)-DP.
 
 

@@ -16,7 +16,7 @@ import click
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import Output, ends, one_by_one, progress, publish, wrapped
-from shufflebounds.cli.bounding import within_eps0
+from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
     DELTA,
@@ -125,6 +125,8 @@ def findings_on(
     if verdict_of(found.values(), eps) is Verdict.OPEN:
         found |= said({name: one for name, one in bounds.items() if name in _LAST})
     answers = {name: one.answer for name, one in found.items()}
+    if "tight" in answers:
+        answers["tight"] = least(answers["tight"], answers["upper"])
     capped, notes = within_eps0(answers, asked.protocol.eps0, asked.times)
     return {name: replace(found[name], answer=answer) for name, answer in capped.items()}, notes
 

@@ -12,7 +12,7 @@ import click
 
 from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import within_eps0
+from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
 from shufflebounds.cli.options import FIGURE, NUMBER, REAL, WHOLE, Name, Target, option, question
@@ -126,7 +126,7 @@ def curve(
     ]
     for specification in specifications:
         specification.check()
-    computed, capped = _within_eps0(_computed(asked, specifications))
+    computed, capped = _within_eps0(_least(_computed(asked, specifications)))
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
@@ -165,6 +165,19 @@ def _computed(asked: Deployment, specifications: Sequence[Specification]) -> lis
             curves.compute(CurveName(asked.mechanism.type, "command line", one.bound.name), one)
             for one in shown
         ]
+
+
+def _least(computed: list[Curve]) -> list[Curve]:
+    """The curves, the tight one nowhere above that of the blanket."""
+    named = {one.specification.bound.name: one for one in computed}
+    if "tight" not in named or "upper" not in named:
+        return computed
+    tight, upper = named["tight"], named["upper"]
+    points = tuple(
+        replace(point, answer=least(point.answer, other.answer))
+        for point, other in zip(tight.points, upper.points, strict=True)
+    )
+    return [replace(one, points=points) if one is tight else one for one in computed]
 
 
 def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:

@@ -19,6 +19,7 @@ from shufflebounds.cli.bounding import (
     all_pairs,
     answering,
     is_zero,
+    least,
     proof,
     within_eps0,
 )
@@ -157,9 +158,18 @@ def _least(answers: Mapping[str, Answer], rounds: int) -> str:
 def _answers(
     asked: Deployment, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
-    """Of one round, or of several, in each of which any of several pairs may be the worst."""
+    """Of one round, or of several, and the least of the upper ends where it is said to be."""
     if asked.rounds == 1:
-        return _evaluated(asked, _BOUNDS, quantity, setting, numerics)
+        found = _evaluated(asked, _BOUNDS, quantity, setting, numerics)
+    else:
+        found = _of_rounds(asked, quantity, setting, numerics)
+    return found | {"tight": least(found["tight"], found["upper"])}
+
+
+def _of_rounds(
+    asked: Deployment, quantity: str, setting: Setting, numerics: Numerics
+) -> dict[str, Answer]:
+    """Of several rounds, in each of which any of several pairs may be the worst."""
 
     def composed(some: Sequence[Candidate]) -> Enclosure:
         rounds = compose([([pair.decomposition for pair in some], asked.honest, asked.times)])

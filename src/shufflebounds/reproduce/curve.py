@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.base import QUANTITIES, Answer
+from shufflebounds.bounds.base import QUANTITIES, Answer, Numerics
 from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols.base import InfeasibleError
@@ -174,12 +174,14 @@ def shortfalls(curve: Curve) -> list[str]:
 
 def _points(name: CurveName, specification: Specification) -> Iterator[Point]:
     bound = specification.bound
+    # Compositions have a width of their own.
+    numerics = Numerics() if specification.has_rounds else specification.numerics
     # A protocol for every setting that decides it, and all of its points together.
     for _, group in groupby(specification.settings, key=specification.decisive):
         settings = list(group)
         try:
             protocol = specification.protocol(settings[0])
-            evaluate = bound.prepare(protocol, specification.quantity, specification.numerics)
+            evaluate = bound.prepare(protocol, specification.quantity, numerics)
             answers = evaluate(settings)
         except InfeasibleError as error:
             answers = [Answer(Enclosure(0.0, math.inf), shortfall=str(error))] * len(settings)

@@ -414,6 +414,15 @@ def test_no_epsilon_is_minus_zero():
     assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
 
 
+@pytest.mark.parametrize(("command", "at"), [("epsilon", "1e-6"), ("delta", "0.3")])
+def test_the_least_is_the_least_to_whatever_width(command, at):
+    given = "--delta" if command == "epsilon" else "--eps"
+    options = ("--mechanism", "krr", "--k", "3", "--eps0", "2", "--n", "1e4", "--rounds", "9")
+    found = answer(command, *options, given, at, "--rtol", "2e-5")
+    least, blanket = (found[key]["upper"] for key in ("tight", "upper"))
+    assert blanket * (1 - 1e-4) <= least <= blanket
+
+
 def composed_binary(eps0: float, rounds: int, eps: float) -> float:
     """δ(ε) of that many reports of binary randomized response, in closed form."""
     p, q = (math.exp(x) / (1.0 + math.exp(x)) for x in (eps0, -eps0))
