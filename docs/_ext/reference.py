@@ -27,11 +27,17 @@ _PARTS = {
         "What every bound is made of and answers with.",
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
-    "api": ("questions", "Questions", "What may be asked of a randomizer or a decomposition."),
+    "api": ("questions", "Questions", "What one can ask of a randomizer or a decomposition."),
     "accounting": (
         "questions",
         "Questions",
-        "What may be asked of a randomizer or a decomposition.",
+        "What one can ask of a randomizer or a decomposition.",
+    ),
+    "choosing": ("questions", "Questions", "What one can ask of a randomizer or a decomposition."),
+    "divergence": (
+        "questions",
+        "Questions",
+        "What one can ask of a randomizer or a decomposition.",
     ),
     "bounds": (
         "pairs",

@@ -29,6 +29,7 @@ from shufflebounds.bounds.variation_ratio import (
     metric_variation_ratio,
     variation_ratio,
 )
+from shufflebounds.choosing import Choice, Ranking, choose
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.base import Randomizer
@@ -110,6 +111,7 @@ __all__ = [
     "KRR",
     "OUE",
     "RAPPOR",
+    "Choice",
     "Collision",
     "Decomposition",
     "Duchi",
@@ -131,6 +133,7 @@ __all__ = [
     "PrivSet",
     "PrivUnit",
     "Randomizer",
+    "Ranking",
     "ShuffleAccountant",
     "Subsampled",
     "Subset",
@@ -138,6 +141,7 @@ __all__ = [
     "advantage",
     "best_lower_delta",
     "best_lower_epsilon",
+    "choose",
     "compose",
     "curve",
     "delta",

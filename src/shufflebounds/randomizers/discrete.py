@@ -33,7 +33,7 @@ from shufflebounds.randomizers.estimation import (
     bits_of,
     of_numbers,
 )
-from shufflebounds.randomizers.sampling import mean_of, require_hashes, required
+from shufflebounds.randomizers.sampling import mean_of, required
 
 # Of a matrix, which has that many rows and columns.
 _MOST_VALUES = 4096
@@ -337,6 +337,9 @@ class Collision(Randomizer):
         s, items of a user, 1 to 20.
     hash_values
         l, number of hash values, s + 1 to 2⁵³.
+    domain_size
+        Number of items in the world, at least s; None stands for many. Only estimates of them all
+        depend on it.
 
     Raises
     ------
@@ -357,11 +360,16 @@ class Collision(Randomizer):
     eps0: float
     items: int = field(metadata={"help": "items of a user, at least 1"})
     hash_values: int = field(metadata={"help": "number of hash values, more than items"})
+    domain_size: int | None = field(
+        default=None, metadata={"help": "number of items, which only estimates depend on"}
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         validation.whole("items", self.items, minimum=1, maximum=20)
         validation.whole("hash_values", self.hash_values, minimum=self.items + 1, maximum=2**53)
+        if self.domain_size is not None:
+            validation.whole("domain_size", self.domain_size, minimum=self.items)
 
     def blanket(self) -> Decomposition:
         """Of disjoint inputs in a large domain, where some input gets 1/Ω of every report.
@@ -383,17 +391,17 @@ class Collision(Randomizer):
         return bits_of(self.hash_values) + WORD
 
     def _supports(self) -> Supports:
-        """A report (h, z) supports the items that hash to z; there are many items."""
+        """A report (h, z) supports the items that hash to z."""
         s, l = self.items, self.hash_values  # noqa: E741
         total = self._total * l
         gap = math.expm1(self.eps0) * (l - s) / (l * total)
         p = math.exp(self.eps0) / total
-        return Supports(p, 1.0 - p, 1.0 / l, gap, math.inf, s)
+        return Supports(p, 1.0 - p, 1.0 / l, gap, self.domain_size or math.inf, s)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """A seed and a hash value."""
-        require_hashes(self.hash_values)
-        held = sampling.checked_values("inputs", inputs, math.inf, self.items)
+        sampling.require_hashes(self.hash_values)
+        held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf, self.items)
         seeds = sampling.seeds(len(held), rng)
         own = np.sort(sampling.hashed(seeds[:, np.newaxis], held, self.hash_values), axis=1)
         # Different hash values of own items, first in their rows, and how many there are.
@@ -408,6 +416,10 @@ class Collision(Randomizer):
             rest += (i < count) & (rest >= own[:, i])
         told = np.where(rng.random(len(own)) < chances, one, rest)
         return np.stack([seeds, told.astype(np.uint64)], axis=1)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        size = required("domain_size", self.domain_size)
+        return sampling.hash_supporters(reports, size, self.hash_values)
 
     @cached_property
     def _total(self) -> float:

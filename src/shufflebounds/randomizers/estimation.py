@@ -145,6 +145,22 @@ def of_numbers(variance: float) -> Spread:
     return Spread(1, variance, variance, variance, lambda _: np.array([variance]))
 
 
+def of_grid(supports: Supports) -> Spread:
+    """Of the mean of numbers in [−1, 1], each of them one of k values, evenly spaced.
+
+    A number becomes one of its two neighbours at random, with the number as mean, and a report the
+    value that it supports over p − q. Given x between neighbours g and g + h, that has the variance
+    E g²/(p − q) + qΣg²/(p − q)² − x² with E g² = (2g + h)x − g(g + h), at most that for x = (g +
+    h/2)/(p − q), or for g or g + h.
+    """
+    points = np.linspace(-1.0, 1.0, int(supports.values))
+    low, high = points[:-1], points[1:]
+    x = np.clip((low + high) / 2.0 / supports.gap, low, high)
+    mean_square = (low + high) * x - low * high
+    noise = supports.q * np.sum(points**2) / supports.gap**2
+    return of_numbers(float(np.max(mean_square / supports.gap + noise - x**2)))
+
+
 # Any randomizer of finitely many inputs and outputs.
 
 

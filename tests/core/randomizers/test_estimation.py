@@ -129,6 +129,21 @@ def test_numbers_against_their_laws(eps0):
         assert one.error(1).mse == pytest.approx(laplace, rel=1e-6)
 
 
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_numbers_on_a_grid_against_their_law(k):
+    """By the matrix of k-RR, for numbers all over the interval."""
+    randomizer = sb.KRR(k, 2.0)
+    matrix, grid = randomizer.matrix(), np.linspace(-1.0, 1.0, k)
+    scores = grid / (matrix[0, 0] - matrix[0, 1])
+    worst = 0.0
+    for x in np.linspace(-1.0, 1.0, 7001):
+        weights = np.maximum(1.0 - np.abs(grid - x) * (k - 1) / 2.0, 0.0)
+        law = weights @ matrix
+        assert law @ scores == pytest.approx(x, abs=1e-12)
+        worst = max(worst, law @ scores**2 - x * x)
+    assert estimation.of_grid(randomizer._supports()).total == pytest.approx(worst, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", ["krr", "subset"])
 def test_the_best_linear_estimator_is_that_of_supports(name):
     randomizer = PURE[name](1.0)

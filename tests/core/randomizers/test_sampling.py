@@ -50,11 +50,11 @@ def test_estimates_of_shares(name):
     "randomizer",
     [
         sb.PrivSet(1.0, domain_size=7, items=3, subset_size=2),
-        sb.Collision(1.0, items=3, hash_values=5),
+        sb.Collision(1.0, items=3, hash_values=5, domain_size=7),
     ],
 )
 def test_items_of_sets(randomizer):
-    """All users hold the same items: how often each of all items is supported."""
+    """All users hold the same items: nobody holds the others."""
     rng, n = np.random.default_rng(2), 200_000
     reports = randomizer.sample(np.tile([5, 1, 2], (n, 1)), rng)
     if isinstance(randomizer, sb.Collision):

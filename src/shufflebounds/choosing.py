@@ -1,0 +1,486 @@
+"""Which mechanism to deploy: the error of each at its best parameters, at equal certified (ε, δ).
+
+Parameters are searched with the ε₀ that blankets allow, which takes milliseconds. An ε₀ that is
+returned is one at which the target itself was found to be met (`largest_eps0`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+from shufflebounds.accounting.accuracy import curator_mse, curator_mse_of_mean
+from shufflebounds.accounting.calibration import largest_eps0
+from shufflebounds.bounds.clones import stronger_clone
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.randomizers import estimation
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.composition import lacking
+from shufflebounds.randomizers.estimation import Error
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.mixed import Parallel
+from shufflebounds.randomizers.registry import mechanism
+
+# How several attributes are reported, and what each way is called.
+WAYS = {
+    "separate": "one shuffle for each attribute",
+    "one": "one attribute, drawn at random",
+    "linked": "all attributes in one report",
+}
+# Relative widths of ε₀ in one shuffle, and in several (where every probe takes a profile): of what
+# is returned, and while parameters are searched.
+_RTOL, _RTOL_OF_MANY = 1e-3, 3e-3
+_STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
+# Parameters are searched in factors of 4, then in smaller ones down to this.
+_FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
+_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**20, 4096, 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One mechanism at its best parameters.
+
+    Parameters
+    ----------
+    name
+        As `--mechanism` and configurations know it, such as ``krr``.
+    parameters
+        Those other than ε₀, by name.
+    randomizer
+        Of one attribute, at the ε₀ to deploy: ``eps0.lower``, or its share of that.
+    way
+        How attributes are reported: ``separate``, ``one`` or ``linked``.
+    preparation
+        What a user does before the mechanism, such as rounding a number; empty if nothing.
+    proof
+        Why ε₀ is certified: ``tight`` (the mechanism's own ε), ``blanket`` or ``clone``.
+    eps0
+        Of all that a user sends in a shuffle (natural log). At ``lower`` the target was found to be
+        met; at ``upper`` it is missed, or not known by this proof to be met.
+    error
+        Of one attribute's estimate from the reports at ``eps0.lower``.
+    mse
+        What `error.mse` may be between the ends of ``eps0``; its upper end is that of ``error``.
+    bits
+        Of all that a user sends in a round.
+
+    Examples
+    --------
+    >>> best = sb.choose(2, n=100_000, eps=1.0, delta=1e-6, most_bits=2).best
+    >>> best.name, best.proof, f"{best.eps0.lower:.1f}"
+    ('krr', 'tight', '8.0')
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    randomizer: Randomizer
+    way: str
+    preparation: str
+    proof: str
+    eps0: Enclosure
+    error: Error
+    mse: Enclosure
+    bits: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mechanisms by the total error of their estimates, at equal certified central (ε, δ).
+
+    Parameters
+    ----------
+    choices
+        The best parameters of every mechanism, the smallest ``error.mse`` first.
+    by_clone
+        The best of them if its ε₀ is chosen by what holds of every mechanism with that ε₀ (the
+        stronger clone), as is customary.
+    curator_mse
+        Of the same estimate by a trusted curator, who adds Gaussian noise to what users hold.
+
+    Examples
+    --------
+    >>> found = sb.choose(16, n=100_000, eps=1.0, delta=1e-6, most_bits=5)
+    >>> [choice.name for choice in found.choices]
+    ['krr', 'hadamard_blocks', 'hadamard']
+    >>> f"{found.best.mse.upper / found.curator_mse:.1f}"
+    '2.2'
+    """
+
+    choices: tuple[Choice, ...]
+    by_clone: Choice
+    curator_mse: float
+
+    @property
+    def best(self) -> Choice:
+        """The first of the choices."""
+        return self.choices[0]
+
+
+def choose(
+    values: int | None,
+    *,
+    n: int,
+    eps: float,
+    delta: float,
+    items: int = 1,
+    attributes: int = 1,
+    rounds: int = 1,
+    most_bits: float | None = None,
+) -> Ranking:
+    """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
+
+    Each has the parameters (values in a report, hash values, blocks) with the least total error,
+    and as large an ε₀ as is found to meet the target. What is assumed of users is as for `epsilon`.
+
+    Parameters
+    ----------
+    values
+        Number of values, 2 to 2⁵³, of which a user holds one; None for numbers in [−1, 1], of which
+        the mean is estimated.
+    n
+        Number of users who report and do not collude, 1 to 10¹⁵.
+    eps, delta
+        Target ε and δ, natural log and probability: 0 ≤ ε ≤ 300 and 10⁻³⁰⁰ ≤ δ < 1.
+    items
+        How many different values a user holds (a set), 1 to 20 and below `values`.
+    attributes
+        How many such attributes every user has, 1 to 100. All ways to report them are ranked.
+    rounds
+        In how many rounds, 1 to 10⁶, all reports together meet the target, separate shuffles each.
+    most_bits
+        Of all that a user sends in a round; None for any number.
+
+    Returns
+    -------
+    Ranking
+        Errors are of one attribute in one round.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges, and where no mechanism meets the target or has as
+        few bits.
+
+    Notes
+    -----
+    docs/accuracy.md has the formulas, and says when not to trust a ranking.
+
+    Examples
+    --------
+    >>> found = sb.choose(256, n=2_000_000, eps=1.0, delta=1e-8)
+    >>> found.best.name, f"{found.best.eps0.lower:.2f}", f"{found.best.error.standard_error:.1e}"
+    ('krr', '10.39', '5.5e-06')
+    """
+    task = _Task(values, items, validation.users(n), eps, delta, attributes, rounds)
+    found = [one for way in task.ways for one in _candidates(task, way)]
+    allowed = [one for one in found if most_bits is None or one.bits <= most_bits]
+    if not allowed:
+        least = min(found, key=lambda one: one.bits)
+        raise ValueError(
+            f"most_bits must be at least {least.bits:.6g}, which {least.family.name} takes, the "
+            f"fewest of all mechanisms here, got {most_bits!r}"
+        )
+    ranked = [(one.certified(), one) for one in allowed]
+    ranked.sort(key=lambda pair: pair[0].mse.upper)
+    by_clone = ranked[0][1].by_clone()
+    return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
+
+
+# What is asked.
+
+
+@dataclass(frozen=True)
+class _Task:
+    values: int | None
+    items: int
+    n: int
+    eps: float
+    delta: float
+    attributes: int
+    rounds: int
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            validation.whole("values", self.values, minimum=2, maximum=2**53)
+            validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
+        elif self.items != 1:
+            raise ValueError(f"items must be left out of numbers, got {self.items!r}")
+        validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
+        validation.rounds(self.rounds)
+        if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
+            raise ValueError(
+                f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "
+                f"{self.rounds!r}"
+            )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return tuple(WAYS) if self.attributes > 1 else ("separate",)
+
+    @property
+    def curator_mse(self) -> float:
+        """Of one attribute in one round."""
+        sums = self.attributes * self.rounds
+        if self.values is None:
+            return curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
+        return curator_mse(self.values, self.n, self.eps, self.delta, items=self.items, sums=sums)
+
+
+# Mechanisms that fit a task, with the range of the one parameter that is free.
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A mechanism by name, and its parameters by that which is searched, if there is one.
+
+    ``error`` is of one report, ``shuffles`` are those that one attribute takes. ``proof`` is
+    ``clone`` of a mechanism whose worst pair of inputs nobody knows.
+    """
+
+    name: str
+    parameters: Callable[[int], dict[str, Any]]
+    least: int = 1
+    most: int = 1
+    preparation: str = ""
+    error: Callable[[Randomizer], Error] = lambda randomizer: randomizer.error(1)
+    shuffles: int = 1
+    proof: str = ""
+
+    def make(self, eps0: float, free: int) -> Randomizer:
+        maker: Callable[..., Randomizer] = mechanism(self.name)
+        return maker(eps0=eps0, **self.parameters(free))
+
+
+def _families(task: _Task) -> Iterator[_Family]:
+    k, s = task.values, task.items
+    if k is None:
+        yield from _of_numbers()
+    elif s == 1:
+        yield from _of_values(k)
+    else:
+        yield from _of_sets(k, s)
+
+
+def _of_values(k: int) -> Iterator[_Family]:
+    yield _Family("krr", lambda _: {"k": k})
+    if k > 2:
+        yield _Family("subset", lambda m: {"domain_size": k, "subset_size": m}, 2, k - 1)
+    yield _Family(
+        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MOST_HASH_VALUES
+    )
+    for name in ("oue", "rappor", "blh", "hadamard"):
+        yield _Family(name, lambda _: {"domain_size": k})
+    yield _Family("hadamard_blocks", lambda m: {"domain_size": k, "blocks": m}, 2, k)
+
+
+def _of_numbers() -> Iterator[_Family]:
+    yield _Family("duchi", lambda _: {})
+    yield _Family("piecewise", lambda _: {})
+    # Of numbers in [0, 1], which are half as far apart. What is known of its worst pair is for 0
+    # and 1 alone, so that its ε₀ is what any mechanism may have.
+    yield _Family(
+        "laplace",
+        lambda _: {"domain": "interval"},
+        preparation="x as (1 + x)/2",
+        error=lambda randomizer: _scaled(randomizer.error(1), 4.0),
+        proof="clone",
+    )
+    yield _Family(
+        "krr",
+        lambda m: {"k": m},
+        3,
+        _MOST_GRID,
+        preparation="x rounded at random to one of k evenly spaced numbers",
+        error=_of_grid,
+    )
+
+
+def _of_sets(d: int, s: int) -> Iterator[_Family]:
+    known = {"domain_size": d, "items": s}
+    yield _Family("privset", lambda m: {**known, "subset_size": m}, 1, d - s)
+    yield _Family("collision", lambda m: {**known, "hash_values": m}, s + 1, _MOST_HASH_VALUES)
+    yield _Family(
+        "krr",
+        lambda _: {"k": d},
+        preparation="an item of the user's, drawn at random",
+        error=partial(_of_one_item, s),
+    )
+    yield _Family(
+        "krr",
+        lambda _: {"k": d},
+        preparation="every item of the user's in a shuffle of its own",
+        error=partial(_of_every_item, s),
+        shuffles=s,
+    )
+
+
+def _of_grid(randomizer: Randomizer) -> Error:
+    """Of 1 report of k-RR, whose values stand for numbers."""
+    supports = randomizer._supports()
+    assert supports is not None  # of k-RR
+    return estimation.of_grid(supports).error(1, None)
+
+
+def _of_one_item(items: int, randomizer: Randomizer) -> Error:
+    """An item of the user's has a chance of 1/s to be the one that is reported."""
+    supports = randomizer._supports()
+    assert supports is not None  # of k-RR
+    gap = supports.gap / items
+    p = supports.q + gap
+    return replace(supports, p=p, miss=1.0 - p, gap=gap, items=items).spread.error(1, None)
+
+
+def _of_every_item(items: int, randomizer: Randomizer) -> Error:
+    """The sum of so many histograms; a user holds an item in one of them at most."""
+    one = randomizer.error(1)
+    largest = one.largest + (items - 1) * one.rare
+    return replace(one, mse=items * one.mse, rare=items * one.rare, largest=largest)
+
+
+def _scaled(error: Error, factor: float) -> Error:
+    return replace(
+        error,
+        mse=factor * error.mse,
+        rare=factor * error.rare,
+        largest=factor * error.largest,
+    )
+
+
+# A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """``steering`` is the total error at the ε₀ that the blanket allows."""
+
+    task: _Task
+    family: _Family
+    way: str
+    free: int = 1
+    steering: float = math.inf
+
+    def sent(self, eps0: float) -> Randomizer:
+        """Of one attribute, where ε₀ is that of all that is sent in a shuffle."""
+        share = self.task.attributes if self.way == "linked" else 1
+        return self.family.make(eps0 / share, self.free)
+
+    def blanket(self, eps0: float) -> Decomposition:
+        """Of all that is sent in a shuffle."""
+        if self.family.proof == "clone":
+            return stronger_clone(eps0)
+        one, count = self.sent(eps0), self.task.attributes
+        if self.way == "linked":
+            return Joint([one] * count).blanket()
+        return (
+            Parallel([(1.0 / count, one)] * count).blanket()
+            if self.way == "one"
+            else (one.blanket())
+        )
+
+    @property
+    def shuffles(self) -> int:
+        """That together meet the target."""
+        each = self.task.attributes if self.way == "separate" else 1
+        return self.task.rounds * each * self.family.shuffles
+
+    def eps0(self, sent: Callable[[float], Decomposition | Randomizer], rtol: float) -> Enclosure:
+        """The largest that meets the target, by what `sent` says of it."""
+        task = self.task
+        found = largest_eps0(sent, task.eps, task.delta, task.n, rounds=self.shuffles, rtol=rtol)
+        return Enclosure(found.lower, min(found.upper, validation.MAX_EPS0))
+
+    def error(self, eps0: float) -> Error:
+        """Of one attribute."""
+        one = self.family.error(self.sent(eps0))
+        count = self.task.attributes if self.way == "one" else 1
+        n = self.task.n
+        found = _scaled(one, count / n)
+        # Not asking all users is a sample of them, whatever they report: Σ f(1 − f) (d − 1)/n.
+        spread = 1.0 if math.isinf(one.values) else 1.0 - 1.0 / max(one.values, 2)
+        sampling = (count - 1) / n
+        return replace(
+            found,
+            n=n,
+            mse=found.mse + sampling * spread,
+            largest=found.largest + sampling / 4.0,
+        )
+
+    @property
+    def bits(self) -> float:
+        """Of all that a user sends in a round."""
+        one = self.sent(1.0).bits * self.family.shuffles
+        count = self.task.attributes
+        return one + math.log2(count) if self.way == "one" else one * count
+
+    def searched(self) -> _Candidate:
+        """With the free parameter at which the total error is the least."""
+
+        @cache
+        def cost(free: int) -> float:
+            at = replace(self, free=free)
+            rtol = _STEERING_RTOL if self.shuffles == 1 else _STEERING_RTOL_OF_MANY
+            return at.error(at.eps0(at.blanket, rtol).lower).mse
+
+        best = _least(cost, self.family.least, self.family.most)
+        return replace(self, free=best, steering=cost(best))
+
+    def certified(self) -> Choice:
+        """At an ε₀ at which the target was found to be met."""
+        if self.family.proof == "clone":
+            return self.by_clone()
+        if self.shuffles == 1 and self.way == "separate":
+            return self.choice(self.sent, "tight")
+        return self.choice(self.blanket, "blanket")
+
+    def by_clone(self) -> Choice:
+        """At what every mechanism of the same ε₀ may have."""
+        return self.choice(stronger_clone, "clone")
+
+    def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
+        eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)
+        errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
+        return Choice(
+            self.family.name,
+            self.family.parameters(self.free),
+            self.sent(eps0.lower),
+            self.way,
+            self.family.preparation,
+            proof,
+            eps0,
+            errors[0],
+            Enclosure(min(one.mse for one in errors), errors[0].mse),
+            self.bits,
+        )
+
+
+def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
+    """None of a mechanism whose reports nobody has composed that way.
+
+    A composition of linked reports takes seconds, too many to search for parameters.
+    """
+    for family in _families(task):
+        one = _Candidate(task, family, way, family.least)
+        if way == "linked" and task.rounds > 1 and family.least < family.most:
+            continue
+        if way == "separate" or family.proof == "clone" or not lacking(one.sent(1.0)):
+            yield one.searched()
+
+
+def _least(cost: Callable[[int], float], least: int, most: int) -> int:
+    """Where the cost is the smallest, looked for in steps of ever smaller factors."""
+    best, factor = least, _FIRST_FACTOR
+    while factor > _LAST_FACTOR:
+        steps = {max(round(best / factor), least), min(max(round(best * factor), best + 1), most)}
+        better = min(steps, key=cost)
+        if cost(better) < cost(best):
+            best = better
+        elif best * (factor - 1.0) < 1.0:
+            break
+        else:
+            factor = math.sqrt(factor)
+    return best

@@ -1,0 +1,140 @@
+"""Rankings against an independent calculation, and what they promise of each choice."""
+
+import math
+
+import pytest
+from scipy.stats import norm
+
+import shufflebounds as sb
+from shufflebounds import choosing
+from shufflebounds.accounting import accuracy
+
+# Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
+# the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.
+TABLE = [
+    (4, 10**4, 0.2, "krr", {}, 1.32),
+    (4, 10**4, 0.2, "oue", {}, 4.1),
+    (4, 10**4, 0.2, "blh", {}, 7.8),
+    (256, 2 * 10**6, 1.0, "krr", {}, 2.37),
+    (256, 2 * 10**6, 1.0, "oue", {}, 152),
+    (256, 2 * 10**6, 1.0, "rappor", {}, 215),
+]
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 1e-3), (0.1, 1e-12), (1.0, 1e-8), (20.0, 1e-5)])
+def test_noise_of_the_curator(eps, delta):
+    """δ as the difference of two Gaussian tails, by SciPy's own distribution."""
+    s = accuracy.gaussian_noise(eps, delta)
+    found = norm.cdf(0.5 / s - eps * s) - math.exp(eps) * norm.cdf(-0.5 / s - eps * s)
+    assert found == pytest.approx(delta, rel=1e-6)
+
+
+@pytest.mark.parametrize(("values", "n", "eps"), [(4, 10**4, 0.2), (256, 2 * 10**6, 1.0)])
+def test_ranking_of_values(values, n, eps):
+    found = sb.choose(values, n=n, eps=eps, delta=1e-8)
+    s = accuracy.gaussian_noise(eps, 1e-8)
+    curator = values * (math.sqrt(2.0) / n * s) ** 2
+    assert found.curator_mse == pytest.approx(curator, rel=1e-9)
+    ratios = {one.name: one.mse.upper / curator for one in found.choices}
+    for k, users, target, name, _, expected in TABLE:
+        if (k, users, target) == (values, n, eps):
+            assert ratios[name] == pytest.approx(expected, rel=0.02)
+    assert found.best.name == "krr"
+    assert list(ratios.values()) == sorted(ratios.values())
+    for one in found.choices:
+        assert one.proof == "tight"
+        # By the definitions in place of the classes.
+        e = math.exp(one.eps0.lower)
+        if one.name == "krr":
+            p, q = e / (e + values - 1), 1.0 / (e + values - 1)
+        elif one.name == "local_hash":
+            hash_values = one.parameters["hash_values"]
+            p, q = e / (e + hash_values - 1), 1.0 / hash_values
+        else:
+            continue
+        mse = (p * (1 - p) + (values - 1) * q * (1 - q)) / (n * (p - q) ** 2)
+        assert one.mse.upper == pytest.approx(mse, rel=1e-9)
+        assert one.error.mse == one.mse.upper
+        assert one.mse.lower <= one.mse.upper < 1.01 * one.mse.lower
+
+
+def test_what_is_deployed_meets_the_target():
+    """At δ of the randomizer that is returned, asked for itself."""
+    for one in sb.choose(8, n=10_000, eps=0.5, delta=1e-6, most_bits=5).choices:
+        assert one.randomizer.eps0 == one.eps0.lower
+        assert sb.delta(one.randomizer, eps=0.5, n=10_000).upper <= 1e-6 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("values", [12, 40])
+def test_parameters_are_the_best_of_all(values):
+    """All sizes of subsets are tried, by what the blanket allows."""
+    task = choosing._Task(values, 1, 3000, 0.3, 1e-6, 1, 1)
+    subset = next(one for one in choosing._families(task) if one.name == "subset")
+    found = choosing._Candidate(task, subset, "separate", 2).searched()
+
+    def mse(size):
+        eps0 = sb.largest_eps0(
+            lambda eps0: sb.Subset(eps0, values, size).blanket(), eps=0.3, delta=1e-6, n=3000
+        )
+        return sb.Subset(eps0.lower, values, size).error(3000).mse
+
+    assert found.steering <= 1.005 * min(map(mse, range(2, values)))
+
+
+@pytest.mark.parametrize("target", [1, 7, 100, 12345])
+def test_search_of_a_parameter(target):
+    assert choosing._least(lambda x: (math.log(x / target)) ** 2, 1, 10**6) == pytest.approx(
+        target, rel=0.05
+    )
+    assert choosing._least(lambda x: -x, 3, 50) == 50
+    assert choosing._least(lambda x: x, 3, 50) == 3
+
+
+def test_numbers_and_sets():
+    numbers = sb.choose(None, n=10_000, eps=1.0, delta=1e-6)
+    assert [one.name for one in numbers.choices] == ["krr", "piecewise", "laplace", "duchi"]
+    laplace = numbers.choices[2]
+    assert laplace.proof == "clone"
+    assert laplace.mse.upper == pytest.approx(8.0 / laplace.eps0.lower**2 / 10_000, rel=1e-9)
+    sets = sb.choose(30, n=10_000, eps=1.0, delta=1e-6, items=3)
+    assert {one.name for one in sets.choices} == {"krr", "privset", "collision"}
+    one = next(x for x in sets.choices if "drawn" in x.preparation)
+    e = math.exp(one.eps0.lower)
+    q = 1.0 / (e + 29)
+    p = (e / (e + 29) + 2.0 * q) / 3.0
+    expected = (3 * p * (1 - p) + 27 * q * (1 - q)) / (10_000 * (p - q) ** 2)
+    assert one.mse.upper == pytest.approx(expected, rel=1e-9)
+
+
+def test_ways_to_report_two_attributes():
+    task = choosing._Task(16, 1, 20_000, 1.0, 1e-6, attributes=2, rounds=1)
+    krr = next(choosing._families(task))
+    ways = {way: choosing._Candidate(task, krr, way).searched().certified() for way in task.ways}
+    assert min(ways, key=lambda way: ways[way].mse.upper) == "separate"
+    expected = sb.largest_eps0(
+        lambda eps0: sb.KRR(16, eps0).blanket(), eps=1.0, delta=1e-6, n=20_000, rounds=2
+    )
+    assert ways["separate"].eps0.lower == pytest.approx(expected.lower, rel=5e-3)
+    linked = ways["linked"]
+    assert linked.randomizer.eps0 == pytest.approx(linked.eps0.lower / 2)
+    assert linked.bits == 8.0
+    # Half of the users report on an attribute, and are a sample of all of them.
+    one = ways["one"]
+    half = sb.KRR(16, one.eps0.lower).error(10_000).mse
+    assert one.mse.upper == pytest.approx(half + (1 - 1 / 16) / 20_000, rel=1e-9)
+    assert one.bits == 5.0
+
+
+def test_mistakes_are_told():
+    asked = {"n": 1000, "eps": 1.0, "delta": 1e-6}
+    for values, more, told in (
+        (1, {}, "values must be an integer >= 2"),
+        (2, {"most_bits": 0.5}, "most_bits must be at least 1, which krr takes"),
+        (8, {"items": 8}, "items must be an integer <= 7"),
+        (None, {"items": 2}, "items must be left out of numbers"),
+        (8, {"attributes": 0}, "attributes must be an integer >= 1"),
+        (8, {"eps": 0.0, "delta": 1e-290}, "delta must be larger for eps = 0.0"),
+        (8, {"rounds": 10**6, "attributes": 2}, "rounds must leave at most 1000000 shuffles"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sb.choose(values, **{**asked, **more})
