@@ -20,6 +20,11 @@ from shufflebounds.cli import main
 from shufflebounds.protocols.registry import PROTOCOLS
 
 # The part of the library in which a public name is defined, its page, and what that is about.
+_QUESTIONS = (
+    "questions",
+    "Questions",
+    "What one can ask of a randomizer or a decomposition.",
+)
 _PARTS = {
     "core": (
         "objects",
@@ -27,13 +32,13 @@ _PARTS = {
         "What every bound is made of and answers with.",
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
-    "api": ("questions", "Questions", "What one can ask of a randomizer or a decomposition."),
+    "api": _QUESTIONS,
     "accounting": (
         "questions",
         "Questions",
         "What one can ask of a randomizer or a decomposition.",
     ),
-    "choosing": ("questions", "Questions", "What one can ask of a randomizer or a decomposition."),
+    "choosing": _QUESTIONS,
     "divergence": (
         "questions",
         "Questions",
