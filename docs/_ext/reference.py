@@ -33,17 +33,9 @@ _PARTS = {
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
     "api": _QUESTIONS,
-    "accounting": (
-        "questions",
-        "Questions",
-        "What one can ask of a randomizer or a decomposition.",
-    ),
+    "accounting": _QUESTIONS,
     "choosing": _QUESTIONS,
-    "divergence": (
-        "questions",
-        "Questions",
-        "What one can ask of a randomizer or a decomposition.",
-    ),
+    "divergence": _QUESTIONS,
     "bounds": (
         "pairs",
         "Pairs of a class",
