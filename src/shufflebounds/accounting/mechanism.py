@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,10 @@ from shufflebounds.randomizers.base import Randomizer
 # The blankets of crowds are of coarser parts; finer ones may matter where they came so close, and
 # the lower end did not. Speed and width only.
 _NEARLY, _CLOSE = 0.9, 1e-3
+# A blanket that is so close to the lower end is as good as the bound for all datasets.
+_AS_CLOSE = 3e-4
+# So few decompositions are asked at all points together.
+_FEW_TOGETHER = 4
 
 
 @dataclass(frozen=True)
@@ -99,27 +102,8 @@ def mechanism_epsilon(
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
-    question = _Reached("epsilon", n, delta, rtol)
-    others, low = largest_answer(_checked(randomizer).known_datasets(), question, worth_trying)
-    crowds = randomizer.crowds()
-    blanket = largest_answer(_blankets(randomizer, crowds), question, worth_asking)[1].upper
-    lower = min(low.lower, blanket)
-    open_ = unsettled(crowds, lower, delta, n) if lower < blanket else []
-    upper = all_datasets_epsilon(open_, n, delta, lower, blanket)
-    if crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
-        blanket = min(
-            blanket, largest_answer(randomizer.blankets(), question, worth_asking)[1].upper
-        )
-    name = "all datasets" if upper < blanket else "blanket"
-    return MechanismBounds(Enclosure(lower, min(upper, blanket)), name, others)
-
-
-def _blankets(randomizer: Randomizer, crowds: Sequence[Crowd]) -> Mapping[str, Decomposition]:
-    """Of all pairs of inputs: those of a composition's crowds, as its own may be long."""
-    if not crowds or not all(one.tried for one in crowds):
-        return randomizer.blankets()
-    # Those that differ in most coordinates come last, and are mostly the worst.
-    return {str(i): one.blanket() for i, one in reversed(list(enumerate(crowds)))}
+    asked, question = _Asked.of(randomizer), _Reached("epsilon", n, delta, rtol)
+    return asked.bounds(question, *asked.ends(question))
 
 
 def mechanism_delta(
@@ -157,24 +141,8 @@ def mechanism_delta(
     '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
-
-    def largest(candidates: Mapping[str, Decomposition]) -> tuple[str, Enclosure]:
-        found = {
-            name: reached(partial(single_shuffle.delta, one, eps, n, rtol=rtol))
-            for name, one in candidates.items()
-        }
-        worst = max(found, key=lambda name: found[name].lower)
-        return worst, Enclosure(found[worst].lower, max(one.upper for one in found.values()))
-
-    others, low = largest(_checked(randomizer).known_datasets())
-    crowds = randomizer.crowds()
-    blanket = largest(_blankets(randomizer, crowds))[1].upper
-    lower = min(low.lower, blanket)
-    upper = all_datasets_delta(unsettled(crowds, eps, lower, n), eps, n, blanket)
-    if crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
-        blanket = min(blanket, largest(randomizer.blankets())[1].upper)
-    name = "all datasets" if upper < blanket else "blanket"
-    return MechanismBounds(Enclosure(lower, max(lower, min(upper, blanket))), name, others)
+    asked, question = _Asked.of(randomizer), _Reached("delta", n, eps, rtol)
+    return asked.bounds(question, *asked.ends(question))
 
 
 def epsilons(
@@ -185,10 +153,14 @@ def epsilons(
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
     """The enclosures of `mechanism_epsilon`; either `n` or `delta` may be an array."""
-    return _each(
-        lambda users, target: mechanism_epsilon(randomizer, users, target, rtol=rtol),
-        ("n", n, validation.users),
-        ("delta", delta, validation.delta),
+    if not (single_shuffle.is_several(n) or single_shuffle.is_several(delta)):
+        return mechanism_epsilon(randomizer, n, delta, rtol=rtol).enclosure  # type: ignore[arg-type]
+    users, targets = single_shuffle.paired(
+        ("n", n, validation.users), ("delta", delta, validation.delta)
+    )
+    return _Asked.of(randomizer).several(
+        [_Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
+        lambda one: single_shuffle.epsilon(one, n, delta, rtol=rtol),
     )
 
 
@@ -200,25 +172,13 @@ def deltas(
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
     """The enclosures of `mechanism_delta`; either `eps` or `n` may be an array."""
-    return _each(
-        lambda loss, users: mechanism_delta(randomizer, loss, users, rtol=rtol),
-        ("eps", eps, validation.eps),
-        ("n", n, validation.users),
+    if not (single_shuffle.is_several(eps) or single_shuffle.is_several(n)):
+        return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
+    losses, users = single_shuffle.paired(("eps", eps, validation.eps), ("n", n, validation.users))
+    return _Asked.of(randomizer).several(
+        [_Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
+        lambda one: single_shuffle.delta(one, eps, n, rtol=rtol),
     )
-
-
-def _each(
-    ask: Callable[[Any, Any], MechanismBounds],
-    first: tuple[str, Any, Callable[[object], Any]],
-    second: tuple[str, Any, Callable[[object], Any]],
-) -> Enclosure | Enclosures:
-    """What is found at the point, or at each, of two arguments given as (name, value, check)."""
-    if not (single_shuffle.is_several(first[1]) or single_shuffle.is_several(second[1])):
-        return ask(first[1], second[1]).enclosure
-    found = [
-        ask(*point).enclosure for point in zip(*single_shuffle.paired(first, second), strict=True)
-    ]
-    return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
 
 
 @dataclass(frozen=True)
@@ -230,10 +190,68 @@ class _Reached(Divergence):
         return reached(partial(super().answer, decomposition))
 
 
-def _checked(randomizer: Randomizer) -> Randomizer:
-    if not isinstance(randomizer, Randomizer):
-        raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
-    return randomizer
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A mechanism, by decompositions ``below`` it (of datasets) and ``above`` it (blankets)."""
+
+    randomizer: Randomizer
+    crowds: tuple[Crowd, ...]
+    below: Mapping[str, Decomposition]
+    above: Mapping[str, Decomposition]
+
+    @staticmethod
+    def of(randomizer: Randomizer) -> _Asked:
+        if not isinstance(randomizer, Randomizer):
+            raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
+        crowds = randomizer.crowds()
+        if crowds and all(one.tried for one in crowds):
+            # A composition's own may be long.
+            above = {str(i): one.blanket() for i, one in enumerate(crowds)}
+        else:
+            above = randomizer.blankets()
+        return _Asked(randomizer, crowds, randomizer.known_datasets(), above)
+
+    def ends(self, question: _Reached) -> tuple[str, float, float]:
+        """What all others hold in the worst known dataset, its lower end, the blankets' upper."""
+        others, low = largest_answer(self.below, question, worth_trying)
+        return others, low.lower, largest_answer(self.above, question, worth_asking)[1].upper
+
+    def several(
+        self, questions: Sequence[_Reached], ask: Callable[[Decomposition], Enclosures]
+    ) -> Enclosures:
+        """Answers to all questions, those of a decomposition together if there are few of them."""
+        if max(len(self.below), len(self.above)) <= _FEW_TOGETHER:
+            below, above = (
+                [reached(partial(ask, one)) for one in some.values()]
+                for some in (self.below, self.above)
+            )
+            low = np.max([one.lower for one in below], axis=0).tolist()
+            high = np.max([one.upper for one in above], axis=0).tolist()
+            ends = [("", *one) for one in zip(low, high, strict=True)]
+        else:
+            ends = [self.ends(question) for question in questions]
+        pairs = zip(questions, ends, strict=True)
+        found = [self.bounds(question, *one).enclosure for question, one in pairs]
+        return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
+
+    def bounds(
+        self, question: _Reached, others: str, low: float, blanket: float
+    ) -> MechanismBounds:
+        """With the bound for all datasets, unless the blanket is as close as that would be."""
+        lower, n = min(low, blanket), question.n
+        upper = blanket
+        if blanket > lower * (1.0 + _AS_CLOSE):
+            if question.quantity == "epsilon":
+                some = unsettled(self.crowds, lower, question.at, n)
+                upper = all_datasets_epsilon(some, n, question.at, lower, blanket)
+            else:
+                some = unsettled(self.crowds, question.at, lower, n)
+                upper = max(lower, all_datasets_delta(some, question.at, n, blanket))
+        if self.crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
+            finer = largest_answer(self.randomizer.blankets(), question, worth_asking)[1].upper
+            blanket = min(blanket, finer)
+        name = "all datasets" if upper < blanket else "blanket"
+        return MechanismBounds(Enclosure(lower, max(lower, min(upper, blanket))), name, others)
 
 
 # What holds for all datasets, by the suprema of crowds: δ, ε, the fewest users, the largest ε₀.
@@ -358,14 +376,15 @@ def _least(excess: _Excess, low: float, high: float) -> float:
     """
     left, right = low, high
     points: list[tuple[float, float]] = []
-    probe = low
+    # That close to a lower end which two datasets attain the bound mostly is.
+    probe = min(low * (1.0 + _AS_CLOSE), high)
     for _ in range(_PROBES):
         holds, found = excess(probe)
         points.append((probe, found))
         left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
-        if right - left <= _WITHIN * right:
+        if right - left <= max(_WITHIN, (1.01 * _AS_CLOSE) * (len(points) == 1)) * right:
             break
-        root = _secant(points, left, right) if len(points) > 1 else low * math.exp(found / _STEEP)
+        root = _secant(points, left, right) if len(points) > 1 else probe * math.exp(found / _STEEP)
         if right < high and right - root <= _WITHIN * right:
             break
         # Just beyond the root, where the supremum should be small enough.

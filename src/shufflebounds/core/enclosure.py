@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from numbers import Real
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -235,12 +235,15 @@ class PrecisionError(ArithmeticError):
         return type(self), (*self.args, self.enclosure), self.__dict__
 
 
-def reached(evaluate: Callable[[], Enclosure]) -> Enclosure:
+_Ends = TypeVar("_Ends", "Enclosure", "Enclosures")
+
+
+def reached(evaluate: Callable[[], _Ends]) -> _Ends:
     """What `evaluate` returns, or what it had found where its precision was out of reach."""
     try:
         return evaluate()
     except PrecisionError as error:
-        found: Enclosure = error.enclosure
+        found: _Ends = error.enclosure
         return found
 
 

@@ -27,15 +27,20 @@ from shufflebounds.divergence.window import rounded_down
 # How to aim: any aim gives a bound, and these decide how tight it is and what it costs (no
 # benchmark asks for mechanisms so far).
 #
-# Users who report from the blanket, on average, and the most of the blanket they may use up.
-_HEADS = np.array([2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0, 18.0, 22.0, 27.0, 34.0])
-_TYPICAL = 6
+# Users who report from the blanket, on average: tried first, the fewest and most, and numbers tried
+# where they are dear, so that each makes the main term larger than by this (its logarithm).
+_FIRST, _FEWEST, _MOST, _BETWEEN, _DEAR = (4.0, 2.0), 2.0, 60.0, 7, 0.03
+# The chance that there is none, as a share of the main term.
+_NO_HEADS = 3e-4
+# The most of the blanket that they may use up, and of all users.
 _MOST_OF_BLANKET, _MOST_HEADS = 0.9, 0.5
 # Of the standard deviation that smoothing adds, times θ: it costs half of the square.
-_SMOOTHING = 0.08
+_SMOOTHING = 0.06
 # Relative size of the modes beyond the last one.
 _BEYOND = 1e-7
 _MOST_MODES = 2**20
+# Levels up to which the blanket is used up.
+_LEVELS = 200
 # Inputs, and values of each, that are looked at to aim.
 _LEADING, _MANY_VALUES = 3, 200
 # Tilts of a first look, and of those around the best, closer each time.
@@ -94,21 +99,26 @@ class Aim:
 
 
 def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
-    """Of some numbers of heads the one that promises the least; None where none does."""
-    found: dict[int, Aim | None] = {}
-
-    def goal(i: int) -> float:
-        if i not in found:
-            found[i] = _aim(crowd, eps, n, float(_HEADS[i])) if 0 <= i < _HEADS.size else None
-        aim = found[i]
-        return math.inf if aim is None else aim.goal()
-
-    # It falls and then rises; where the blanket does not yield as many heads it is infinite.
-    place = next((i for i in range(_TYPICAL, -1, -1) if goal(i) < math.inf), 0)
-    for step in (-1, 1):
-        while goal(place + step) < goal(place):
-            place += step
-    return found[place]
+    """With the number of heads that promises the least, about; None where none does."""
+    tried = (_aim(crowd, eps, n, heads) for heads in _FIRST)
+    first = next((aim for aim in tried if aim is not None), None)
+    if first is None:
+        return None
+    heads = float(first.tau @ crowd.c) * (n - 1)
+    # Each of them costs that chance the factor 1/e.
+    missing = first.log_rest - first.log_main - math.log(_NO_HEADS)
+    wanted = min(max(heads + float(np.nan_to_num(missing)), _FEWEST), _MOST)
+    second = _aim(crowd, eps, n, wanted)
+    if second is not None and second.log_main < first.log_main + _DEAR:
+        return min(first, second, key=Aim.goal)
+    found: list[tuple[float, Aim | None]] = [(heads, first), (wanted, second)]
+    for count in (_BETWEEN, 2):
+        some = np.linspace(heads, wanted, count + 2)[1:-1].tolist()
+        found += [(one, _aim(crowd, eps, n, one)) for one in some]
+        best, aim = min(found, key=lambda one: math.inf if one[1] is None else one[1].goal())
+        around = (wanted - heads) / (count + 1.0)
+        heads, wanted = best - 0.75 * around, best + 0.75 * around
+    return aim
 
 
 def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
@@ -176,16 +186,16 @@ def _drained(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
     if not 0.0 < share < min(_MOST_OF_BLANKET * float(c.sum()), _MOST_HEADS):
         return None
     height = np.where(used, excess_ / np.where(used, c, 1.0), math.inf)
-
-    def at(log_level: float) -> FloatArray:
-        left = 1.0 - height * math.exp(-log_level)
-        return np.minimum(np.maximum(left, 0.0), _MOST_OF_BLANKET)
-
-    low, high = -700.0, 700.0
-    for _ in range(64):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if float(at(middle) @ c) >= share else (middle, high)
-    fractions = at(high)
+    uneven = height[used & (height > 0.0)]
+    ends = (float(uneven.min()), 10.0 * float(uneven.max())) if uneven.size else (1.0, 1.0)
+    levels = np.geomspace(*ends, _LEVELS)[:, None]
+    drained = np.minimum(np.maximum(1.0 - height / levels, 0.0), _MOST_OF_BLANKET)
+    # From none at all to the most, in between linearly.
+    drained = np.concatenate([np.zeros((1, count)), drained])
+    shares = np.maximum.accumulate(drained @ c)
+    above = min(int(np.searchsorted(shares, share)), _LEVELS)
+    part = (share - shares[above - 1]) / (shares[above] - shares[above - 1])
+    fractions = drained[above - 1] + min(part, 1.0) * (drained[above] - drained[above - 1])
     if not 0.0 < float(fractions @ c) < 1.0:
         return None
     # What only extremes have: inputs that are more alike, and further from the worst.

@@ -61,10 +61,10 @@ def coordinate_kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> lis
     return [(part, i in differing) for i, part in enumerate(parts)]
 
 
-def named(size: int, crowds: Mapping[tuple[int, ...], Crowd | None]) -> tuple[Crowd, ...]:
+def named(size: int, crowds: Iterable[tuple[tuple[int, ...], Crowd | None]]) -> tuple[Crowd, ...]:
     """All of them by the coordinates that differ, out of so many; none if one is missing."""
     found = []
-    for differing, crowd in crowds.items():
+    for differing, crowd in crowds:
         if crowd is None:
             return ()
         name = "" if len(differing) == size else " ".join(str(i + 1) for i in differing)

@@ -240,6 +240,8 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
 
 
 _MOST_PAIRS = 1000
+# The same of all distances, for crowds.
+_MOST_CROWDS = 255
 # Components of two continuous parts, and of more parts together, whose product has some thousand
 # pieces for each input of another user. Speed and width only.
 _OF_TWO, _OF_MORE = 90, 60
@@ -382,17 +384,22 @@ class Joint(Composition):
         """Of inputs that differ in any number of coordinates; none where these are too many."""
         crowds = single_crowds(_coarser(self.parts))
         # Where inputs are not alike, which of a part's two goes with which of another's matters.
-        if crowds is None or not self.is_alike:
+        pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
+        if crowds is None or not self.is_alike or pairs > _MOST_CROWDS:
             return ()
         return named(
             len(self.parts),
-            {
-                differing: joint_crowd(
-                    coordinate_crowds(crowds, differing), coordinate_kinds(self.parts, differing)
+            (
+                (
+                    differing,
+                    joint_crowd(
+                        coordinate_crowds(crowds, differing),
+                        coordinate_kinds(self.parts, differing),
+                    ),
                 )
-                for distance in range(1, len(self.parts) + 1)
+                for distance in range(len(self.parts), 0, -1)
                 for differing in self._pairs(distance)
-            },
+            ),
         )
 
     def check_distance(self, distance: int) -> None:

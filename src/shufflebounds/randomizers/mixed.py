@@ -99,14 +99,17 @@ class Parallel(Composition):
         kinds = list(zip(weights, parts, strict=True))
         return named(
             len(parts),
-            {
-                differing: parallel_crowd(
-                    weights,
-                    coordinate_crowds(crowds, differing),
-                    coordinate_kinds(kinds, differing),
+            (
+                (
+                    differing,
+                    parallel_crowd(
+                        weights,
+                        coordinate_crowds(crowds, differing),
+                        coordinate_kinds(kinds, differing),
+                    ),
                 )
                 for differing in _subsets(len(parts))
-            },
+            ),
         )
 
     def check_size(self) -> None:
@@ -115,7 +118,7 @@ class Parallel(Composition):
 
 
 def _subsets(size: int) -> Iterator[tuple[int, ...]]:
-    for count in range(1, size + 1):
+    for count in range(size, 0, -1):
         yield from itertools.combinations(range(size), count)
 
 
