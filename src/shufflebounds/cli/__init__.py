@@ -13,6 +13,7 @@ import click
 
 from shufflebounds._version import __version__
 from shufflebounds.cli.check import check
+from shufflebounds.cli.choosing import choose
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.listing import bounds, mechanisms
@@ -37,5 +38,18 @@ def main() -> None:
     """
 
 
-for command in (epsilon, delta, renyi, check, eps0, users, rounds, risk, curve, mechanisms, bounds):
+for command in (
+    epsilon,
+    delta,
+    renyi,
+    check,
+    choose,
+    eps0,
+    users,
+    rounds,
+    risk,
+    curve,
+    mechanisms,
+    bounds,
+):
     main.add_command(command)

@@ -69,6 +69,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
             ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
             "looked at, is ruled out."
         },
+        notes=["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."],
     )
 
 

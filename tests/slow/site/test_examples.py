@@ -13,7 +13,8 @@ from test_tutorial import assert_alike
 from shufflebounds.cli import main
 
 PAGES = [
-    ROOT / page for page in ("README.md", "docs/index.md", "docs/sharp-edges.md", "docs/library.md")
+    *(ROOT / page for page in ("README.md", "docs/index.md", "docs/sharp-edges.md")),
+    *(ROOT / "docs" / page for page in ("library.md", "accuracy.md")),
 ]
 MEANT_TO_BE_COPIED = [
     ROOT / "docs" / f"{page}.md"

@@ -1,0 +1,277 @@
+"""The command that says which mechanism to deploy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from shufflebounds._version import __version__
+from shufflebounds.choosing import WAYS, Choice, Ranking
+from shufflebounds.choosing import choose as ranked
+from shufflebounds.cli.answers import ends, progress, publish
+from shufflebounds.cli.options import (
+    DELTA,
+    EPS,
+    JSON,
+    REAL,
+    ROUNDS,
+    USERS,
+    WHOLE,
+    Option,
+    flag,
+    option,
+)
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import outward
+from shufflebounds.randomizers.estimation import Error
+
+# What the local model would have one take, by what is estimated.
+_CUSTOMARY = {"values": "oue", "items": "privset", "numbers": "laplace"}
+_PROOFS = {
+    "tight": "the tight bound of the mechanism itself",
+    "blanket": "the upper bound",
+    "clone": "what holds of any mechanism with that eps0",
+}
+
+
+def _command(*options: Option) -> Callable[[Callable[..., None]], click.Command]:
+    def made(run: Callable) -> click.Command:
+        # The last one added is the first one listed.
+        for add in reversed(options):
+            run = add(run)
+        return click.command()(run)
+
+    return made
+
+
+@_command(
+    option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
+    click.option(
+        "--numbers", is_flag=True, help="Estimate a mean of numbers from -1 to 1 instead."
+    ),
+    option("--items", WHOLE, "How many different values a user holds.", default=1),
+    option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
+    *USERS,
+    option(
+        "--dropout",
+        REAL,
+        "Share of the other users who do not report, at most, 0 to below 1.",
+        default=0.0,
+    ),
+    EPS,
+    DELTA,
+    ROUNDS,
+    option("--most-bits", REAL, "The most that a user may send in a round."),
+    JSON,
+)
+def choose(
+    values: int | None,
+    numbers: bool,
+    items: int,
+    attributes: int,
+    n: int,
+    colluding: int,
+    dropout: float,
+    eps: float,
+    delta: float,
+    rounds: int,
+    most_bits: float | None,
+    as_json: bool,
+) -> None:
+    """The mechanism to deploy: errors at equal central (epsilon, delta).
+
+    Each mechanism at its best parameters, with the largest eps0 that is certified to meet the
+    target, by the total error of what is estimated. docs/accuracy.md says how to read it.
+
+    Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
+    """
+    if (values is None) != numbers:
+        raise ValueError("either --values or --numbers must be given, and not both")
+    reporting = _reporting(n, colluding, dropout)
+    with progress(hidden=as_json):
+        found = ranked(
+            values,
+            n=reporting,
+            eps=eps,
+            delta=delta,
+            items=items,
+            attributes=attributes,
+            rounds=rounds,
+            most_bits=most_bits,
+        )
+    asked = {
+        "values": values,
+        "items": items,
+        "attributes": attributes,
+        "n": n,
+        "colluding": colluding,
+        "dropout": dropout,
+        "n_reporting": reporting,
+        "eps": eps,
+        "delta": delta,
+        "rounds": rounds,
+        "most_bits": most_bits,
+    }
+    publish(
+        as_json,
+        facts={"version": __version__, **asked, **_plain(found)},
+        paragraphs=[_title(asked)],
+        table=_table(found, attributes),
+        meanings=_meanings(found, "numbers" if values is None else "values", items),
+        notes=_notes(found, asked),
+    )
+
+
+def _reporting(n: int, colluding: int, dropout: float) -> int:
+    """The users who report and hide each other."""
+    validation.whole("colluding", colluding, minimum=0)
+    if colluding >= validation.users(n):
+        raise ValueError(f"colluding must be an integer below n = {n}, got {colluding}")
+    if not 0.0 <= validation.finite("dropout", dropout) < 1.0:
+        raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
+    honest = n - colluding
+    reporting = honest - math.ceil(dropout * honest)
+    if reporting < 1:
+        raise ValueError(f"dropout must leave a user who reports, got {dropout!r}")
+    return reporting
+
+
+def _table(found: Ranking, attributes: int) -> list[list[str]]:
+    columns = {
+        "mechanism": [_described(one, fully=False) for one in found.choices],
+        "reported": [one.way for one in found.choices],
+        "eps0 (natural log)": [outward(one.eps0.lower, up=False) for one in found.choices],
+        "standard error": [_short(one.error.standard_error) for one in found.choices],
+        "in users": [_short(_in_users(one.error)) for one in found.choices],
+        "if rare": [_short(one.error.in_users(one.error.rare)) for one in found.choices],
+        "squared / curator's": [_short(one.mse.upper / found.curator_mse) for one in found.choices],
+        "bits": [_short(one.bits) for one in found.choices],
+    }
+    if attributes == 1:
+        del columns["reported"]
+    if found.best.error.values == 1:
+        del columns["in users"], columns["if rare"]
+    return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
+
+
+def _in_users(error: Error) -> float:
+    return error.in_users(error.standard_error**2)
+
+
+def _described(choice: Choice, *, fully: bool = True) -> str:
+    """As other commands take it, such as ``krr --k 16``; or without what all have in common."""
+    given = {} if choice.preparation else {"k"}
+    hidden = set() if fully else {"domain_size", "items", "domain", *given}
+    options = (
+        f"{flag(name)} {value}" for name, value in choice.parameters.items() if name not in hidden
+    )
+    return " ".join([choice.name + ("*" if choice.preparation else ""), *options])
+
+
+def _short(number: float) -> str:
+    return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
+
+
+def _title(asked: dict[str, Any]) -> str:
+    what = "numbers" if asked["values"] is None else f"{asked['values']} values"
+    if asked["items"] > 1:
+        what = f"{asked['items']} of {what}"
+    some = f"{asked['attributes']} attributes of " if asked["attributes"] > 1 else ""
+    fewer = f" ({asked['n_reporting']} of them hide each other)"
+    users = f"n = {asked['n']} users{fewer if asked['n_reporting'] < asked['n'] else ''}"
+    rounds = [f"{asked['rounds']} rounds"] if asked["rounds"] > 1 else []
+    target = f"target epsilon = {asked['eps']!r}, delta = {asked['delta']!r}"
+    return ", ".join([f"{some}{what}", users, *rounds, target])
+
+
+def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
+    best, clone = found.best, found.by_clone
+    task = "items" if items > 1 else task
+    curator = math.sqrt(found.curator_mse / best.error.values)
+    said = {
+        "best": f"{_described(best)} at eps0 = {outward(best.eps0.lower, up=False)}, certified by "
+        f"{_PROOFS[best.proof]}; you can deploy it.",
+        "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
+        f"{_short(curator)}.",
+        "by eps0 alone": f"the clone allows it eps0 = {outward(clone.eps0.lower, up=False)}, with "
+        f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
+    }
+    usual = next((one for one in found.choices if one.name == _CUSTOMARY[task]), best)
+    if usual is not best:
+        said["customary"] = (
+            f"{_described(usual, fully=False)}, which the local model favors, has "
+            f"{_short(usual.mse.upper / best.mse.upper)} times the squared error of the best."
+        )
+    return said
+
+
+def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
+    one = "The standard error is that of one round"
+    if asked["values"] is None:
+        meaning = f"{one}, for the numbers that are the hardest."
+    else:
+        meaning = (
+            f"{one}: of a value's share of the users, the root mean square over all values, and of "
+            'their number; "if rare", of a value that nobody holds. Mechanisms are ranked by the '
+            "squared error summed over all values."
+        )
+    notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
+    prepared = {one.preparation: one for one in found.choices if one.preparation}
+    notes += [f"{_described(one, fully=False)}: {text}." for text, one in prepared.items()]
+    if asked["attributes"] > 1:
+        ways = "; ".join(f"{way}: {meaning}" for way, meaning in WAYS.items())
+        notes.append(
+            f"Attributes may be reported in three ways. {ways[0].upper()}{ways[1:]}. Errors are of "
+            "one attribute, bits and eps0 of all that a user sends in a round or, of separate "
+            "shuffles, eps0 of each. One attribute at random asks a sample of the users on each, "
+            "and the error of sampling them is part of the squared error."
+        )
+    if asked["n_reporting"] < asked["n"]:
+        notes.append(
+            f"Users who collude or do not report hide nobody: privacy and errors are those of "
+            f"{asked['n_reporting']} reports, and shares are of the users who send them."
+        )
+    if asked["rounds"] > 1:
+        notes.append(
+            f"All {asked['rounds']} rounds together meet the target; eps0 is that of each round."
+        )
+    # The share of users that a value has on average; of numbers, half of their range.
+    if found.best.error.standard_error >= asked["items"] / found.best.error.values:
+        notes.append(
+            "No mechanism here is of use for this target: the best is off by as much as what it "
+            "estimates."
+        )
+    return notes
+
+
+def _plain(found: Ranking) -> dict[str, Any]:
+    values = found.best.error.values
+    return {
+        "curator": {
+            "mse": found.curator_mse,
+            "standard_error": math.sqrt(found.curator_mse / values),
+        },
+        "choices": [_facts(choice) for choice in found.choices],
+        "by_eps0_alone": _facts(found.by_clone),
+    }
+
+
+def _facts(choice: Choice) -> dict[str, Any]:
+    error = choice.error
+    return {
+        "mechanism": choice.name,
+        "parameters": dict(choice.parameters),
+        "way": choice.way,
+        "preparation": choice.preparation,
+        "proof": choice.proof,
+        "eps0": ends(choice.eps0),
+        "eps0_of_report": choice.randomizer.eps0,
+        "mse": ends(choice.mse),
+        "standard_error": error.standard_error,
+        "standard_error_in_users": _in_users(error),
+        "standard_error_if_rare_in_users": error.in_users(error.rare),
+        "bits": choice.bits,
+    }

@@ -1,0 +1,79 @@
+"""The command `choose` prints what `sb.choose` finds, and nothing that is not certified."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import shufflebounds as sb
+from shufflebounds import cli
+
+# Few bits, so that few mechanisms are left to certify.
+ASKED = ("--values", "4", "--eps", "0.5", "--delta", "1e-6", "--most-bits", "3")
+
+
+def run(*args: str) -> str:
+    result = CliRunner().invoke(cli.main, ["choose", *args])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def answers():
+    users = ("--n", "10_000", "--colluding", "1000", "--dropout", "0.5")
+    return json.loads(run(*ASKED, *users, "--json")), run(*ASKED, *users)
+
+
+def test_answers_are_those_of_the_library(answers):
+    plain, text = answers
+    expected = sb.choose(4, n=4500, eps=0.5, delta=1e-6, most_bits=3)
+    assert plain["n_reporting"] == 4500
+    assert [one["mechanism"] for one in plain["choices"]] == [one.name for one in expected.choices]
+    for given, one in zip(plain["choices"], expected.choices, strict=True):
+        assert given["eps0"] == {"lower": one.eps0.lower, "upper": one.eps0.upper}
+        assert given["mse"]["upper"] == one.error.mse
+        assert given["parameters"] == one.parameters
+    assert plain["curator"]["mse"] == expected.curator_mse
+    best = expected.best
+    assert f"Best: krr --k 4 at eps0 = {best.eps0.lower:.6g}"[:36] in text
+    assert "eps0 does not rank" in text
+    assert "4500 reports" in text
+
+
+def test_eps0_is_certified(answers):
+    """The target is met at what is printed, which is not above what was found."""
+    for one in answers[0]["choices"]:
+        names = {name: value for name, value in one["parameters"].items() if name != "k"}
+        options = [f"--{name.replace('_', '-')}={value}" for name, value in names.items()]
+        options += ["--k", "4"] if one["mechanism"] == "krr" else []
+        asked = ["--mechanism", one["mechanism"], *options, "--n", "4500", "--eps", "0.5"]
+        result = CliRunner().invoke(
+            cli.main, ["delta", *asked, "--eps0", repr(one["eps0"]["lower"]), "--json"]
+        )
+        assert json.loads(result.stdout)["tight_bound"]["upper"] <= 1e-6 * (1 + 1e-6)
+
+
+def test_a_target_that_only_useless_answers_meet_is_told():
+    few = run("--values", "2", "--most-bits", "1", "--n", "10", "--eps", "0.01", "--delta", "1e-6")
+    assert "No mechanism here is of use" in few
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("--n", "100", "--eps", "1", "--delta", "1e-6"), "either --values or --numbers"),
+        ((*ASKED, "--n", "100", "--numbers"), "and not both"),
+        (
+            (*ASKED, "--n", "100", "--dropout", "1"),
+            "dropout must be a number with 0 <= dropout < 1",
+        ),
+        ((*ASKED, "--n", "100", "--colluding", "100"), "colluding must be an integer below n"),
+        ((*ASKED, "--n", "1", "--dropout", "0.5"), "dropout must leave a user who reports"),
+        ((*ASKED, "--n", "100", "--rounds", "0"), "rounds must be an integer >= 1"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(args, told):
+    result = CliRunner().invoke(cli.main, ["choose", *args])
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.output
