@@ -131,6 +131,7 @@ def choose(
     attributes: int = 1,
     rounds: int = 1,
     most_bits: float | None = None,
+    most_eps0: float = validation.MAX_EPS0,
 ) -> Ranking:
     """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
 
@@ -154,6 +155,9 @@ def choose(
         In how many rounds, 1 to 10⁶, all reports together meet the target, separate shuffles each.
     most_bits
         Of all that a user sends in a round; None for any number.
+    most_eps0
+        The largest ε₀ of all that a user sends in a shuffle (natural log), up to 300: what remains
+        if the shuffler fails.
 
     Returns
     -------
@@ -176,7 +180,7 @@ def choose(
     >>> found.best.name, f"{found.best.eps0.lower:.2f}", f"{found.best.error.standard_error:.1e}"
     ('krr', '10.39', '5.5e-06')
     """
-    task = _Task(values, items, validation.users(n), eps, delta, attributes, rounds)
+    task = _Task(values, items, validation.users(n), eps, delta, attributes, rounds, most_eps0)
     found = [one for way in task.ways for one in _candidates(task, way)]
     allowed = [one for one in found if most_bits is None or one.bits <= most_bits]
     if not allowed:
@@ -203,6 +207,7 @@ class _Task:
     delta: float
     attributes: int
     rounds: int
+    most_eps0: float = validation.MAX_EPS0
 
     def __post_init__(self) -> None:
         if self.values is not None:
@@ -212,6 +217,7 @@ class _Task:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
         validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
         validation.rounds(self.rounds)
+        validation.eps0(self.most_eps0, "most_eps0")
         if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
             raise ValueError(
                 f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "
@@ -356,13 +362,10 @@ def _scaled(error: Error, factor: float) -> Error:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """``steering`` is the total error at the ε₀ that the blanket allows."""
-
     task: _Task
     family: _Family
     way: str
     free: int = 1
-    steering: float = math.inf
 
     def sent(self, eps0: float) -> Randomizer:
         """Of one attribute, where ε₀ is that of all that is sent in a shuffle."""
@@ -391,8 +394,16 @@ class _Candidate:
     def eps0(self, sent: Callable[[float], Decomposition | Randomizer], rtol: float) -> Enclosure:
         """The largest that meets the target, by what `sent` says of it."""
         task = self.task
-        found = largest_eps0(sent, task.eps, task.delta, task.n, rounds=self.shuffles, rtol=rtol)
-        return Enclosure(found.lower, min(found.upper, validation.MAX_EPS0))
+        found = largest_eps0(
+            sent,
+            task.eps,
+            task.delta,
+            task.n,
+            rounds=self.shuffles,
+            rtol=rtol,
+            most=task.most_eps0,
+        )
+        return Enclosure(found.lower, min(found.upper, task.most_eps0))
 
     def error(self, eps0: float) -> Error:
         """Of one attribute."""
@@ -419,15 +430,20 @@ class _Candidate:
 
     def searched(self) -> _Candidate:
         """With the free parameter at which the total error is the least."""
+        if self.family.least == self.family.most:
+            return self
 
         @cache
         def cost(free: int) -> float:
-            at = replace(self, free=free)
-            rtol = _STEERING_RTOL if self.shuffles == 1 else _STEERING_RTOL_OF_MANY
-            return at.error(at.eps0(at.blanket, rtol).lower).mse
+            return replace(self, free=free).steering
 
-        best = _least(cost, self.family.least, self.family.most)
-        return replace(self, free=best, steering=cost(best))
+        return replace(self, free=_least(cost, self.family.least, self.family.most))
+
+    @property
+    def steering(self) -> float:
+        """The total error at the ε₀ that the blanket allows."""
+        rtol = _STEERING_RTOL if self.shuffles == 1 else _STEERING_RTOL_OF_MANY
+        return self.error(self.eps0(self.blanket, rtol).lower).mse
 
     def certified(self) -> Choice:
         """At an ε₀ at which the target was found to be met."""

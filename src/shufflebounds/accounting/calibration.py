@@ -220,6 +220,7 @@ def largest_eps0(
     *,
     rounds: int = 1,
     rtol: float = 1e-3,
+    most: float = validation.MAX_EPS0,
 ) -> Enclosure:
     """Enclose the largest ε₀ at which n shuffled reports, or several rounds, are (ε, δ)-DP.
 
@@ -243,12 +244,14 @@ def largest_eps0(
     rtol
         The relative width to aim at, 10⁻⁹ to 0.1. The answer is wider where the engine cannot tell
         D(ε) from δ that closely, as for a continuous randomizer in few cells.
+    most
+        The largest ε₀ to look at, up to 300.
 
     Returns
     -------
     Enclosure
         Of ε₀ (natural log). ``lower`` may be deployed: there the target was found to be met. At
-        ``upper`` it was found to be missed; inf where 300, the largest ε₀ here, will do. Of
+        ``upper`` it was found to be missed; inf where the largest ε₀ to look at will do. Of
         randomizers both are of the mechanism's own δ, and what lies between is not known.
 
     Raises
@@ -273,8 +276,9 @@ def largest_eps0(
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
-    private = max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol)
-    axis = LocalPrivacy(validation.MAX_EPS0, private, rtol)
+    most = validation.eps0(most, "most")
+    private = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), most)
+    axis = LocalPrivacy(most, private, rtol)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `LocalPrivacy.scale`; D(0) is √(v/(2πn)).
     if eps > 0.0:
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)

@@ -65,6 +65,13 @@ def _command(*options: Option) -> Callable[[Callable[..., None]], click.Command]
     DELTA,
     ROUNDS,
     option("--most-bits", REAL, "The most that a user may send in a round."),
+    option(
+        "--most-eps0",
+        REAL,
+        "The largest eps0 of all that a user sends in a shuffle, which is left if the shuffler "
+        "fails.",
+        default=validation.MAX_EPS0,
+    ),
     JSON,
 )
 def choose(
@@ -79,6 +86,7 @@ def choose(
     delta: float,
     rounds: int,
     most_bits: float | None,
+    most_eps0: float,
     as_json: bool,
 ) -> None:
     """The mechanism to deploy: errors at equal central (epsilon, delta).
@@ -101,6 +109,7 @@ def choose(
             attributes=attributes,
             rounds=rounds,
             most_bits=most_bits,
+            most_eps0=most_eps0,
         )
     asked = {
         "values": values,
@@ -114,6 +123,7 @@ def choose(
         "delta": delta,
         "rounds": rounds,
         "most_bits": most_bits,
+        "most_eps0": most_eps0,
     }
     publish(
         as_json,
@@ -141,7 +151,7 @@ def _reporting(n: int, colluding: int, dropout: float) -> int:
 
 def _table(found: Ranking, attributes: int) -> list[list[str]]:
     columns = {
-        "mechanism": [_described(one, fully=False) for one in found.choices],
+        "mechanism": [_briefly(one, found) for one in found.choices],
         "reported": [one.way for one in found.choices],
         "eps0 (natural log)": [outward(one.eps0.lower, up=False) for one in found.choices],
         "standard error": [_short(one.error.standard_error) for one in found.choices],
@@ -161,14 +171,27 @@ def _in_users(error: Error) -> float:
     return error.in_users(error.standard_error**2)
 
 
-def _described(choice: Choice, *, fully: bool = True) -> str:
-    """As other commands take it, such as ``krr --k 16``; or without what all have in common."""
-    given = {} if choice.preparation else {"k"}
-    hidden = set() if fully else {"domain_size", "items", "domain", *given}
-    options = (
-        f"{flag(name)} {value}" for name, value in choice.parameters.items() if name not in hidden
+def _described(choice: Choice) -> str:
+    """As other commands take it, such as ``krr --k 16``."""
+    options = (f"{flag(name)} {value}" for name, value in choice.parameters.items())
+    return " ".join([choice.name, *options])
+
+
+def _briefly(choice: Choice, found: Ranking) -> str:
+    """The same without what all have in common; ``[1]`` is the number of its preparation."""
+    values = choice.error.values
+    shown = (
+        f"{flag(name)} {value}"
+        for name, value in choice.parameters.items()
+        if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )
-    return " ".join([choice.name + ("*" if choice.preparation else ""), *options])
+    prepared = _preparations(found)
+    mark = [f"[{prepared.index(choice.preparation) + 1}]"] if choice.preparation else []
+    return " ".join([choice.name, *mark, *shown])
+
+
+def _preparations(found: Ranking) -> list[str]:
+    return list(dict.fromkeys(one.preparation for one in found.choices if one.preparation))
 
 
 def _short(number: float) -> str:
@@ -191,18 +214,21 @@ def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
     best, clone = found.best, found.by_clone
     task = "items" if items > 1 else task
     curator = math.sqrt(found.curator_mse / best.error.values)
+    prepared = _preparations(found)
+    after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
+    eps0, allowed = (outward(one.eps0.lower, up=False) for one in (best, clone))
     said = {
-        "best": f"{_described(best)} at eps0 = {outward(best.eps0.lower, up=False)}, certified by "
+        "best": f"{_described(best)}{after} at eps0 = {eps0}, certified by "
         f"{_PROOFS[best.proof]}; you can deploy it.",
         "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
         f"{_short(curator)}.",
-        "by eps0 alone": f"the clone allows it eps0 = {outward(clone.eps0.lower, up=False)}, with "
+        "by eps0 alone": f"the clone allows it eps0 = {allowed}, with "
         f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
     }
     usual = next((one for one in found.choices if one.name == _CUSTOMARY[task]), best)
     if usual is not best:
         said["customary"] = (
-            f"{_described(usual, fully=False)}, which the local model favors, has "
+            f"{_briefly(usual, found)}, which the local model favors, has "
             f"{_short(usual.mse.upper / best.mse.upper)} times the squared error of the best."
         )
     return said
@@ -219,8 +245,9 @@ def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
             "squared error summed over all values."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
-    prepared = {one.preparation: one for one in found.choices if one.preparation}
-    notes += [f"{_described(one, fully=False)}: {text}." for text, one in prepared.items()]
+    if prepared := _preparations(found):
+        listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
+        notes.append(f"What a user does first: {listed}.")
     if asked["attributes"] > 1:
         ways = "; ".join(f"{way}: {meaning}" for way, meaning in WAYS.items())
         notes.append(

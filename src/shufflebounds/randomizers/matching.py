@@ -339,22 +339,26 @@ class HadamardBlocks(MatchingRandomizer):
         """Of columns that count 1 for a value in its half of its block, −1 in the other half.
 
         Times s = (e + 2B − 1)/(e − 1) that has the mean 1 for the user's own value, 0 for others.
-        Blocks are (e + 1)/(e + 2B − 1) and 2/(e + 2B − 1) of the reports.
+        Blocks are (e + 1)/(e + 2B − 1) and 2/(e + 2B − 1) of the reports: s² times that are the
+        mean squares ``here`` and ``elsewhere``. Most values are in block 0.
         """
         size, blocks = self.domain_size or math.inf, self.blocks
-        e, total = math.exp(self.eps0), math.exp(self.eps0) + 2.0 * blocks - 1.0
-        square = (total / math.expm1(self.eps0)) ** 2
-        here, elsewhere = square * (e + 1.0) / total, square * 2.0 / total
-        # Most values are in block 0, and the fewest in the last one.
-        most = math.inf if math.isinf(size) else math.ceil(size / blocks)
-        count = most * here + (size - most) * elsewhere if math.isfinite(size) else math.inf
+        # Of the reciprocals of chances, all but 1; what is left of 1 would cancel.
+        u = 2.0 / math.expm1(self.eps0)
+        t = blocks * u
+        here, elsewhere = (1.0 + t) * (1.0 + u), (1.0 + t) * u
+        held = t + u + t * u
+        most = math.ceil(size / blocks) if self.domain_size else math.inf
+        apart = size - most if self.domain_size else math.inf
+        total = held + ((most - 1) * here if most > 1 else 0.0)
+        total += apart * elsewhere if apart else 0.0
 
         def at(shares: FloatArray) -> FloatArray:
             block = np.arange(shares.size) % blocks
-            held = np.bincount(block, shares, minlength=blocks)[block]
-            return held * here + (1.0 - held) * elsewhere - shares
+            others = np.bincount(block, shares, minlength=blocks)[block] - shares
+            return shares * held + others * here + (1.0 - shares - others) * elsewhere
 
-        return Spread(size, here - 1.0, here if size > blocks else elsewhere, count - 1.0, at)
+        return Spread(size, held, here if size > blocks else elsewhere, total, at)
 
     def _order(self) -> int:
         """b, the columns of a block."""
