@@ -37,7 +37,7 @@ RIVALS = {
 
 def draw(frame: pd.DataFrame, paths: Sequence[Path]) -> None:
     """Write the figure to each path, as `theme.write` does."""
-    theme.write(lambda: _figure(frame), paths)
+    theme.write(lambda _: _figure(frame), paths)
 
 
 def _figure(frame: pd.DataFrame) -> Figure:

@@ -220,4 +220,4 @@ def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     panel = Panel("", setting_text(first.setting), lines)
     layout = Layout(replace(asked, eps0=None).name, ((panel,),), first.quantity, first.axis.name)
     frame = pd.concat([one.frame() for one in computed])
-    drawing.draw(sheets.of_curves(frame, layout), [path])
+    drawing.draw(sheets.of_curves(frame, layout), [path], titled=True)

@@ -205,4 +205,4 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
         )
         for key, one in risks.items()
     ]
-    curves.draw(sheets.of_trade_off(lines, title), [path])
+    curves.draw(sheets.of_trade_off(lines, title), [path], titled=True)

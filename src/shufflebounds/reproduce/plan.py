@@ -103,7 +103,7 @@ class _Figure:
         given = self.entry.style.experiments
         examples = {name.experiment: curve for name, curve in self.curves.items()}
         wanted = {name.experiment for name in self._names}
-        if self.figure.ratio:
+        if self.figure.ratio and self.figure.ratio.experiment:
             wanted.add(self.figure.ratio.experiment)
         return {name: given.get(name) or examples[name].label for name in wanted}
 
@@ -174,8 +174,10 @@ class _Figure:
         reference = self.figure.ratio
         if reference is None:
             return None
+        of = reference.experiment
         names = tuple(
-            CurveName(reference.experiment, regime, reference.curve)
+            CurveName(experiment, regime, reference.curve)
+            for experiment in ([of] if of else self.figure.experiments or ())
             for regime in self.figure.regimes or ()
         )
         label = reference.label
@@ -184,7 +186,7 @@ class _Figure:
             setting = self.curves[names[0]].setting.given()
             worded = drawn[names[0]].label if names[0] in drawn else None
             label = worded or self._label(names[0], setting)
-            subject = self._subjects[reference.experiment]
+            subject = self._subjects[names[0].experiment]
             of_lines = self._subjects[self._names[0].experiment]
             if worded is None and self._has_one_subject and subject != of_lines:
                 label = f"{subject}: {label}"

@@ -112,7 +112,7 @@ def test_the_plot_is_of_the_ends_that_count(tmp_path, monkeypatch):
     drawn = []
     plotting = "shufflebounds.reproduce.plotting"
     monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
-    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths, **__: drawn.append(paths))
     path = tmp_path / "risk.png"
     assert run(*TERNARY, "--n", "100", "--plot", str(path)).exit_code == 0
     lines, title, paths = drawn
@@ -211,7 +211,7 @@ def test_the_tight_bound_is_drawn(tmp_path, monkeypatch):
     drawn = []
     plotting = "shufflebounds.reproduce.plotting"
     monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
-    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths: drawn.append(paths))
+    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths, **__: drawn.append(paths))
     assert run(*BLH, "--plot", str(tmp_path / "risk.png")).exit_code == 0
     ends = {line.label: line.end for line in drawn[0]}
     assert ends == {

@@ -197,6 +197,8 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
 - figures one ratio = {experiment: krr10, curve: lowe}
     figures.one.ratio.curve is 'lowe' (did you mean lower?); it must be one of bennett, clone,
     upper, lower, joint2
+- figures one ratio = {curve: lower}
+    figures.one.ratio.experiment must be given where a figure has a single row of panels
 - figures one ratio = {experiment: some, curve: lower}
     figures.one.ratio.curve is 'lower', which experiments.some does not compute; it must be one
     of upper

@@ -167,9 +167,12 @@ def _look_faults(place: str, figure: Figure) -> Iterator[str]:
 
 
 def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
-    """Only a single row of panels has a row of ratios, and ratios of logarithms mean nothing."""
-    if figure.lines is None and len(figure.experiments or ()) > 1:
-        yield f"{place}.ratio must be left out where a figure has several experiments"
+    """Of several rows each has its own divisor, and ratios of logarithms mean nothing."""
+    is_grid = len(figure.experiments or ()) > 1
+    if figure.ratio is not None and is_grid != (figure.ratio.experiment is None):
+        what = "left out" if is_grid else "given"
+        where = "several experiments" if is_grid else "a single row of panels"
+        yield f"{place}.ratio.experiment must be {what} where a figure has {where}"
     if transform.startswith("log2"):
         yield f"{place}.transform is {transform!r}; in a figure with ratio it must be none or expm1"
 
@@ -183,7 +186,9 @@ def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:
             place = {"experiment": f"experiments[{i}]", "curve": f"curves[{j}]"}
             yield place.__getitem__, experiment, curve
     if figure.ratio is not None:
-        yield "ratio.{}".format, figure.ratio.experiment, figure.ratio.curve
+        of = figure.ratio.experiment
+        for experiment in [of] if of else figure.experiments or ():
+            yield "ratio.{}".format, experiment, figure.ratio.curve
 
 
 def style_faults(entry: PaperEntry) -> Iterator[str]:

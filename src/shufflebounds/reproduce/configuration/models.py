@@ -259,8 +259,8 @@ class Line(Look):
 class Reference(_Model):
     """A curve that others are divided by."""
 
-    experiment: str
-    """A name from `experiments`."""
+    experiment: str | None = None
+    """A name from `experiments`; left out only in a grid of several, where it is each row's own."""
     curve: str
     """A name from `curves`."""
     label: Text | None = None
@@ -288,7 +288,8 @@ class Figure(_Model):
     lines: Annotated[tuple[Line, ...], Strict(False), MinLen(1)] | None = None
     """Curves of any experiments, and how to draw them, in place of experiments and curves."""
     ratio: Reference | None = None
-    """A second row of panels in which all curves are divided by this one."""
+    """A second row of panels in which all curves are divided by this one; in a grid of several
+    experiments all panels are such ratios."""
     transform: Transform | None = None
     """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
     the target ε of a protocol's authors for ε₀, `none` is ε itself."""

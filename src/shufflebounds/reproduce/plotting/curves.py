@@ -19,17 +19,21 @@ from shufflebounds.reproduce.plotting.texts import typeset
 
 PANEL_HEIGHT = 2.3  # inches
 
-# Above all lines, which are at 2 + 1/width.
+# Above all lines, which are at 2 + 1/width, or 10 more.
 _ABOVE_LINES = 20.0
 
 
-def draw(sheet: Sheet, paths: Sequence[str | Path]) -> None:
-    """Write the `figure` of a sheet to each path, as `theme.write` does."""
-    theme.write(lambda: figure(sheet), paths)
+def draw(sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False) -> None:
+    """Write the `figure` of a sheet to each path, as `theme.write` does.
+
+    PDF and SVG, which are for print, have a caption in the text around them, and no title unless
+    they are to be `titled`.
+    """
+    theme.write(lambda kind: figure(sheet, titled=titled or kind == "png"), paths)
 
 
 @theme.fixed_looks
-def figure(sheet: Sheet) -> Figure:
+def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
     """The figure of a sheet, with one legend for all panels, unless there is but one line.
 
     Values that a logarithmic axis cannot show, such as 0, are left out.
@@ -55,7 +59,7 @@ def figure(sheet: Sheet) -> Figure:
         for label, line in sheet.legend.items()
         if not sheet.views[0].is_step
     ]
-    theme.write_above_all(fig, sheet.title, handles, theme.PAGE_HEIGHT)
+    theme.write_above_all(fig, sheet.title if titled else "", handles, theme.PAGE_HEIGHT)
     return fig
 
 
@@ -68,8 +72,8 @@ def _plot(ax: Axes, view: View) -> None:
             curve.y,
             label=line.label,
             drawstyle="steps-post" if view.is_step else "default",
-            # Thin over thick: upper and lower bound nearly coincide.
-            zorder=2.0 + 1.0 / line.width,
+            # Thin over thick, since upper and lower bound nearly coincide, and dots over all.
+            zorder=2.0 + 1.0 / line.width + 10.0 * (line.style == "dotted"),
             **_look(line),
         )
         if line.marker:

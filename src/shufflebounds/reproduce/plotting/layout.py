@@ -47,10 +47,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A second row of panels, in which all curves are divided by one curve for each column.
+    """Panels in which all curves are divided by one, in the order of the panels.
 
-    ``label`` is how the figure calls the divisor, and ``limits`` are the ends of the y axis, if
-    they are not to follow from the data: what lies beyond is cut off.
+    They are a second row below a single one, and take the place of several rows. ``label`` is how
+    the figure calls the divisor, and ``limits`` are the ends of the y axis, if they are not to
+    follow from the data: what lies beyond is cut off.
     """
 
     curves: tuple[CurveName, ...]
@@ -76,7 +77,7 @@ class Layout:
         What is drawn of ε: ``none``, ``expm1`` (e^ε − 1), ``log2_ratio`` (log₂(ε₀/ε)) or
         ``log2_gain`` (log₂(ε′/ε), ε′ the target of a protocol's authors).
     ratio
-        For one row of panels: what a second row shows.
+        What is divided by what.
 
     Raises
     ------
@@ -99,9 +100,9 @@ class Layout:
             raise ValueError(
                 f"rows of panels must be equally long, and not empty, got {sizes} panels"
             )
-        if self.ratio and sizes != [len(self.ratio.curves)]:
+        if self.ratio and sum(sizes) != len(self.ratio.curves):
             raise ValueError(
-                "ratio must have one curve for each panel of a single row, "
+                "ratio must have one curve for each panel, "
                 f"got {len(self.ratio.curves)} for {sizes} panels"
             )
         for panel in (panel for row in self.panels for panel in row):

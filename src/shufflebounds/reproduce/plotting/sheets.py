@@ -171,8 +171,12 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     rows = [[_view(panel, curves, layout) for panel in row] for row in layout.panels]
     rows = _shared(rows, "y")
     if layout.ratio:
-        divisors = zip(layout.panels[0], layout.ratio.curves, strict=True)
-        rows.append([_ratio(panel, name, curves, layout) for panel, name in divisors])
+        divisors = iter(layout.ratio.curves)
+        ratios = [
+            [_ratio(panel, next(divisors), curves, layout) for panel in row]
+            for row in layout.panels
+        ]
+        rows = [*rows, *ratios] if len(rows) == 1 else _shared(ratios, "y")
     rows = _shared(rows, "x")
     titles = iter(lettered([view.title for row in rows for view in row]))
     symbol, x_label = X_LABELS[layout.x]
@@ -366,7 +370,7 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
         y_limits=(-0.04, 1.04),
         is_step=True,
     )
-    return Sheet(title, [[view]], x, symbol, y, f"{y}, to six digits:", width=0.7)
+    return Sheet(title, [[view]], x, symbol, y, f"{y}, to six digits:", width=0.5)
 
 
 # The sheet of trade-off curves: what an attack misses against what it takes for it by mistake.

@@ -43,7 +43,10 @@ THEME = {
     # So that labels keep apart in the corner between two axes.
     **{f"{axis}tick.{kind}.pad": 5.0 for axis in "xy" for kind in ("major", "minor")},
     "legend.frameon": False,
-    "legend.handlelength": 3.2,
+    "legend.fontsize": 8.0,
+    "legend.handlelength": 2.6,
+    "legend.columnspacing": 1.4,
+    "legend.labelspacing": 0.3,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "svg.hashsalt": "shufflebounds",  # else the names of its parts are random
@@ -59,8 +62,8 @@ fixed_looks = matplotlib.style.context(["default", THEME])
 
 
 @fixed_looks
-def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
-    """Write what `make` makes to each path, as its suffix says: PDF, PNG or SVG.
+def write(make: Callable[[str], Figure], paths: Sequence[str | Path]) -> None:
+    """Write what `make` makes of ``pdf``, ``png`` or ``svg``, as each path's suffix says, to it.
 
     A file is replaced at once or not at all. Raises ValueError for any other suffix before
     anything is made.
@@ -72,7 +75,7 @@ def write(make: Callable[[], Figure], paths: Sequence[str | Path]) -> None:
         kind = path.suffix.removeprefix(".")
         # A figure apiece: saving one lays it out, and a second file would depend on the first.
         content = io.BytesIO()
-        make().savefig(content, format=kind, metadata=METADATA[kind])
+        make(kind).savefig(content, format=kind, metadata=METADATA[kind])
         write_bytes(content.getvalue(), path)
 
 
@@ -124,7 +127,7 @@ def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest:
     legend = _legend(fig, handles, width)
     legend_height = legend.get_window_extent().height / fig.dpi if legend else 0.0
     # Edge, title, gap, legend, gap, panels.
-    top = _EDGE + title_height + _GAP
+    top = _EDGE + (title_height + _GAP if title else 0.0)
     head = top + (legend_height + _GAP if legend else 0.0)
     whole = min(fig.get_figheight() + head, tallest)
     fig.set_figheight(whole)

@@ -238,6 +238,27 @@ def test_curves_with_another_axis_have_no_ratio():
         curves.figure(of_curves(frame, layout))
 
 
+def test_ratios_take_the_place_of_several_rows():
+    layout = grid(["krr10", "oue"], ["low", "large"], ["upper", "lower"])
+    names = tuple(panel.lines[1].curve for row in layout.panels for panel in row)
+    layout = replace(layout, ratio=Ratio(names, "lower bound"))
+    frame = data(layout)
+    for ax, name in zip(curves.figure(of_curves(frame, layout)).axes, names, strict=True):
+        above = rows_of(frame, replace(name, curve="upper"))["epsilon_upper"]
+        ratio = above.to_numpy() / rows_of(frame, name)["epsilon_lower"].to_numpy()
+        np.testing.assert_allclose(drawn_in(ax)["upper bound"].get_ydata(), ratio)
+
+
+def test_only_what_is_not_printed_has_a_title(tmp_path):
+    paths = [tmp_path / "one.png", tmp_path / "one.svg", tmp_path / "two.svg"]
+    sheet = of_curves(data(grid()), replace(grid(), title="Figure 7"))
+    curves.draw(sheet, paths[:2])
+    curves.draw(sheet, paths[2:], titled=True)
+    assert paths[1].stat().st_size < paths[2].stat().st_size
+    assert curves.figure(sheet).get_suptitle() == "Figure 7"
+    assert curves.figure(sheet, titled=False).get_suptitle() == ""
+
+
 def test_nothing_is_divided_by_0():
     layout = with_ratio()
     frame = data(layout)

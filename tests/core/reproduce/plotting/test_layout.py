@@ -40,10 +40,10 @@ def test_a_panel_without_lines_is_refused():
 
 
 @pytest.mark.parametrize(("rows", "divisors"), [(1, 1), (1, 3), (2, 2)])
-def test_ratios_need_a_divisor_for_each_panel_of_one_row(rows, divisors):
+def test_ratios_need_a_divisor_for_each_panel(rows, divisors):
     layout = grid(["krr10", "blh"][:rows], ["low", "large"], ["upper"])
     ratio = Ratio((layout.curves[0],) * divisors, "a bound")
-    with pytest.raises(ValueError, match=r"^ratio must have one curve for each panel of a single"):
+    with pytest.raises(ValueError, match=r"^ratio must have one curve for each panel"):
         replace(layout, ratio=ratio)
 
 

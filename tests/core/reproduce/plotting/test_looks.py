@@ -91,4 +91,4 @@ def test_every_image_names_its_mechanisms_and_settings(paper, name):
 def test_captions_tell_what_a_bound_at_eps0_means():
     figures = CONFIG["su2026"]["figures"]
     for name in ("fig2", "fig3", "fig4", "fig5", "hadamard", "mixed"):
-        assert "bound that stands at ε₀ proves no amplification" in figures[name]["caption"]
+        assert "bound that comes out at ε₀ proves no amplification" in figures[name]["caption"]
