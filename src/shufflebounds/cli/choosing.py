@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,16 +10,16 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.choosing import WAYS, Choice, Ranking
 from shufflebounds.choosing import choose as ranked
-from shufflebounds.cli.answers import ends, progress, publish
+from shufflebounds.cli.answers import Output, ends, progress, publish
 from shufflebounds.cli.options import (
     DELTA,
     EPS,
-    JSON,
+    OUTPUT,
     REAL,
     ROUNDS,
     USERS,
     WHOLE,
-    Option,
+    command,
     flag,
     option,
 )
@@ -30,6 +29,7 @@ from shufflebounds.randomizers.estimation import Error
 
 # What the local model would have one take, by what is estimated.
 _CUSTOMARY = {"values": "oue", "items": "privset", "numbers": "laplace"}
+_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
 _PROOFS = {
     "tight": "the tight bound of the mechanism itself",
     "blanket": "the upper bound",
@@ -37,17 +37,7 @@ _PROOFS = {
 }
 
 
-def _command(*options: Option) -> Callable[[Callable[..., None]], click.Command]:
-    def made(run: Callable) -> click.Command:
-        # The last one added is the first one listed.
-        for add in reversed(options):
-            run = add(run)
-        return click.command()(run)
-
-    return made
-
-
-@_command(
+@command(
     option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
     click.option(
         "--numbers", is_flag=True, help="Estimate a mean of numbers from -1 to 1 instead."
@@ -72,7 +62,7 @@ def _command(*options: Option) -> Callable[[Callable[..., None]], click.Command]
         "fails.",
         default=validation.MAX_EPS0,
     ),
-    JSON,
+    *OUTPUT,
 )
 def choose(
     values: int | None,
@@ -87,7 +77,7 @@ def choose(
     rounds: int,
     most_bits: float | None,
     most_eps0: float,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """The mechanism to deploy: errors at equal central (epsilon, delta).
 
@@ -99,7 +89,7 @@ def choose(
     if (values is None) != numbers:
         raise ValueError("either --values or --numbers must be given, and not both")
     reporting = _reporting(n, colluding, dropout)
-    with progress(hidden=as_json):
+    with progress(hidden=output.as_json):
         found = ranked(
             values,
             n=reporting,
@@ -126,12 +116,13 @@ def choose(
         "most_eps0": most_eps0,
     }
     publish(
-        as_json,
+        output,
         facts={"version": __version__, **asked, **_plain(found)},
         paragraphs=[_title(asked)],
         table=_table(found, attributes),
         meanings=_meanings(found, "numbers" if values is None else "values", items),
         notes=_notes(found, asked),
+        bounds=tuple(dict.fromkeys(_BOUNDS[one.proof] for one in found.choices)),
     )
 
 

@@ -231,17 +231,15 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
         for parameter in fields(name):
             parameters.setdefault(parameter, []).append(name)
 
-    def made(command: Callable) -> click.Command:
-        @functools.wraps(command)
+    def made(ask: Callable) -> click.Command:
+        @functools.wraps(ask)
         def run(mechanism: str, **given: Any) -> None:
             own = {name: value for name in parameters if (value := given.pop(name)) is not None}
             described = {name: given.pop(name) for name in _DESCRIBING if name in given}
             asked = Deployment(_described(mechanism, own), **described)
             if EPS0 in options:
                 asked.require_eps0()
-            if "as_json" in given:
-                given["output"] = _output(given)
-            command(asked=asked, **given)
+            ask(asked=asked, **given)
 
         choose = option(
             "--mechanism",
@@ -250,8 +248,23 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
             required=True,
         )
         tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
+        return command(choose, *options, _K_JOINT, _RATE, *tune)(run)
+
+    return made
+
+
+def command(*options: Option) -> Callable[[Callable], click.Command]:
+    """A command with these options; for those of `OUTPUT` it receives an `Output` as ``output``."""
+
+    def made(do: Callable) -> click.Command:
+        @functools.wraps(do)
+        def run(**given: Any) -> None:
+            if "as_json" in given:
+                given["output"] = _output(given)
+            do(**given)
+
         # The last one added is the first one listed.
-        for add in reversed([choose, *options, _K_JOINT, _RATE, *tune]):
+        for add in reversed(options):
             run = add(run)
         return click.command()(run)
 

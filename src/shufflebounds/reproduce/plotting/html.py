@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 from collections.abc import Mapping
@@ -112,7 +114,7 @@ def page(figure: Mapping[str, Any], told: str, legend: Mapping[str, Look], progr
         last=last,
         middle=last // 2,
         figure=_script_data(figure),
-        program=program,
+        program=base64.b64encode(gzip.compress(program.encode(), mtime=0)).decode(),
     )
 
 

@@ -187,9 +187,17 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         x_label=x_label,
         x=symbol,
         quantity=quantity,
-        told=f"{quantity} lies between these ends, each of which is rounded outward:",
+        told=_told(quantity, layout),
         width=min(len(rows[0]) / 2, 1.0),
     )
+
+
+def _told(quantity: str, layout: Layout) -> str:
+    ends = f"{quantity} lies between these ends, each of which is rounded outward"
+    alone = bool(layout.ratio) and len(layout.panels) > 1
+    if layout.transform == "none" and not alone:
+        return f"{ends}:"
+    return f"What is drawn, and in brackets the enclosure: {ends}."
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:

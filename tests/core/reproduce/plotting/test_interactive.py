@@ -23,6 +23,7 @@ from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
+PHONE = {"width": 390, "height": 844}
 PROGRAM = "window.vega = null;"
 
 
@@ -348,9 +349,19 @@ def test_everything_can_be_done_with_the_keyboard(page):
         for cell, regime in zip(shown.locator("td").all(), ("low", "large"), strict=True):
             table = rows_of(frame, line(one, regime=regime).curve)
             point = table[table["n"] == 31623].iloc[0]
-            low, high = re.fullmatch(r"\[(.*), (.*)\]", cell.inner_text()).groups()
+            shown = re.fullmatch(r"(.*) \(ε in \[(.*), (.*)\]\)", cell.inner_text())
+            drawn, low, high = shown.groups()
+            assert float(drawn) == pytest.approx(math.expm1(point["epsilon_upper"]), rel=1e-5)
             assert Decimal(low) <= Decimal(point["epsilon_lower"])
             assert Decimal(high) >= Decimal(point["epsilon_upper"])
+
+
+@pytest.mark.browser
+def test_on_a_phone_panels_stand_one_below_the_other(chromium, pages):
+    with browsers.opened(chromium, (pages / "curves.html").as_uri(), PHONE) as page:
+        page.locator("body[data-drawn]").wait_for()
+        chart = page.locator("#chart svg").bounding_box()
+        assert chart["width"] < PHONE["width"] < chart["height"]
 
 
 @pytest.mark.browser
