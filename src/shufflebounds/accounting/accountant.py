@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import ModuleType
 from typing import Any, Self
@@ -20,7 +20,7 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import LossLaw
+from shufflebounds.divergence.losses import LossLaw, pessimistic
 from shufflebounds.randomizers.base import Randomizer
 
 
@@ -86,6 +86,13 @@ class ShuffleAccountant:
         compose(every.values())
         self._rounds = every
         return self
+
+    @property
+    def rounds(
+        self,
+    ) -> list[tuple[Decomposition | Randomizer | tuple[Decomposition, ...], int, int]]:
+        """What `shufflebounds.compose` takes: what each report tells, n, and how many rounds."""
+        return list(self._rounds.values())
 
     @property
     def composed(self) -> Composed:
@@ -158,6 +165,60 @@ def _identity(given: Decomposition | Randomizer | tuple[Decomposition, ...]) -> 
     return tuple(content(require("decomposition", one)) for one in some)
 
 
+# Rounds of others among ours.
+
+_MOST_POINTS = 200_000
+
+
+def from_profile(
+    delta: Callable[[FloatArray], ArrayLike], *, interval: float = 1e-3, smallest: float = 1e-12
+) -> Decomposition:
+    """A round of another mechanism for `shufflebounds.compose`, from its privacy profile.
+
+    It is above the mechanism if the profile is, so that the upper ends of what it is composed to
+    can be claimed; the lower ends say nothing. Compose it as a round of one user,
+    ``(from_profile(…), 1, rounds)``.
+
+    Parameters
+    ----------
+    delta
+        Upper bounds of δ at an array of ε ≥ 0 (natural log), for the replacement of one record in
+        either order, such as ``pld.get_delta_for_epsilon`` of a privacy loss distribution of
+        dp_accounting.
+    interval
+        At which multiples of ε it is asked (natural log), 10⁻⁹ to 1.
+    smallest
+        It is asked up to where δ is no more than this, which counts as an infinite loss.
+
+    Returns
+    -------
+    Decomposition
+        A pair that dominates the mechanism.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, and where δ is no probability.
+    """
+    interval, smallest = _interval(interval), validation.delta(smallest)
+    points = 64
+    while True:
+        points *= 4
+        grid: FloatArray = np.asarray(interval * np.arange(points + 1), dtype=np.float64)
+        found = np.asarray(delta(grid), dtype=np.float64)
+        if found.shape != (points + 1,) or not np.all((found >= 0.0) & (found <= 1.0)):
+            raise ValueError("delta must return a probability for each epsilon of an array")
+        if found[-1] <= smallest or points > _MOST_POINTS:
+            break
+    last = int(np.argmax(found <= smallest)) or points
+    law = pessimistic(np.maximum(found[: max(last, 1) + 1], 1e-290), interval)
+    lost = max(law.infinite, 1e-290)
+    a = np.append(law.masses, [lost, 0.0])
+    b = np.append(law.masses[::-1], [0.0, lost])
+    # The law's masses are a little more than those of the pair; their mirror images are Q's.
+    return Decomposition(a, b, np.zeros(a.size), rel_err=2.0**-40)
+
+
 # Composed rounds for other accountants: dp_accounting (extra ``accounting``).
 
 
@@ -194,9 +255,7 @@ def to_dp_accounting(
     ArithmeticError
         Where no optimistic pair was found.
     """
-    interval = validation.finite("interval", interval)
-    if not 1e-9 <= interval <= 1.0:
-        raise ValueError(f"interval must be a number from 1e-09 to 1, got {interval!r}")
+    interval = _interval(interval)
     above, below = compositions(composed.rounds, 24.0, validation.delta(smallest))
     if not pessimistic and not below:
         raise ArithmeticError("no optimistic pair was found of these rounds")
@@ -255,6 +314,13 @@ def to_renyi_accounting(
     return alpha, total * (1.0 + 4.0 * U * (1 + len(composed.rounds)))
 
 
+def _interval(value: float) -> float:
+    interval = validation.finite("interval", value)
+    if not 1e-9 <= interval <= 1.0:
+        raise ValueError(f"interval must be a number from 1e-09 to 1, got {interval!r}")
+    return interval
+
+
 def _split(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Each atom split between its neighbours such that both its masses stay: a pair above."""
     cell, rest = _cells(law, interval, up=True)
@@ -297,5 +363,5 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            "dp_accounting is needed for this: pip install shufflebounds[accounting]"
+            "dp_accounting is needed for this: pip install 'dp-accounting>=0.6'"
         ) from error

@@ -163,5 +163,5 @@ def require_plotting() -> None:
     if missing:
         raise UsageError(
             f"--plot needs {', '.join(missing)}, which are not installed: "
-            "pip install 'shufflebounds[plot]'"
+            f"pip install {' '.join(missing)}"
         )

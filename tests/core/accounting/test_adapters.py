@@ -1,14 +1,17 @@
 """What is handed to dp_accounting, where it is installed."""
 
 import importlib.util
+import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import shufflebounds as sb
 from shufflebounds.accounting.accountant import (
     _floored,
     _split,
+    from_profile,
     to_dp_accounting,
     to_renyi_accounting,
 )
@@ -61,7 +64,7 @@ def test_composes_with_rounds_of_others():
 def test_without_it_the_extra_is_named():
     if importlib.util.find_spec("dp_accounting"):
         pytest.skip("dp_accounting is installed")
-    with pytest.raises(ImportError, match=r"shufflebounds\[accounting\]"):
+    with pytest.raises(ImportError, match=r"pip install 'dp-accounting>=0.6'"):
         to_dp_accounting(COMPOSED)
 
 
@@ -90,3 +93,57 @@ def test_a_renyi_accountant_converts_them():
     ours = sb.epsilon_of_orders(orders, found, 1e-6)
     assert theirs == pytest.approx(ours, rel=1e-6)
     assert ours >= sb.renyi_epsilon(sb.KRR(10, 4.0).blanket(), 10**4, 1e-6, rounds=30).lower
+
+
+def gaussian(mu):
+    """The privacy profile of the Gaussian mechanism of this sensitivity over its deviation."""
+
+    def delta(eps):
+        tails = (norm.cdf(side * 0.5 * mu - eps / mu) for side in (1.0, -1.0))
+        return np.maximum(next(tails) - np.exp(eps) * next(tails), 0.0)
+
+    return delta
+
+
+@pytest.mark.parametrize(("mu", "rounds"), [(0.5, 1), (0.5, 4), (0.1, 25), (3.0, 2)])
+def test_a_profile_of_others_is_a_round(mu, rounds):
+    """Gaussian mechanisms compose to one whose profile is known."""
+    upper = compose([(from_profile(gaussian(mu)), 1, rounds)]).epsilon(1e-6).upper
+    whole = gaussian(mu * math.sqrt(rounds))
+    assert whole(upper) <= 1e-6 * (1 + 1e-9)
+    assert whole(upper * (1 - 1e-3)) >= 1e-6
+
+
+@pytest.mark.parametrize("gives", [0.5, 1.0])
+def test_a_profile_that_never_falls_is_a_loss_without_end(gives):
+    one = from_profile(lambda eps: np.full(eps.shape, gives))
+    assert compose([(one, 1, 1)]).delta(1.0).upper >= gives
+
+
+def test_what_is_no_profile():
+    for bad in (lambda eps: eps, lambda eps: 0.5, lambda eps: np.full(eps.shape, np.nan)):
+        with pytest.raises(ValueError, match="delta must return a probability for each epsilon"):
+            from_profile(bad)
+
+
+def test_an_accountant_of_shuffles_and_other_events():
+    dp = pytest.importorskip("dp_accounting")
+    from shufflebounds.accounting.dp_events import Accountant, ShuffleEvent
+
+    month = dp.SelfComposedDpEvent(ShuffleEvent(sb.KRR(10, 2.0), 10**4), 30)
+    ours = sb.epsilon(sb.KRR(10, 2.0), 10**4, 1e-6, rounds=30).upper
+    accountant = Accountant().compose(month)
+    assert accountant.get_epsilon(1e-6) == ours
+    assert accountant.neighboring_relation is dp.NeighboringRelation.REPLACE_ONE
+    assert accountant.ledger == month
+    noise = dp.GaussianDpEvent(20.0)
+    both = Accountant().compose(dp.ComposedDpEvent([month, noise])).compose(noise, 3)
+    alone = compose([(from_profile(gaussian(2.0 * math.sqrt(4.0) / 20.0)), 1, 1)]).epsilon(1e-6)
+    assert max(ours, alone.upper) < both.get_epsilon(1e-6) < ours + alone.upper
+    assert both.get_delta(both.get_epsilon(1e-6)) <= 1.01e-6
+    assert not accountant.supports(dp.LaplaceDpEvent(1.0))
+    with pytest.raises(ValueError, match="randomizer must be a Randomizer"):
+        ShuffleEvent("krr", 10)
+    twice = Accountant().compose(dp.RandomizedResponseDpEvent(0.5, 2), 2)
+    exact = sb.compose([(sb.KRR(2, math.log(3.0)), 1, 2)])
+    assert twice.get_delta(0.5) >= exact.delta(0.5).lower
