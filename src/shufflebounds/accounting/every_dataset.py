@@ -1,10 +1,10 @@
-"""The worst of all datasets, by looking at every one: for few users, inputs and outputs."""
+"""Datasets by enumerating what is sent: for few users and outputs, all of them or the promising."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.core.products import FloatArray, ratio_labels
+from shufflebounds.core.products import FloatArray, compounded, ratio_labels
 from shufflebounds.divergence.law import U
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
@@ -21,6 +22,8 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 _MOST_WORK = 10**8
 # The relative width of ε.
 _RTOL = 1e-6
+# Beyond, e^ε b would be no float.
+_MOST_LOSS = 300.0
 # Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
 # units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.
 _SCALE, _FAINT = 1000, 1e-305
@@ -161,12 +164,16 @@ def _at(rows: FloatArray, n: int, eps: float, err: float) -> WorstDataset:
             if most <= upper:
                 continue
             upper = most
-            least = float(np.maximum(low, 0.0).sum()) * (1.0 - (p.size + 8.0) * U)
-            least = math.nextafter(math.ldexp(least, -_SCALE), 0.0)
-            best = WorstDataset(pair, others, Enclosure(least, 1.0))
+            best = WorstDataset(pair, others, Enclosure(_total(low), 1.0))
     upper = math.nextafter(math.ldexp(upper + _MOST_WORK * _FAINT, -_SCALE), math.inf)
     known = Enclosure(best.enclosure.lower, min(1.0, upper))
     return WorstDataset(best.victim, best.others, known)
+
+
+def _total(low: FloatArray) -> float:
+    """Σ (low)₊ in units of 1, rounded down."""
+    least = float(np.maximum(low, 0.0).sum()) * (1.0 - (low.size + 8.0) * U)
+    return math.nextafter(math.ldexp(least, -_SCALE), 0.0)
 
 
 def _histograms(rows: NDArray, users: int) -> Iterator[tuple[tuple[int, ...], NDArray]]:
@@ -204,3 +211,81 @@ def _sent(law: NDArray, row: NDArray) -> NDArray:
             after[axis], before[axis] = slice(1, None), slice(None, -1)
             found[tuple(after)] += row[axis] * law[tuple(before)]
     return found
+
+
+# Datasets in which few of the others hold another input than the rest: for few users those are
+# often worse than any in which all of them hold one.
+
+# How many hold another one, histograms times reports of all that are made, and bisections of ε.
+_SWITCHED, _LITTLE_WORK, _BISECTIONS = 4, 3 * 10**7, 40
+# Inputs that are tried.
+_MOST_INPUTS = 6
+
+
+def few_switched(
+    crowds: Sequence[Crowd], n: int, quantity: str, at: float, found: float
+) -> tuple[str, float] | None:
+    """What exceeds `found`, ε at δ (epsilon) or δ at ε (delta), among datasets with few switched.
+
+    The name of what the others hold, and a lower end; None where none was found, or enumeration
+    would take long.
+    """
+    best = None
+    for crowd in crowds:
+        where = f" (inputs differ in {crowd.differing})" if crowd.differing else ""
+        names = [list(crowd.others)[:_MOST_INPUTS], [x for x in crowd.others if x in ("x0", "x1")]]
+        for some in names if crowd.attained and n > _SWITCHED + 1 else []:
+            held = [crowd.others[x] for x in some]
+            # Of pieces of a component only their sum, which lowers D.
+            laws = [np.bincount(x.part, weights=x.law, minlength=crowd.a.size) for x in held]
+            rows, rel_err = _united(np.stack([crowd.a, crowd.b, *laws]))
+            work = len(some) * n * rows.shape[1] * (n + 1.0) ** (rows.shape[1] - 1)
+            if not some or work > _LITTLE_WORK / len(crowds):
+                continue
+            off = max(compounded(crowd.rel_err, x.rel_err) for x in held)
+            err = (n + 1.0) * (rel_err + off + (rows.shape[1] + 4.0) * U) * 1.01
+            for name, law in _mixed(rows[2:], some, n - 1):
+                p, q = (_sent(law, row) for row in rows[:2])
+                for one, other in ((p, q), (q, p)):
+                    value = _more(one, other, err, quantity, at, found)
+                    if value > found:
+                        best, found = (name + where, value), value
+            break
+    return best
+
+
+def _mixed(rows: FloatArray, names: Sequence[str], users: int) -> Iterator[tuple[str, FloatArray]]:
+    """Laws of the counts where all but 1 to 4 users hold one input and these another one."""
+    start = np.zeros((users + 2,) * (rows.shape[1] - 1))
+    start[(0,) * start.ndim] = 2.0**_SCALE
+    for i, name in enumerate(names):
+        law = start
+        for _ in range(users - _SWITCHED):
+            law = _sent(law, rows[i])
+        for j, other in enumerate(names):
+            for count in range(1, _SWITCHED + 1 if j != i else 0):
+                mixed = law
+                for k in range(_SWITCHED):
+                    mixed = _sent(mixed, rows[j] if k < count else rows[i])
+                yield f"{name}, {count} of them {other}", mixed
+
+
+def _more(
+    p: FloatArray, q: FloatArray, err: float, quantity: str, at: float, found: float
+) -> float:
+    """A lower end of ε or δ of the laws p and q, or `found` where it is no more than that."""
+
+    def least(eps: float) -> float:
+        likely = math.exp(eps) * (1.0 + 4.0 * U) * (1.0 + err)
+        with np.errstate(over="ignore"):
+            return _total(p * (1.0 - err) - _FAINT - likely * (q + _FAINT))
+
+    if quantity == "delta":
+        return max(found, least(at)) if at < _MOST_LOSS else found
+    if found >= _MOST_LOSS or least(found) < at:
+        return found
+    low, high = found, _MOST_LOSS
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if least(middle) >= at else (low, middle)
+    return low

@@ -10,6 +10,7 @@ from functools import cache, partial
 import numpy as np
 
 from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting.every_dataset import few_switched
 from shufflebounds.accounting.many_pairs import (
     Divergence,
     largest_answer,
@@ -44,8 +45,8 @@ class MechanismBounds:
     upper_bound
         The bound that is the smallest: ``blanket`` or ``all datasets``.
     others
-        What all other users hold at ``lower``, such as ``third`` or ``x1``; of compositions also
-        the coordinates in which the victim's inputs differ there, if not in all.
+        What all other users hold at ``lower``, such as ``third`` or ``x1, 3 of them x0``; of
+        compositions also the coordinates in which the victim's inputs differ there, if not in all.
 
     Examples
     --------
@@ -82,9 +83,10 @@ def mechanism_epsilon(
     Returns
     -------
     MechanismBounds
-        Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset in
-        which all other users hold one input, ``upper`` the least of the proven bounds. What lies
-        between them is not known.
+        Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset, in
+        which all other users hold one input or, where few users leave a gap, up to four of them
+        another one; ``upper`` is the least of the proven bounds. What lies between them is not
+        known.
 
     Raises
     ------
@@ -251,7 +253,11 @@ class _Asked:
             finer = largest_answer(self.randomizer.blankets(), question, worth_asking)[1].upper
             blanket = min(blanket, finer)
         name = "all datasets" if upper < blanket else "blanket"
-        return MechanismBounds(Enclosure(lower, max(lower, min(upper, blanket))), name, others)
+        upper = max(lower, min(upper, blanket))
+        if upper > lower * (1.0 + _CLOSE):
+            more = few_switched(self.crowds, n, question.quantity, question.at, lower)
+            others, lower = more or (others, lower)
+        return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)
 
 
 # What holds for all datasets, by the suprema of crowds: δ, ε, the fewest users, the largest ε₀.

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.accounting import mechanism as all_datasets
@@ -215,6 +216,33 @@ def test_extreme_numbers_of_users_and_losses():
     apart = sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     assert sb.epsilon(apart, 10, 1e-9).lower == math.inf
     assert sb.delta(apart, 2.0, 10).upper == pytest.approx(0.5)
+
+
+def test_few_users_have_datasets_with_few_switched():
+    R = sb.MatrixRandomizer([[0.8674, 0.1326], [0.0031, 0.9969]])
+    found = sb.mechanism_epsilon(R, 93, 1.7e-6)
+    worst = sb.worst_dataset(R, 93, delta=1.7e-6)
+    assert found.others == "0, 3 of them 1"
+    assert worst.others == (89, 3)
+    assert found.enclosure.lower == pytest.approx(worst.enclosure.lower, rel=1e-5)
+    alike = max(sb.epsilon(one, 93, 1.7e-6).upper for one in R.dataset_pairs().values())
+    assert found.enclosure.lower > 1.25 * alike
+
+
+def test_no_dataset_with_few_switched_exceeds_the_worst_one():
+    rng, switched = np.random.default_rng(12), 0
+    for _ in range(12 * FUZZ):
+        rows = rng.dirichlet(np.full(2, 0.5), 2) * (1.0 - 2e-3) + 1e-3
+        R, n = sb.MatrixRandomizer(rows), int(rng.integers(6, 40))
+        found = sb.mechanism_epsilon(R, n, 1e-4)
+        worst = sb.worst_dataset(R, n, delta=1e-4).enclosure
+        assert found.enclosure.lower <= worst.upper
+        assert worst.lower <= found.enclosure.upper
+        switched += "of them" in found.others
+        eps = 0.7 * worst.lower
+        delta, most = sb.mechanism_delta(R, eps, n), sb.worst_dataset(R, n, eps=eps)
+        assert delta.enclosure.lower <= most.enclosure.upper <= delta.enclosure.upper * (1 + 1e-9)
+    assert switched > 0
 
 
 @pytest.mark.parametrize("R", [sb.KRR(2, 2.0), sb.Joint([sb.KRR(3, 1.0)] * 3)])

@@ -297,7 +297,7 @@ def test_threads_share_a_decomposition():
     ],
 )
 def test_what_takes_no_randomizer_says_which_of_its_decompositions_to_take(ask):
-    with pytest.raises(ValueError, match=r"got KRR\(k=10.*take its blanket\(\) for what may be"):
+    with pytest.raises(ValueError, match=r"got KRR\(k=10.*take its blanket\(\) for what you"):
         ask(sb.KRR(10, 2.0))
 
 
