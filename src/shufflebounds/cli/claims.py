@@ -34,7 +34,7 @@ def require_verifiable(asked: Deployment) -> None:
             f"--claim needs a mechanism that verify/verify.py defines ({', '.join(VERIFIED)}), "
             f"got {asked.mechanism.type}"
         )
-    if (asked.k_joint, asked.rate, asked.rounds) != (1, 1.0, 1):
+    if (asked.k_joint, asked.rate, asked.times) != (1, 1.0, 1):
         raise UsageError(
             "--claim is for one report of one round: leave out --k-joint, --rate and --rounds"
         )

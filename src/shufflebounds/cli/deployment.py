@@ -17,7 +17,7 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.description import CompositionOf, Mechanism, Part
+from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
 from shufflebounds.reproduce.sent import Reports
 
 # What does not depend on ε₀ is looked up at this one.
@@ -27,6 +27,8 @@ _COARSE_CELLS = (8, 16, 32)
 
 def fields(mechanism: str) -> dict[str, dataclasses.Field]:
     """Parameters of a mechanism, by name: the fields of its dataclass other than ε₀."""
+    if mechanism in registry.COMPOSITIONS:
+        return {}
     # Mechanisms are dataclasses, which their base class is not.
     found = dataclasses.fields(registry.mechanism(mechanism))  # type: ignore[arg-type]
     return {
@@ -53,28 +55,33 @@ class Deployment:
 
     Each of ``n`` users sends ``k_joint`` independent reports together, which share ``eps0``
     equally, and each of them with probability ``rate`` only (Poisson subsampling); ``colluding``
-    of the users hide nobody. What is asked for, or runs along an axis, is None: ``eps0`` (which is
+    of the users hide nobody. ``also`` are more rounds, of other numbers of users: pairs of these
+    and of how many rounds. What is asked for, or runs along an axis, is None: ``eps0`` (which is
     None as well where the mechanism fixes it), ``n`` and ``rounds``.
 
     Raises ValueError for a number out of its range, and where no user would be left as victim.
     """
 
-    mechanism: Mechanism
+    mechanism: Description
     k_joint: int = 1
     rate: float = 1.0
     eps0: float | None = None
     n: int | None = None
     colluding: int = 0
     rounds: int | None = 1
+    also: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         validation.probability("rate", self.rate)
         self.reports  # noqa: B018 - checks k_joint
         validation.whole("colluding", self.colluding, minimum=0)
-        if self.n is not None and self.colluding >= validation.users(self.n):
-            raise ValueError(
-                f"colluding must be an integer below n = {self.n}, got {self.colluding}"
-            )
+        for n in ([] if self.n is None else [self.n]) + [users for users, _ in self.also]:
+            if self.colluding >= validation.users(n):
+                raise ValueError(
+                    f"colluding must be an integer below n = {n}, got {self.colluding}"
+                )
+        for _, rounds in self.also:
+            validation.rounds(rounds)
         if self.has_own_eps0 and self.eps0 is not None:
             raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
         if self.rounds is not None:
@@ -115,10 +122,17 @@ class Deployment:
         return self.n - self.colluding
 
     @property
-    def times(self) -> int:
-        """The rounds, of a question that does not ask for them."""
+    def every_round(self) -> list[tuple[int, int]]:
+        """How many users hide each other in how many rounds, of a question that fixes both."""
         assert self.rounds is not None
-        return self.rounds
+        more = [(users - self.colluding, rounds) for users, rounds in self.also]
+        return [(self.honest, self.rounds), *more]
+
+    @property
+    def times(self) -> int:
+        """All rounds, of a question that does not ask for them."""
+        assert self.rounds is not None
+        return self.rounds + sum(rounds for _, rounds in self.also)
 
     def setting(self, **asked: Any) -> Setting:
         """What bounds are asked at: the users, ε₀, and what is asked for."""
@@ -139,9 +153,10 @@ class Deployment:
 
         The bounds of fewer cells are valid too, only wider, and a joint of them is far smaller.
         """
-        type_, given = self.mechanism.type, self.mechanism.parameters
-        if "cells" in fields(type_) and "cells" not in dict(given):
-            for cells in _COARSE_CELLS:
+        type_ = self.mechanism.type
+        if isinstance(self.mechanism, Mechanism) and "cells" in fields(type_):
+            given = self.mechanism.parameters
+            for cells in () if "cells" in dict(given) else _COARSE_CELLS:
                 yield replace(self, mechanism=Mechanism(type_, (*given, ("cells", cells))))
         yield self
 
@@ -161,7 +176,8 @@ class Deployment:
             facts["eps0"] = None if eps0 is None or math.isinf(eps0) else eps0
         if self.n is not None:
             facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
-        return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {})}
+        also = {"also": [list(one) for one in self.also]} if self.also else {}
+        return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {}), **also}
 
     def title(self, *asked: str) -> str:
         """What answers to people begin with."""
@@ -169,7 +185,8 @@ class Deployment:
         if self.n is not None:
             some = f" ({self.colluding} of them colluding)" if self.colluding else ""
             users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{some}"]
-        rounds = [f"{self.rounds} rounds"] if self.rounds and self.rounds > 1 else []
+        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
+        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
         return ", ".join([self.name, *users, *rounds, *asked])
 
     @property
@@ -180,6 +197,9 @@ class Deployment:
         if self.has_own_eps0:
             own, each = self.mechanism.randomizer(None), "" if self.k_joint == 1 else " each"
             return f"{several}{own.label} (eps0 = {_shown(own.eps0)}{each}){rate}"
+        if isinstance(self.mechanism, CompositionOf):
+            eps0 = "" if self.eps0 is None else f" at eps0 = {self.eps0 / self.k_joint!r}"
+            return f"{several}{self.mechanism}{eps0}{rate}"
         shown = dict(self._parameters)
         if self.eps0 is not None:
             shown["eps0"] = validation.eps0(self.eps0) / self.k_joint
@@ -190,6 +210,8 @@ class Deployment:
     @property
     def _parameters(self) -> dict[str, Any]:
         """Those that are options."""
+        if isinstance(self.mechanism, CompositionOf):
+            return {key: value for key, value in self.mechanism.plain().items() if key != "type"}
         own = fields(self.mechanism.type)
         return {name: value for name, value in self.mechanism.parameters if name in own}
 
@@ -240,8 +262,8 @@ class Deployment:
                 f"{self.colluding} {who} hides nobody, and the answers are those of the others "
                 "alone, whoever they are."
             )
-        if self.rounds != 1:
-            which = "Rounds" if self.rounds is None else f"The {self.rounds} rounds"
+        if self.rounds is None or self.times > 1:
+            which = "Rounds" if self.rounds is None else f"The {self.times} rounds"
             notes.append(
                 f"{which} are shuffled separately, with fresh randomness. The upper bound "
                 "holds for all that is published together, whatever the others report, and however "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,7 +19,7 @@ from shufflebounds.cli.deployment import Deployment, fields, is_required, kind
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.description import Mechanism, likely
+from shufflebounds.randomizers.description import Description, Mechanism, likely, parse
 
 # Types of option values, and the one sentence for a value that is none.
 
@@ -71,6 +71,22 @@ class Whole(click.ParamType):
             example = "100000, 100_000 or 1e5"
             self.fail(f"{value!r} is not a whole number such as {example}.", param, ctx)
         return int(number)
+
+
+class Rounds(click.ParamType):
+    """Users and rounds, such as 1.2e6:10."""
+
+    name = "rounds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        users, colon, rounds = str(value).partition(":")
+        if not colon:
+            self.fail(f"{value!r} is not N:T, users and rounds, such as 1.2e6:10.", param, ctx)
+        return WHOLE.convert(users, param, ctx), WHOLE.convert(rounds, param, ctx)
 
 
 class Target(click.Path):
@@ -190,6 +206,13 @@ ROUNDS = option(
     default=1,
     metavar="T",
 )
+ALSO = option(
+    "--also",
+    Rounds(),
+    "T more rounds, of N users, such as 1.2e6:10; may be repeated.",
+    multiple=True,
+    metavar="N:T",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
 # Of answers; a command receives an `Output` as ``output`` in their place.
 OUTPUT = (
@@ -217,8 +240,15 @@ _RATE = option(
     default=1.0,
     metavar="R",
 )
+_PART = option(
+    "--part",
+    str,
+    "parallel: weight, mechanism and its parameters, such as '0.5 krr k=10'. To be repeated.",
+    multiple=True,
+    metavar="TEXT",
+)
 # Fields of a deployment that are options.
-_DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds")
+_DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
 
 
 def question(*options: Option) -> Callable[[Callable], click.Command]:
@@ -236,19 +266,21 @@ def question(*options: Option) -> Callable[[Callable], click.Command]:
         def run(mechanism: str, **given: Any) -> None:
             own = {name: value for name in parameters if (value := given.pop(name)) is not None}
             described = {name: given.pop(name) for name in _DESCRIBING if name in given}
-            asked = Deployment(_described(mechanism, own), **described)
+            parts = given.pop("part")
+            asked = Deployment(_described(mechanism, own, parts), **described)
             if EPS0 in options:
                 asked.require_eps0()
             ask(asked=asked, **given)
 
         choose = option(
             "--mechanism",
-            Name(registry.mechanism_names()),
-            "The local randomizer; `shufflebounds mechanisms` lists them.",
+            Name([*registry.mechanism_names(), "parallel"]),
+            "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix of "
+            "them, each user's drawn at random.",
             required=True,
         )
         tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
-        return command(choose, *options, _K_JOINT, _RATE, *tune)(run)
+        return command(choose, *options, _K_JOINT, _RATE, _PART, *tune)(run)
 
     return made
 
@@ -289,7 +321,8 @@ def _typed(context: click.Context) -> str:
             continue
         values = context.params[name]
         for value in values if isinstance(values, tuple) else [values]:
-            words += [parameter.opts[0], str(value)]
+            text = ":".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words += [parameter.opts[0], text]
     return shlex.join(words)
 
 
@@ -304,8 +337,15 @@ def _parameter(name: str, mechanisms: list[str]) -> Option:
 _SAME = (("k", "domain_size"), ("domain_size", "k"))
 
 
-def _described(mechanism: str, given: Mapping[str, Any]) -> Mechanism:
+def _described(mechanism: str, given: Mapping[str, Any], parts: Sequence[str] = ()) -> Description:
     """The mechanism; reads the files that it names. ValueError for a wrong or missing option."""
+    if parts and mechanism != "parallel":
+        raise ValueError("--part is only valid for the mechanism parallel")
+    if mechanism == "parallel":
+        if not parts or given:
+            what = f"got {flag(next(iter(given)))}" if given else "got none"
+            raise ValueError(f"parallel needs --part, twice or more, and no other option, {what}")
+        return parse({"type": "parallel", "parts": [_part(one) for one in parts]})
     own = fields(mechanism)
     for name, same in _SAME:
         if name in given and name not in own and same in own and same not in given:
@@ -320,6 +360,21 @@ def _described(mechanism: str, given: Mapping[str, Any]) -> Mechanism:
         if is_required(field) and name not in given:
             raise ValueError(f"{mechanism} needs {flag(name)}")
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
+
+
+def _part(text: str) -> dict[str, Any]:
+    """A part such as ``0.5 krr k=10``, as configurations have it."""
+    words = text.split()
+    try:
+        weight, name, *given = words
+        pairs = [word.split("=") for word in given]
+        content = {key: NUMBER.convert(value, None, None) for key, value in pairs}
+        return {"weight": float(weight), "mechanism": {"type": name.lower(), **content}}
+    except (ValueError, click.BadParameter):
+        raise ValueError(
+            "--part must be a weight, a mechanism and its parameters, such as '0.5 krr k=10', "
+            f"got {text!r}"
+        ) from None
 
 
 def flag(parameter: str) -> str:

@@ -25,6 +25,7 @@ from shufflebounds.cli.bounding import (
 )
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
+    ALSO,
     DELTA,
     EPS,
     EPS0,
@@ -53,6 +54,7 @@ _MEANINGS = {
     *USERS,
     DELTA,
     ROUNDS,
+    ALSO,
     RTOL,
     option(
         "--claim",
@@ -91,7 +93,7 @@ def epsilon(
     )
 
 
-@question(EPS0, *USERS, EPS, ROUNDS, RTOL, *OUTPUT)
+@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT)
 def delta(asked: Deployment, eps: float, rtol: float | None, output: Output) -> None:
     """Bounds on delta at a given epsilon.
 
@@ -159,7 +161,7 @@ def _answers(
     asked: Deployment, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     """Of one round, or of several, and the least of the upper ends where it is said to be."""
-    if asked.rounds == 1:
+    if asked.times == 1:
         found = _evaluated(asked, _BOUNDS, quantity, setting, numerics)
     else:
         found = _of_rounds(asked, quantity, setting, numerics)
@@ -172,16 +174,16 @@ def _of_rounds(
     """Of several rounds, in each of which any of several pairs may be the worst."""
 
     def composed(some: Sequence[Candidate]) -> Enclosure:
-        rounds = compose([([pair.decomposition for pair in some], asked.honest, asked.times)])
+        pairs = [pair.decomposition for pair in some] or asked.protocol.randomizer
+        rounds = compose([(pairs, n, times) for n, times in asked.every_round])
         if quantity == "epsilon":
             return rounds.epsilon(setting.require("delta"), rtol=numerics.rtol)
         return rounds.delta(setting.require("eps"), rtol=numerics.rtol)
 
     answers = {}
     for key, bound in one_by_one(answering(asked, *_BOUNDS)):
-        if bound.candidates is None:
-            evaluate = bound.prepare(asked.protocol, quantity, numerics)
-            [answers[key]] = evaluate([setting.at(rounds=asked.rounds)])
+        if bound.candidates is None:  # the tight bound, of the randomizer itself
+            answers[key] = attempt(partial(composed, []))
             continue
         some = all_pairs(bound, asked)
         if bound.kind is not Kind.LOWER and len(some) > 1:

@@ -751,6 +751,34 @@ def test_the_largest_eps0_is_as_narrow_as_one_asks_for():
     assert found["upper"] - found["lower"] <= 4e-6
 
 
+def test_days_may_have_other_numbers_of_users():
+    days = ("--rounds", "3", "--also", "5e3:2", "--colluding", "10", "--delta", "1e-6")
+    options = ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "1e4")
+    found = answer("epsilon", *options, *days)
+    R = sb.KRR(10, 2.0)
+    both = sb.compose([(R.blanket(), 9990, 3), (R.blanket(), 4990, 2)]).epsilon(1e-6)
+    assert found["upper"] == {"lower": both.lower, "upper": both.upper}
+    assert found["lower"]["lower"] <= found["tight"]["upper"] <= found["upper"]["upper"]
+    assert found["also"] == [[5000, 2]]
+    text = succeed("epsilon", *options, *days).stdout
+    assert "3 rounds, and 2 rounds of 5000 users" in text.splitlines()[0]
+    assert "The 5 rounds are shuffled separately" in text
+    assert (
+        "must be an integer below n = 5" in run("epsilon", *options, *days, "--also", "5:1").stderr
+    )
+
+
+def test_a_mix_of_mechanisms_is_a_mechanism():
+    parts = ("--part", "0.25 krr k=10", "--part", "0.75 blh")
+    asked = ("--mechanism", "parallel", "--eps0", "4", "--n", "1e3", "--delta", "1e-6")
+    found = answer("epsilon", *asked, *parts)
+    mixed = sb.Parallel([(0.25, sb.KRR(10, 4.0)), (0.75, sb.BLH(4.0))])
+    assert found["upper"]["upper"] == sb.epsilon(mixed.blanket(), 1000, 1e-6).upper
+    assert found["parameters"]["parts"][0]["mechanism"] == {"type": "krr", "k": 10}
+    title = succeed("epsilon", *asked, *parts).stdout.splitlines()[0]
+    assert title.startswith("parallel(0.25 krr(k=10), 0.75 blh) at eps0 = 4.0, n = 1000 users")
+
+
 def test_the_number_of_values_has_two_names():
     for mechanism, k in (("krr", 10), ("rappor", 20)):
         asked = ("--mechanism", mechanism, "--eps0", "1", "--n", "100", "--eps", "0.1")
@@ -1097,6 +1125,12 @@ epsilon --domain-size 5:
     --domain-size is not a parameter of krr, which has only --k; did you mean --k?
 epsilon --mechanism laplace:
     --k is not a parameter of laplace, which has only --cells, --domain, --others
+epsilon --also 5: '5' is not N:T
+epsilon --also 5:0: rounds must be an integer >= 1
+epsilon --part 1: --part is only valid for the mechanism parallel
+epsilon no-k --mechanism parallel: parallel needs --part
+epsilon no-k --mechanism parallel --part x: --part must be a weight, a mechanism
+epsilon no-k --mechanism parallel --part .5: --part must be a weight, a mechanism
 epsilon --round 3: did you mean --rounds?
 epsilon no-eps0 --epsilon0 4: No such option '--epsilon0'; did you mean --eps0?
 epsilon no-n --users 9: did you mean --n?
