@@ -239,7 +239,9 @@ def few_switched(
             # Of pieces of a component only their sum, which lowers D.
             laws = [np.bincount(x.part, weights=x.law, minlength=crowd.a.size) for x in held]
             rows, rel_err = _united(np.stack([crowd.a, crowd.b, *laws]))
-            work = len(some) * n * rows.shape[1] * (n + 1.0) ** (rows.shape[1] - 1)
+            outputs = rows.shape[1]
+            # Whole numbers, which do not overflow.
+            work = len(some) * n * outputs * (n + 1) ** (outputs - 1)
             if not some or work > _LITTLE_WORK / len(crowds):
                 continue
             off = max(compounded(crowd.rel_err, x.rel_err) for x in held)
