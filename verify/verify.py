@@ -1,39 +1,44 @@
-"""Prove D(ε) ≤ δ of a blanket, or D(ε) ≥ δ of two datasets, in ball arithmetic.
+"""Prove D(ε) ≤ δ of all datasets, or D(ε) ≥ δ of two, in ball arithmetic.
 
     python verify/verify.py CLAIM.json        (needs python-flint alone)
 
-A claim is {"bound": "blanket" or "pair", "mechanism": name or rows of probabilities, its
-parameters, "n": …, "eps": …, "delta": …}, with "datasets": [x₁⁰, x₁¹, what all others hold] for a
-pair; a file holds one or a list of them. Exit code 0: all proven, 1: not. docs/verification.md
-has the proofs. For any θ, η, h > 0 and M (docs/engine.md,
-sections 1 to 4), with z_m = θ + imh, T = Mh and g = (a − e^ε b)/c,
-
-    D(ε) ≤ Σ_{c=0}(a − e^ε b)₊ + (1/n)[(h/2π) Σ_{|m| ≤ M} Re(M_G(z_m)ⁿ e^{η²z_m²/2}/z_m²) + tail],
-    tail ≤ M_G(θ)ⁿ e^{η²θ²/2 − η²T²/2}/(πη²T³),   M_G(z) = 1 − Σc + Σ c e^{zg}.
-
-How θ, η, h and M are chosen decides how close the bound is, never whether it holds.
+docs/verification.md says what a claim is, and has the proofs. Exit code 0: all claims of the file
+are proven, 1: not. How θ, η, h, M, heads, cells and losses are chosen, partly in plain floating
+point, decides how close a bound is, never whether it holds.
 """
 
+import contextlib
+import functools
 import itertools
 import json
 import math
+import pathlib
 import sys
 from fractions import Fraction
 
-from flint import acb, arb, ctx, fmpq
+from flint import acb, arb, arb_poly, ctx, fmpq
 
-MOST_MODES = 200_000
-BOUNDS = ("blanket", "pair")
+MOST_WORK = 1_000_000  # exponentials of one sum
+SMOOTHINGS = (0.1, 0.02, 0.004, 0.001)  # ηθ
+HEADS = list(itertools.product((10, 8, 6, 14, 20, 28, 4), (0.2, 0.07)))  # on average, and ηθ
 PARAMETERS = {
-    "krr": {"k", "eps0"},
-    "duchi": {"eps0"},
-    "blh": {"eps0", "domain_size"},
-    "oue": {"eps0", "domain_size"},
-    "rappor": {"eps0", "domain_size"},
-    "hadamard": {"eps0", "domain_size"},
+    **{name: {"eps0"} for name in ("duchi", "laplace", "clone", "stronger_clone")},
+    **{name: {"eps0", "domain_size"} for name in ("blh", "oue", "rappor", "hadamard")},
+    "krr": {"eps0", "k"},
     "local_hash": {"eps0", "domain_size", "hash_values"},
     "subset": {"eps0", "domain_size", "subset_size"},
 }
+TINY = Fraction(1, 10**9)
+REAL = {"eps": (0, 100), "eps0": (TINY, 100), "rate": (TINY, 1), "delta": (TINY**33, 1 - TINY)}
+WHOLE = {"n": (1, 10**15), "k": (2, 2**53), "hash_values": (2, 2**53), "domain_size": (2, 10**6)}
+WHOLE |= {"subset_size": (1, 10**6), "datasets": (0, 99), "reports": (1, 64), "rounds": (1, 10**4)}
+ONCE = dict.fromkeys(("reports", "rate", "rounds"), Fraction(1))
+ctx.prec = 192
+
+
+def refuse(why):
+    """End with a reason."""
+    raise ValueError(why)
 
 
 def ball(x):
@@ -44,340 +49,351 @@ def ball(x):
 def number(text):
     """An exact decimal of the claim."""
     if len(text) > 400 or abs(int(text.lower().partition("e")[2] or 0)) > 400:
-        raise ValueError(f"the number {text[:20]} is too long or too large")
+        refuse("a number is too long or too large")
     return Fraction(text)
-
-
-def unique(pairs):
-    """A JSON object, in which no key may come twice."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key comes twice")
-    return dict(pairs)
-
-
-def not_finite(text):
-    raise ValueError(f"{text} is no number")
 
 
 def read(text):
     """The claims, their numbers exact fractions."""
-    claims = json.loads(
-        text,
-        parse_float=number,
-        parse_int=number,
-        parse_constant=not_finite,
-        object_pairs_hook=unique,
-    )
-    return [checked(claim) for claim in (claims if isinstance(claims, list) else [claims])]
+
+    def once(pairs):
+        return dict(pairs) if len(dict(pairs)) == len(pairs) else refuse("a key comes twice")
+
+    hooks = {"parse_float": number, "parse_int": number, "object_pairs_hook": once}
+    claims = json.loads(text, **hooks, parse_constant=lambda x: refuse(f"{x} is no number"))
+    claims = [checked(x) for x in (claims if isinstance(claims, list) else [claims])]
+    return claims or refuse("there is no claim")
 
 
 def checked(claim):
     """The claim, if it has all that it needs and nothing else."""
-    if not isinstance(claim, dict) or "mechanism" not in claim:
-        raise ValueError("a claim is an object that names its mechanism")
-    name = claim["mechanism"]
-    if isinstance(name, str) and name not in PARAMETERS:
-        raise ValueError(f"the mechanism {name} is not known")
-    if not isinstance(name, str | list) or claim.get("bound") not in BOUNDS:
-        raise ValueError(f"bound is none of {', '.join(BOUNDS)}")
-    own = PARAMETERS[name] if isinstance(name, str) else set()
-    own = own | {"mechanism", "bound", "n", "eps", "delta"}
-    own |= {"datasets"} if claim["bound"] == "pair" else set()
-    if claim.keys() != own:
-        raise ValueError(f"the keys are not {', '.join(sorted(own))}")
-    for key in own - {"mechanism", "bound", "datasets"}:
-        if not isinstance(claim[key], Fraction) and not (key == "domain_size" and unbounded(claim)):
-            raise ValueError(f"{key} is no number")
-    whole(claim, "n", 1, 10**15)
-    if not (0 <= claim["eps"] <= 100 and 0 < claim["delta"] < 1):
-        raise ValueError("eps or delta is out of range")
-    if "eps0" in own and not 0 < claim["eps0"] <= 100:
-        raise ValueError("eps0 is out of range")
+    name = claim.get("mechanism") if isinstance(claim, dict) else None
+    if not (isinstance(name, list) or (isinstance(name, str) and name in PARAMETERS)):
+        refuse(f"a claim names a mechanism: {', '.join(PARAMETERS)} or rows of probabilities")
+    claim, bound = ONCE | claim, claim.get("bound")
+    if bound not in (("blanket",) if "clone" in name else ("blanket", "all", "pair")):
+        refuse("bound is none of blanket, all and pair, or not one of this mechanism")
+    own = {"n", "eps", "delta", *ONCE, *PARAMETERS.get(str(name), ())}
+    own |= {"datasets"} if bound == "pair" else set()
+    if claim.keys() != own | {"bound", "mechanism"}:
+        refuse(f"the keys are not bound, mechanism, {', '.join(sorted(own))}")
+    for key in own:
+        least, most = (WHOLE | REAL)[key]
+        for x in claim[key] if key == "datasets" else [claim[key]]:
+            if x is None and key == "domain_size" and name != "subset":
+                continue  # the limit of many values
+            is_right = isinstance(x, Fraction) and (key in REAL or x.denominator == 1)
+            if not (is_right and least <= x <= most):
+                refuse(f"{key} is no number from {float(least)} to {float(most)}, or not whole")
     if isinstance(name, list):
-        check_matrix(name)
-    if "datasets" in own:
-        check_datasets(claim)
+        entries = [x for row in name for x in row]
+        if not all(isinstance(x, Fraction) and x >= 0 for x in entries) or len(name) < 2:
+            refuse("the matrix is no table of probabilities, one row an input, two at least")
+        if not all(len(row) == len(name[0]) and sum(row) == 1 for row in name):
+            refuse("a row of the matrix does not sum to 1 exactly, or is shorter than others")
+    if name == "subset" and claim["subset_size"] >= claim["domain_size"]:
+        refuse("a subset has fewer values than the domain")
+    if claim["reports"] > 1 and (isinstance(name, list) or bound == "all"):
+        refuse("of several reports only the blanket and pairs of named mechanisms are attempted")
+    if (claim["rounds"] > 1 and bound != "blanket") or (bound == "all" and claim["n"] == 1):
+        refuse("several rounds are attempted by the blanket only, and so is one user")
+    if bound == "pair":
+        *victim, others = claim["datasets"]
+        if len(victim) != 2 or max(*victim, others) >= (3 if name == "duchi" else tracked(claim)):
+            refuse("datasets are no three inputs that this mechanism has")
+        if isinstance(name, str) and victim != [0, 1]:
+            refuse("the victim's inputs are 0 and 1, as all pairs are alike")
     return claim
 
 
-def unbounded(claim):
-    """Whether the domain is the limit of many values, which null stands for."""
-    return claim["domain_size"] is None and claim["mechanism"] != "subset"
+def tracked(claim):
+    """How many inputs tell all that users may hold."""
+    name, size = claim["mechanism"], claim.get("k", claim.get("domain_size", 2))
+    return len(name) if isinstance(name, list) else int(min(size or 4, 3 + (name == "hadamard")))
 
 
-def check_datasets(claim):
-    """The victim's two inputs, and the one that all others hold."""
-    name, given = claim["mechanism"], claim["datasets"]
-    if not isinstance(given, list) or len(given) != 3:
-        raise ValueError("datasets are no three inputs")
-    if isinstance(name, list):
-        known = len(name)
-    else:
-        known = 3 if name == "duchi" else min(3, most(claim))
-        if given[:2] != [0, 1]:
-            raise ValueError("the victim's inputs are 0 and 1, as all pairs are alike")
-    for x in given:
-        if not isinstance(x, Fraction) or x.denominator != 1 or not 0 <= x < known:
-            raise ValueError(f"datasets name what is none of the {known} inputs")
+def outputs(claim, inputs, outer):
+    """What a user sends: (key, probabilities given so many inputs, then the least of any input).
 
-
-def whole(claim, key, least, most):
-    if claim[key].denominator != 1 or not least <= claim[key] <= most:
-        raise ValueError(f"{key} is not a whole number from {least} to {most}")
-    return int(claim[key])
-
-
-def check_matrix(rows):
-    """Rows are inputs; they have to sum to 1 exactly."""
-    if not all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows) or len(rows) < 2:
-        raise ValueError("the matrix is no table of two rows or more")
-    if not all(isinstance(x, Fraction) and x >= 0 for row in rows for x in row):
-        raise ValueError("the matrix holds what is no probability")
-    if any(sum(row) != 1 for row in rows):
-        raise ValueError("a row of the matrix does not sum to 1 exactly")
-
-
-def laws(claim, inputs):
-    """Classes of outputs as (key, laws of so many inputs, least law), the masses as balls.
-
-    The key says what inputs 0 and 1 make of an output and whether it is the least likely one of
-    some value: what stays as it is where other values change places.
+    These are in the same proportions where keys are the same, of several reports where sums are.
     """
+    one = laplace(claim, outer) if claim["mechanism"] == "laplace" else single(claim, inputs)
+    total = {(0,) * len(one[0][0]): [arb(1)] * len(one[0][1])}
+    for _ in range(int(claim["reports"])):
+        grown = {}
+        for (key, row), (new, factors) in itertools.product(total.items(), one):
+            key = tuple(map(sum, zip(key, new, strict=True)))
+            row = [x * y for x, y in zip(row, factors, strict=True)]
+            grown[key] = [x + y for x, y in zip(row, grown.get(key, [0] * len(row)), strict=True)]
+        total = grown
+    rate = ball(claim["rate"])
+    found = [(key, [rate * x for x in row]) for key, row in total.items()]
+    return found + [(("nothing",), [1 - rate] * len(one[0][1]))] * (claim["rate"] < 1)
+
+
+def single(claim, inputs):
+    """One report. An entry of a key says of an input, or of the least, how often e is a factor."""
     name = claim["mechanism"]
     if isinstance(name, list):
-        columns = zip(*name, strict=True)
-        found = [(key, list(map(ball, y)), ball(min(y))) for key, y in enumerate(columns)]
-        return [one for one in found if any(not x.is_zero() for x in one[1])]
-    e = ball(claim["eps0"]).exp()
-    if name == "duchi":
-        p = 1 / (e + 1)
-        rows = [(e * p, p, arb(0.5)), (p, e * p, arb(0.5))]
-        return [(key, list(row[:inputs]), p) for key, row in enumerate(rows)]
-    if name == "krr":
-        k = whole(claim, "k", 2, 2**53)
-        p = 1 / (e + k - 1)
-        own = [[e * p if x == y else p for x in range(inputs)] for y in range(inputs)]
-        found = [(min(y, 2), row, p) for y, row in enumerate(own)]
-        rest = (k - inputs) * p
-        return found + [(2, [rest] * inputs, rest)] * (k > inputs)
-    size, found = claim["domain_size"], []
-    if size is not None:
-        size = whole(claim, "domain_size", 2, 10**6)
-    for bits in itertools.product((True, False), repeat=inputs):
-        share, ones = chance(name, claim, e, bits, size)
-        if not share.is_zero():
-            row = [share * e if bit else share for bit in bits]
-            parts = [(False, 1 - ones), (True, ones)] if all(bits) else [(False, arb(1))]
-            found += [
-                ((bits[:2], every), [x * part for x in row], share * part * (e if every else 1))
-                for every, part in parts
-                if not part.is_zero()
-            ]
+        columns = enumerate(zip(*name, strict=True))
+        return [((y, 0, 0), [*map(ball, row), ball(min(row))]) for y, row in columns]
+    e, found = ball(claim["eps0"]).exp(), []
+    if name in ("duchi", "clone", "stronger_clone"):
+        p, half = 1 / (e + 1), arb(0.5)
+        rows, least = [(e * p, p, half), (p, e * p, half)], half / e if name == "clone" else p
+        return [((1 - y, y, 0), [*row[:inputs], least]) for y, row in enumerate(rows)]
+    for bits in itertools.product((1, 0), repeat=inputs):
+        share, ones = chance(claim, e, bits)
+        for every, part in ((0, 1 - ones), (1, ones)) if all(bits) else ((0, arb(1)),):
+            if not (share * part).is_zero():
+                key = (*bits, every)
+                found.append((key, [share * part * (e if x else 1) for x in key]))
     return found
 
 
-def chance(name, claim, e, bits, size):
+def chance(claim, e, bits):
     """What an input whose bit is 0 makes of outputs in which some inputs have these bits.
 
     And the share of them in which the bits of all values are 1, where no input is unlikely. The
     bit of a value is what makes an output e times as likely: its hash or its bit is 1, its row of
-    the Hadamard matrix is + in this column, or the subset has it.
+    the Hadamard matrix is + in this column, or the report is the value itself, or a set with it.
     """
-    inputs, none = len(bits), arb(0)
+    name, size, inputs = claim["mechanism"], int(claim.get("domain_size") or 0), len(bits)
+    if name == "krr":
+        k = int(claim["k"])
+        return {0: k - inputs, 1: 1}.get(sum(bits), 0) / (e + k - 1), arb(0)
     if name == "hadamard":
         # Inputs 0, 1, 2 have rows 1, 2 and 3, the product of these; input 3 has row 4.
-        if inputs > 2 and bits[2] != (bits[0] == bits[1]):
-            return none, none
-        kinds = 4 if inputs < 4 else 8
-        order = None if size is None else 2 ** size.bit_length()
-        return 2 / (kinds * (e + 1)), none if order is None else arb(kinds) / order
+        fits, kinds = inputs < 3 or bits[2] == (bits[0] == bits[1]), 4 if inputs < 4 else 8
+        return 2 * fits / (kinds * (e + 1)), arb(kinds) / 2 ** size.bit_length() if size else arb(0)
     if name == "subset":
-        held = whole(claim, "subset_size", 1, size - 1) if size else 0
-        if not held:
-            raise ValueError("a subset needs the size of its domain")
+        held = int(claim["subset_size"])
         total = math.comb(size - 1, held - 1) * e + math.comb(size - 1, held)
-        if not 0 <= held - sum(bits) <= size - inputs:
-            return none, none
-        return math.comb(size - inputs, held - sum(bits)) / total, none
+        chosen = held - sum(bits)
+        return (math.comb(size - inputs, chosen) if chosen >= 0 else 0) / total, arb(0)
     odds = {"blh": arb(1), "oue": e, "rappor": (ball(claim["eps0"]) / 2).exp()}.get(name)
-    if name == "local_hash":
-        odds = arb(whole(claim, "hash_values", 2, 2**53) - 1)
+    odds = arb(int(claim["hash_values"]) - 1) if odds is None else odds
     share = (1 + odds) / (odds + e)
     for bit in bits:
         share *= 1 / (1 + odds) if bit else odds / (1 + odds)
-    return share, none if size is None else (1 + odds) ** (inputs - size)
+    return share, (1 + odds) ** (inputs - size) if size else arb(0)
+
+
+def laplace(claim, outer):
+    """Laplace noise on the inputs 0 and 1, reports in cells of log-likelihood ratio.
+
+    A cell's mass goes to both of its ends (outer, an upper end), or is united (a lower one).
+    """
+    last = 2 * math.ceil(max(48, 32 * claim["eps0"]) / claim["reports"])
+    eps0, step = ball(claim["eps0"]), ball(claim["eps0"] / last)
+    share = (-eps0 / 2).exp() * ((step / 2).tanh() if outer else (step / 2).sinh())
+    places = range(-last + (not outer), last + 1, 2)
+    masses = [(i, share / 2 if abs(i) == last else share, (i * step / 2).exp()) for i in places]
+    rows = [(i, mass * root, mass / root) for i, mass, root in masses]
+    rows += [(last, arb(0.5), (-eps0).exp() / 2), (-last, (-eps0).exp() / 2, arb(0.5))]
+    return [((max(i, 0), max(-i, 0), 0), [a, b, b if i > 0 else a]) for i, a, b in rows]
 
 
 def split(parts, eps):
-    """Σ_{c=0}(a − e^ε b)₊ and the values and masses of G but for those that are exactly 0."""
+    """Σ_{c=0}(a − e^ε b)₊, the values and masses of G, E e^{zG}."""
     e = ball(eps).exp()
     excess = sum(((a - e * b).max(arb(0)) for a, b, c in parts if c.is_zero()), arb(0))
     law = [((a - e * b) / c, c) for a, b, c in parts if not c.is_zero()]
-    return excess, [(g, c) for g, c in law if not g.is_zero()]
+    return excess, law, lambda z: 1 + sum((c * ((z * g).exp() - 1) for g, c in law), acb(0))
 
 
-def divergence(parts, n, eps, precision, room=30):
-    """Two balls: D(ε) is at least the first and at most the second."""
-    excess, law = split(parts, eps)
-    rest = 1 - sum((c for _, c in law), arb(0))
-    if not law:
+def divergence(parts, n, eps, precision, room=12):
+    """Two balls: D(ε) of a decomposition is at least the first and at most the second."""
+    excess, law, generating = split(parts, eps)
+    if all(g <= 0 for g, _ in law):
         return excess, excess
-    if math.comb(n + len(law), len(law)) <= MOST_MODES:
-        found = excess + enumerated(law, rest, n) / n
-        return found, found
-    theta, spread = tilt(floats(law), float(rest.mid()), n)
-
-    def generating(z):
-        return rest + sum((c * (z * g).exp() for g, c in law), acb(0))
-
-    total, density, tails, (theta, eta, h) = series(
-        lambda z: generating(z) ** n, theta, 12 * spread + room / theta, precision
-    )
+    aim, power = (len(law), *tilt([law], n), precision, room), lambda z: generating(z) ** n
+    total, density, tail, (theta, eta, h, last) = series(power, *aim)
     # What the repetition of (Y)₊ with the period P adds, Y = S + ηZ: from the left and the right.
     period = 2 * arb.pi() / h
-    q = (-theta * period).exp()
-    wrapped = (total + tails[0]) * q / (1 - q) + period * q / (1 - q) ** 2
-    right = []
-    for steps in (0.25, 0.5, 1, 2, 4, 8):
-        s = theta + arb(steps) / arb(spread + 1 / float(theta))
-        w = (-(s - theta) * period).exp()
-        moment = generating(acb(s)).real ** n * (eta**2 * s**2 / 2).exp()
-        right.append(moment / (s * arb(1).exp()) * w / (1 - w))
-    right = min((x for x in right if x.is_finite()), key=lambda x: float(x.mid()))
-    smoothed = eta**2 * (density + tails[1])
-    least = total - tails[0] - wrapped - right - smoothed
-    return excess + least / n, excess + (total + tails[0]) / n
+    s = theta + 2 / arb(aim[2] + 1 / aim[1])
+    q, w = (-theta * period).exp(), ((theta - s) * period).exp()
+    wrapped = (total + tail) * q / (1 - q) + period * q / (1 - q) ** 2
+    wrapped += power(acb(s)).real * (eta**2 * s**2 / 2 - 1).exp() / s * w / (1 - w)
+    smoothed = eta**2 * (density + tail * last**2)
+    return excess + (total - tail - wrapped - smoothed) / n, excess + (total + tail) / n
 
 
-def series(power, theta, period, precision):
+def series(power, size, theta, spread, precision, room, part=lambda z: z.real):
     """(h/2π) Σ F/z² and (h/2π) Σ F, |m| ≤ M, F = power e^{η²z²/2}; what is left out; the grid."""
-    eta, h = precision / theta, 2 * math.pi / period
-    modes = math.ceil(9 / eta / h)
-    if modes > MOST_MODES:
-        raise ValueError(f"{modes} modes are too many")
-    theta, eta, h = arb(theta), arb(eta), arb(h)
-    total = density = arb(0)
+    eta, h = precision / theta, 2 * math.pi / (12 * spread + room / theta)
+    modes = math.ceil(6.5 / eta / h)
+    if modes * size > MOST_WORK:
+        refuse(f"{modes} modes of {size} values are too many")
+    theta, eta, h, total, density = arb(theta), arb(eta), arb(h), arb(0), arb(0)
     for m in range(modes + 1):
         z = acb(theta, m * h)
-        factor, smooth = power(z), (eta**2 * z**2 / 2).exp() * (2 if m else 1)
-        total += (factor * smooth / z**2).real
-        density += (factor * smooth).real
-    last = modes * h
-    tail = abs(power(acb(theta))) * (eta**2 * (theta**2 - last**2) / 2).exp()
-    tail /= arb.pi() * eta**2 * last
-    scale = h / (2 * arb.pi())
-    return scale * total, scale * density, (tail / last**2, tail), (theta, eta, h)
+        term = power(z) * (eta**2 * z**2 / 2).exp() * (2 if m else 1)
+        total, density = total + part(term / z**2), density + part(term)
+    scale, last = h / (2 * arb.pi()), modes * h
+    tail = abs(power(acb(theta))) * (eta**2 * (theta**2 - last**2) / 2).exp() / last**3
+    tail /= arb.pi() * eta**2
+    return scale * total, scale * density, tail, (theta, eta, h, last)
 
 
-def enumerated(law, rest, n):
-    """E[S₊] over all counts of the values."""
+def tilt(laws, n):
+    """θ near the least of the largest estimate of E[S₊], and the deviation of S there: a choice."""
+    laws = [[(float(g), float(c)) for g, c in law] for law in laws if law]
+    largest = max(abs(g) for law in laws for g, _ in law)
 
-    def summed(j, left, weight, value):
-        if j == len(law):
-            return weight * rest**left * value.max(arb(0))
-        (g, c), total = law[j], arb(0)
-        for count in range(left + 1):
-            total += summed(j + 1, left - count, weight, value)
-            weight, value = weight * c * (left - count) / (count + 1), value + g
-        return total
-
-    return summed(0, n, arb(1), arb(0))
-
-
-def floats(law):
-    return [(float(g.mid()), float(c.mid())) for g, c in law]
-
-
-def tilt(law, rest, n):
-    """θ near the least of n log M_G(θ) − 2 log θ, and the deviation of S there: a choice."""
-    largest = max(abs(g) for g, _ in law)
-
-    def moments(s):
-        w = [c * math.exp(s * g) for g, c in law]
-        mass = rest + sum(w)
-        mean = sum(x * g for x, (g, _) in zip(w, law, strict=True)) / mass
-        square = sum(x * g * g for x, (g, _) in zip(w, law, strict=True)) / mass
-        return mass, mean, square - mean**2
+    def estimate(t):
+        found, theta = [], math.exp(t)
+        for law in laws:
+            k = math.log1p(sum(c * math.expm1(theta * g) for g, c in law))
+            spread = math.sqrt(n * sum(c * math.exp(theta * g - k) * g * g for g, c in law))
+            y = theta * spread / 2**0.5
+            found.append((n * k - t - math.log(y + math.sqrt(y * y + 4 / math.pi)), spread))
+        return max(found)
 
     low, high = math.log(1e-12 / largest), math.log(600 / largest)
-    for _ in range(80):
+    for _ in range(90):
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, two) if estimate(one) < estimate(two) else (one, high)
+    return math.exp(low), estimate(low)[1]
+
+
+def all_datasets(parts, n, eps, heads, precision):
+    """Theorem 3: D(ε) of every dataset is at most this ball."""
+    kinds = [(key[:2] + key[-1:], row) for key, row in parts]  # all that tells of the victim
+    used = shares(kinds, eps, heads / (n - 1))
+    share = sum((used[kind] * row[-1] for kind, row in kinds), arb(0))
+
+    def without(x, whole=1):
+        return [(row[0], row[1], (row[x] - used[kind] * row[-1]) / whole) for kind, row in kinds]
+
+    others = [split(without(x), eps) for x in range(len(parts[0][1]) - 1)]
+    tilted, found = tilt([law for _, law, _ in others], n), []
+    for excess, law, generating in others:
+
+        def power(z, generating=generating):
+            return acb((share + abs(generating(z) - share)) ** n)
+
+        total, _, tail, _ = series(power, len(law), *tilted, precision, 12, abs)
+        found.append(excess + (total + tail) / n)
+    left = divergence(without(-1, 1 - share), n, eps, SMOOTHINGS[0])[1]
+    return functools.reduce(arb.max, found) + (1 - share) ** (n - 1) * left
+
+
+def shares(rows, eps, wanted):
+    """Of every kind of output how much of its least probability heads use: a choice below 1."""
+    e, least = ball(eps).exp(), [(kind, float(row[-1])) for kind, row in rows]
+    heights = {kind: float(abs(row[0] - e * row[1]) / row[-1]) for kind, row in rows}
+
+    def at(level):  # 0 where the height is no number
+        found = {kind: min(0.9, max(0.0, 1 - x / level)) for kind, x in heights.items()}
+        return found, sum(found[kind] * c for kind, c in least)
+
+    low, high = -600.0, 600.0
+    for _ in range(64):
         middle = (low + high) / 2
-        if n * moments(math.exp(middle))[1] < 2 / math.exp(middle):
-            low = middle
-        else:
-            high = middle
-    theta = math.exp(low)
-    variance = moments(theta)[2]
-    return theta, math.sqrt(max(0.0, n * variance))
+        low, high = (low, middle) if at(math.exp(middle))[1] >= wanted else (middle, high)
+    return at(math.exp(high))[0]
+
+
+def composed(claim, sides):
+    """D(ε) of rounds is at most this ball: the convolution of a pair with losses ±iΔ."""
+
+    def curve(eps):
+        return functools.reduce(arb.max, (next(ends(claim, x, eps)) for x in sides)).upper()
+
+    rounds, heights = int(claim["rounds"]), [curve(Fraction(0))]
+    step = Fraction(float(heights[0])) / 12
+    most = min(1000, 400_000 // rounds)
+    while heights[-1] * rounds * 1000 > ball(claim["delta"]) and len(heights) < most:
+        heights.append(curve(len(heights) * step))
+    last, t = len(heights) - 1, [ball(i * step).exp() for i in range(len(heights))]
+
+    def slope(i, j):
+        return (heights[j] - heights[i]) / (t[j] - t[i])
+
+    # Its profile is linear between points of the curve that are convex, each of them above D.
+    convex, masses = [0], [arb(0)] * (2 * last + 1)
+    for j in range(1, last + 1):
+        while len(convex) > 1 and not slope(*convex[-2:]) < slope(convex[-1], j):
+            convex.pop()
+        convex.append(j)
+    slopes = [*itertools.starmap(slope, itertools.pairwise(convex)), arb(0)]
+    for k, i in enumerate(convex):
+        mass = t[i] * (slopes[k] - slopes[k - 1]) if i else 1 - heights[0] + 2 * slopes[0]
+        masses[last + i], masses[last - i] = mass, mass / t[i]
+    if not all(mass >= 0 for mass in masses):
+        refuse("the curve is not convex")
+    law = arb_poly(masses) ** rounds
+    eps, losses = ball(claim["eps"]), enumerate(law.coeffs(), -last * rounds)
+    finite = (mass * (1 - (eps - i * ball(step)).exp()).max(arb(0)) for i, mass in losses)
+    return sum(finite, 1 - (1 - heights[-1]) ** rounds)
+
+
+def ends(claim, parts, eps):
+    """Balls above D(ε) of the first two laws in rows, each by other choices; of a pair below."""
+    n, delta, is_lower = int(claim["n"]), ball(claim["delta"]), claim["bound"] == "pair"
+    room = 12 - is_lower * min(0, math.log(n * claim["delta"]))
+    for choice in HEADS if claim["bound"] == "all" else SMOOTHINGS[claim["rounds"] > 1 :]:
+        with contextlib.suppress(ValueError, ArithmeticError):
+            if claim["bound"] == "all":
+                yield all_datasets(parts, n, eps, *choice)
+            else:
+                law = [(row[0], row[1], row[-1]) for _, row in parts]
+                below, above = divergence(law, n, eps, choice, room)
+                yield below if is_lower else above
+                if above < delta if is_lower else below > delta:
+                    return  # it is false, and no other choice will do
+
+
+def pairs(claim):
+    """What outputs say of the pairs of inputs that may be the worst, of others, and the least.
+
+    Of a named mechanism of the inputs 0 and 1, which may change places.
+    """
+    name, bound = claim["mechanism"], claim["bound"]
+    x0, x1, *others = [int(x) for x in claim.get("datasets", (0, 1))]
+    named = tracked(claim) if bound == "all" else 1 + max(x0, x1, *others)
+    rows = range(len(name) if isinstance(name, list) else named)
+    orders = [[x, y, *({*rows} - {x, y}), -1] for x, y in itertools.permutations(rows, 2)]
+    orders = [[x0, x1, *others], [x1, x0, *others]] if others else orders
+    orders = orders[:1] if isinstance(name, str) and bound != "pair" else orders
+    parts = outputs(claim, len(rows), bound != "pair")
+    return [[(key, [row[x] for x in order]) for key, row in parts] for order in orders]
 
 
 def verdict(claim):
     """Whether the claim holds, and why; never true by default."""
-    ctx.prec = 192
-    n, eps, delta = int(claim["n"]), claim["eps"], ball(claim["delta"])
-    if claim["bound"] == "pair":
-        x0, x1, x2 = (int(x) for x in claim["datasets"])
-        parts = [(y[x0], y[x1], y[x2]) for _, y, _ in laws(claim, 2 if x2 < 2 else 3)]
-        return pair_verdict(parts, n, eps, delta)
-    asked = every_pair(claim)
-    if not asked or not all(asked):
-        return False, "there is nothing to sum"
-    for side in asked:
-        for precision in (0.02, 0.005):
-            parts = [(row[0], row[1], least) for _, row, least in side]
-            found = divergence(parts, n, eps, precision)[1]
-            if found <= delta:
+    delta, eps, is_lower = ball(claim["delta"]), claim["eps"], claim["bound"] == "pair"
+    asked = [ends(claim, parts, eps) for parts in pairs(claim)]
+    asked = [itertools.chain(*asked)] if is_lower else asked
+    asked = [[composed(claim, pairs(claim))]] if claim["rounds"] > 1 else asked
+    for balls in asked:
+        found = []
+        for end in balls:
+            found.append(end)
+            if end >= delta if is_lower else end <= delta:
                 break
         else:
-            return False, f"D is in {found.str(12)} by this bound"
-    return True, f"D(ε) ≤ δ by the bound {claim['bound']}, in both directions"
+            return False, f"D is bounded by {', '.join(x.str(8) for x in found) or 'nothing'} only"
+    return bool(asked), "D(ε) ≥ δ of two datasets" if is_lower else "D(ε) ≤ δ of all datasets"
 
 
-def pair_verdict(parts, n, eps, delta):
-    """Two datasets differ by δ or more in one of the two directions."""
-    found = None
-    for side in (parts, [(b, a, c) for a, b, c in parts]):
-        for precision in (0.02, 0.005):
-            found = divergence(side, n, eps, precision, 60)[0]
-            if found >= delta:
-                return True, "D(ε) ≥ δ of these two datasets, in one direction"
-    return False, f"D is at least {found.str(12)} by this sum"
-
-
-def every_pair(claim):
-    """What outputs say of every pair of inputs that may be the worst, in both orders."""
-    name = claim["mechanism"]
-    if isinstance(name, list):
-        order = itertools.permutations(range(len(name)), 2)
-        columns = laws(claim, len(name))
-        orders = [[x0, x1, *range(len(name))] for x0, x1 in order]
-    else:
-        columns, orders = laws(claim, 2), [[0, 1], [1, 0]]
-    return [
-        [(key, [row[x] for x in order], least) for key, row, least in columns] for order in orders
-    ]
-
-
-def most(claim):
-    """How many inputs tell all that other users may hold."""
-    own = claim["k"] if claim["mechanism"] == "krr" else claim["domain_size"]
-    kinds = 4 if claim["mechanism"] == "hadamard" else 3
-    return kinds if own is None else int(min(own, kinds))
-
-
-def main():
-    """Print the verdict on each claim of a file."""
+def attempt(ask, *what):
+    """What is asked; whatever goes wrong, nothing is proven."""
     try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            found = [verdict(claim) for claim in read(file.read())]
-        if not found:
-            raise ValueError("there is no claim")
-    except Exception as error:  # whatever went wrong, nothing is proven
-        found = [(False, f"{type(error).__name__}: {error}")]
+        return ask(*what)
+    except Exception as error:
+        return False, f"{type(error).__name__}: {error}"
+
+
+def main(path):
+    """Print the verdict on each claim of a file."""
+    claims = attempt(lambda: read(pathlib.Path(path).read_text(encoding="utf-8")))
+    found = [attempt(verdict, x) for x in claims] if isinstance(claims, list) else [claims]
     for proven, why in found:
         print(f"{'proven' if proven is True else 'not proven'}: {why}")
-    return 0 if all(proven is True for proven, _ in found) else 1
+    return 0 if found and all(proven is True for proven, _ in found) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

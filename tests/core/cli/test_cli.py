@@ -955,33 +955,20 @@ def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert plot.read_bytes().startswith(b"%PDF")
 
 
-def test_a_claim_file_has_both_ends_and_what_it_cannot_hold_is_refused(tmp_path):
+def test_a_claim_file_has_all_ends_and_what_it_cannot_hold_is_refused(tmp_path):
     file = tmp_path / "claim.json"
-    asked = ("epsilon", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e5")
-    shown = json.loads(succeed(*asked, "--delta", "1e-6", "--claim", str(file), "--json").stdout)
-    upper, lower = json.loads(file.read_text(encoding="utf-8"))
-    assert upper["eps"] == shown["upper"]["upper"]
-    assert (lower["eps"], lower["datasets"]) == (shown["lower"]["lower"], [0, 1, 2])
-    result = run(*asked, "--delta", "1e-6", "--rounds", "2", "--claim", str(file))
+    asked = ("epsilon", "--eps0", "4", "--delta", "1e-6", "--n", "1e5", "--claim", str(file))
+    shown = json.loads(succeed(*asked, "--mechanism", "blh", "--json").stdout)
+    blanket, every, pair = json.loads(file.read_text(encoding="utf-8"))
+    assert (blanket["bound"], blanket["eps"]) == ("blanket", shown["upper"]["upper"])
+    assert (every["bound"], every["eps"]) == ("all", shown["tight"]["upper"])
+    assert (pair["eps"], pair["datasets"]) == (shown["lower"]["lower"], [0, 1, 1])
+    succeed(*asked, "--mechanism", "krr", "--k", "2", "--k-joint", "2")
+    claim = json.loads(file.read_text(encoding="utf-8"))[0]
+    assert (claim["eps0"], claim["reports"]) == (2.0, 2)
+    result = run(*asked, "--mechanism", "collision", "--items", "2", "--hash-values", "9")
     assert result.exit_code == 2
-    assert "--claim is for one report of one round" in result.stderr
-    result = run(
-        *[
-            "epsilon",
-            "--mechanism",
-            "laplace",
-            "--eps0",
-            "1",
-            "--n",
-            "100",
-            "--delta",
-            "1e-6",
-            "--claim",
-        ],
-        str(file),
-    )
-    assert result.exit_code == 2
-    assert "got laplace" in result.stderr
+    assert "--claim needs reports that verify/verify.py defines" in result.stderr
 
 
 # Mechanisms.
