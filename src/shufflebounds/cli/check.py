@@ -31,6 +31,7 @@ from shufflebounds.cli.options import (
 )
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
+from shufflebounds.reproduce import proofs
 
 # Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
 _OF_SEVERAL_ROUNDS = frozenset(
@@ -200,10 +201,20 @@ def check(
         ],
         table=table,
         meanings={},
-        notes=[*asked.notes(), *capped],
+        notes=[*asked.notes(), *_again(asked), *capped],
         bounds=tuple(findings),
     )
     context.exit(EXIT_CODES[verdict])
+
+
+def _again(asked: Deployment) -> list[str]:
+    """How to have the numbers proven by somebody else, if they are of the kind."""
+    if proofs.described(asked.protocol.randomizer) is None:
+        return []
+    return [
+        "A second program, verify/verify.py, proves the upper bound again and, in one round, the "
+        "tight and the lower one; shufflebounds epsilon with --claim FILE writes what it reads."
+    ]
 
 
 def _reason(
