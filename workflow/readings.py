@@ -1,4 +1,4 @@
-"""What figures and claims are made from: curves, none that is not what is wanted; run times."""
+"""What figures and claims are made from: curves and tables, as they are wanted; run times."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pandas as pd
 
 import stale
 from shufflebounds.reproduce import curve
+from shufflebounds.reproduce.papers import base as table_files
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.plan import Paper
+from shufflebounds.reproduce.plotting.sheets import Sheet, of_curves
 from shufflebounds.reproduce.specification import CurveName
 
 
@@ -28,6 +30,21 @@ def curves(
         stale.require(verify, path)
         frames[name] = curve.read(path)
     return frames
+
+
+def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
+    """What a figure shows, of the files of its curves or the one of its table.
+
+    Raises ValueError as `curves` does.
+    """
+    drawn = paper.figures[figure]
+    if isinstance(drawn, str):
+        table = paper.tables[drawn]
+        stale.require(lambda path: table_files.verify(path, table.digest), str(paths))
+        made = table.kind.load_code().sheet
+        assert made is not None  # of a kind that is drawn
+        return made(table_files.read(str(paths)), paper.titles[figure])
+    return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
 
 
 def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:

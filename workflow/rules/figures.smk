@@ -1,7 +1,7 @@
 rule figure:
-    """Draw one figure of a paper from its curves."""
+    """Draw one figure of a paper from its curves or its table."""
     input:
-        curves=figure_curves,
+        shown=figure_inputs,
     output:
         figure_files(),
     log:
@@ -9,7 +9,7 @@ rule figure:
     benchmark:
         "results/{paper}/benchmarks/figures/{figure}.tsv"
     wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.layouts),
+        figure=in_any_paper(lambda paper: paper.figures),
     conda:
         ENVIRONMENT
     threads: 1
@@ -17,39 +17,12 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: layout(wildcards).digest,
+        digest=figure_digest,
         presentation=PRESENTATION,
     message:
         "figure {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/figure.py"
-
-
-rule table_figure:
-    """Draw one figure of a paper from a table."""
-    input:
-        csv=drawn_file,
-    output:
-        figure_files(),
-    log:
-        "results/{paper}/logs/figures/{figure}.log",
-    benchmark:
-        "results/{paper}/benchmarks/figures/{figure}.tsv"
-    wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.drawn_tables),
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
-        presentation=PRESENTATION,
-    message:
-        "figure {wildcards.figure} ({wildcards.paper})"
-    script:
-        "../scripts/table_figure.py"
 
 
 rule vega:
@@ -77,7 +50,7 @@ rule vega:
 rule interactive:
     """Make a page of one figure of a paper on which one reads off values and hides curves."""
     input:
-        curves=figure_curves,
+        shown=figure_inputs,
         program=VEGA,
     output:
         page=interactive_page(),
@@ -86,7 +59,7 @@ rule interactive:
     benchmark:
         "results/{paper}/benchmarks/figures/{figure}_page.tsv"
     wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.layouts),
+        figure=in_any_paper(lambda paper: paper.figures),
     conda:
         ENVIRONMENT
     threads: 1
@@ -94,37 +67,9 @@ rule interactive:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: layout(wildcards).digest,
+        digest=figure_digest,
         presentation=PRESENTATION,
     message:
         "interactive page of {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/interactive.py"
-
-
-rule table_interactive:
-    """Make a page of one figure of a paper on which one reads off the values of a table."""
-    input:
-        csv=drawn_file,
-        program=VEGA,
-    output:
-        page=interactive_page(),
-    log:
-        "results/{paper}/logs/figures/{figure}_page.log",
-    benchmark:
-        "results/{paper}/benchmarks/figures/{figure}_page.tsv"
-    wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.drawn_tables),
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        title=lambda wildcards: PLAN.papers[wildcards.paper].titles[wildcards.figure],
-        presentation=PRESENTATION,
-    message:
-        "interactive page of {wildcards.figure} ({wildcards.paper})"
-    script:
-        "../scripts/table_interactive.py"

@@ -23,10 +23,6 @@ def specification(wildcards):
     return part(wildcards, "curves", "curve", name)
 
 
-def layout(wildcards):
-    return part(wildcards, "layouts", "figure", wildcards.figure)
-
-
 def table(wildcards):
     return part(wildcards, "tables", "table", wildcards.table)
 
@@ -45,13 +41,20 @@ def table_inputs(wildcards):
     return []
 
 
-def drawn_file(wildcards):
-    name = part(wildcards, "drawn_tables", "figure", wildcards.figure)
-    return f"{TABLE}.csv".format(paper=wildcards.paper, table=name)
+def figure_inputs(wildcards):
+    """The curves that a figure draws, or its table."""
+    drawn = part(wildcards, "figures", "figure", wildcards.figure)
+    if isinstance(drawn, str):
+        return f"{TABLE}.csv".format(paper=wildcards.paper, table=drawn)
+    return files(CURVE, wildcards.paper, drawn.curves)
 
 
-def figure_curves(wildcards):
-    return files(CURVE, wildcards.paper, layout(wildcards).curves)
+def figure_digest(wildcards):
+    drawn = part(wildcards, "figures", "figure", wildcards.figure)
+    if isinstance(drawn, str):
+        # The table's own digest is among what its file says.
+        return PLAN.papers[wildcards.paper].titles[wildcards.figure]
+    return drawn.digest
 
 
 def claimed(pattern):

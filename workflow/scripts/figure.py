@@ -1,13 +1,11 @@
-"""Draw one figure from the tables of its curves."""
+"""Draw one figure from its curves or its table."""
 
 import job
 
 with job.running(snakemake) as given:
     import readings
     from shufflebounds.reproduce.configuration import loading
-    from shufflebounds.reproduce.plotting import curves, sheets
+    from shufflebounds.reproduce.plotting import curves
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
-    layout = paper.layouts[given.wildcards.figure]
-    frames = readings.curves(paper, layout.curves, given.input.curves)
-    curves.draw(sheets.of_curves(readings.together(frames), layout), given.output)
+    curves.draw(readings.sheet(paper, given.wildcards.figure, given.input.shown), given.output)

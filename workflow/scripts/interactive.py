@@ -1,4 +1,4 @@
-"""Make the interactive page of one figure from the tables of its curves."""
+"""Make the interactive page of one figure from its curves or its table."""
 
 import job
 
@@ -7,12 +7,10 @@ with job.running(snakemake) as given:
 
     import readings
     from shufflebounds.reproduce.configuration import loading
-    from shufflebounds.reproduce.plotting import interactive, sheets
+    from shufflebounds.reproduce.plotting import interactive
     from shufflebounds.reproduce.storage import write_text
 
     paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
-    layout = paper.layouts[given.wildcards.figure]
-    frames = readings.curves(paper, layout.curves, given.input.curves)
+    sheet = readings.sheet(paper, given.wildcards.figure, given.input.shown)
     program = Path(given.input.program).read_text(encoding="utf-8")
-    page = interactive.page(sheets.of_curves(readings.together(frames), layout), program)
-    write_text(page, given.output.page)
+    write_text(interactive.page(sheet, program), given.output.page)

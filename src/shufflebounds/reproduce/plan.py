@@ -233,9 +233,12 @@ class Paper:
     claims: Mapping[str, tuple[CurveName, ...]]
 
     @property
-    def figures(self) -> tuple[str, ...]:
-        """Names of all figures, of curves and of tables."""
-        return tuple(self.titles)
+    def figures(self) -> Mapping[str, Layout | str]:
+        """All figures: what each shows of curves, or the name of its table."""
+        return {
+            name: self.layouts[name] if name in self.layouts else self.drawn_tables[name]
+            for name in self.titles
+        }
 
     @property
     def claimed_curves(self) -> tuple[CurveName, ...]:

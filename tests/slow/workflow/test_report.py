@@ -91,11 +91,9 @@ def test_every_job_has_its_run_time(reports, whole):
     counted = rules.value_counts().to_dict()
     assert counted == {
         "curve": len(CURVES),
-        "figure": 1,
-        "table_figure": 1,
+        "figure": 2,
         "vega": 1,
-        "interactive": 1,
-        "table_interactive": 1,
+        "interactive": 2,
         "table": len(TABLES),
         "judgement": 1,
         "page": len(TABLES) + 1,

@@ -27,8 +27,6 @@ RULES = (
     "judgement",
     "page",
     "table",
-    "table_figure",
-    "table_interactive",
     "tables",
     "vega",
 )
