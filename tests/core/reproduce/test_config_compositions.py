@@ -206,9 +206,9 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     figures.one.transform is 'log'; it must be one of none, expm1, log2_ratio, log2_gain
 - claims improvment = [fig]
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
-    improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, joint, parallel,
-    rappor_domain, hamming, subsampling, algorithm_step,
-    algorithm_error
+    improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, clone_vs_generic,
+    joint_vs_generic, joint, k_fold, parallel, rappor_domain, hamming, subsampling, worst_dataset,
+    lower_support, dependent_counts, algorithm_step, algorithm_error
 - claims joint 1 = fig9
     claims.joint[1] is 'fig9' (did you mean fig?); it must be one of fig, one
 - claims joint 1 = cdf

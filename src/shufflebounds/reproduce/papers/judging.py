@@ -51,6 +51,27 @@ def verdict(whole: bool, part: bool = False) -> str:
     return REPRODUCED if whole else IN_PART if part else NOT_REPRODUCED
 
 
+def of_cases(
+    holds: Sequence[bool] | pd.Series,
+    cases: str,
+    measured: str,
+    extreme: str = "",
+    panels: Sequence[Any] | pd.Series | None = None,
+) -> Judgement:
+    """A claim about listed `cases`, such as points: reproduced in all of them.
+
+    In part where it holds in some case or, given the panel of each, in all cases of some panel.
+    """
+    found = pd.Series(list(holds), dtype=bool)
+    whole = found if panels is None else found.groupby(list(panels)).all()
+    return Judgement(
+        measured=measured,
+        extreme=extreme,
+        holds_in=f"{found.sum()} of {len(found)} {cases}",
+        verdict=verdict(bool(found.all()), bool(whole.any())),
+    )
+
+
 @dataclass(frozen=True)
 class Rule:
     """A quantity compares with a threshold as claimed: ``holds(quantity, threshold)``."""

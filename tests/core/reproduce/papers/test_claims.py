@@ -501,7 +501,8 @@ def test_seconds_are_positive(seconds):
 
 
 def test_an_empty_frame_is_not_measured():
-    of_curves = [name for name in RESEARCH.claims if not name.startswith("algorithm_")]
+    without = {"worst_dataset", "lower_support", "dependent_counts"}
+    of_curves = [n for n in RESEARCH.claims if not n.startswith("algorithm_") and n not in without]
     table = check({name: panel(0.8).iloc[:0] for name in of_curves})
     assert (table["verdict"] == NOT_MEASURED).all()
 
@@ -521,7 +522,7 @@ def test_the_page_and_the_table_have_every_claim():
     seconds = times(upper=[1.5], clone=[1.5])
     table, text = check(curves, seconds), page(curves, seconds)
     assert tuple(table.columns) == claims.COLUMNS
-    assert len(table) == 14
+    assert len(table) == len(CLAIMS)
     assert table["claim"].is_unique
     lines = text.splitlines()
     cells = [line for line in lines if line.startswith("|")]

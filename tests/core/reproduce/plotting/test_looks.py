@@ -10,6 +10,7 @@ from repository import ROOT
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.randomizers.registry import mechanism_names
 from shufflebounds.reproduce.configuration import loading
 from shufflebounds.reproduce.sent import Messages
 
@@ -92,3 +93,10 @@ def test_captions_tell_what_a_bound_at_eps0_means():
     figures = CONFIG["su2026"]["figures"]
     for name in ("fig2", "fig3", "fig4", "fig5", "hadamard", "mixed"):
         assert "bound that comes out at ε₀ proves no amplification" in figures[name]["caption"]
+
+
+def test_every_mechanism_that_ships_is_drawn():
+    paper = papers()["mechanisms"]
+    drawn = {paper.curves[name].reports.mechanism.type for name in paper.layouts["all"].curves}
+    # A matrix is what its file says.
+    assert drawn == set(mechanism_names()) - {"matrix"}

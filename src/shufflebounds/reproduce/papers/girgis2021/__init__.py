@@ -9,6 +9,8 @@ from shufflebounds.reproduce.papers.base import Research
 
 RESEARCH = Research(
     claims=(
+        "factor_two",
+        "half_is_better",
         "first_below_second",
         "gap",
         "structure",

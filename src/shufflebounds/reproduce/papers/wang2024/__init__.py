@@ -65,8 +65,8 @@ class Timed(Kind):
     """Numbers of users."""
     delta: Delta
     """δ: a number, or {over_n: c} for c/n."""
-    iterations: Annotated[int, Ge(1), Le(60)]
-    """Bisections of the paper's own algorithm."""
+    iterations: Listed[Annotated[int, Ge(1), Le(60)]]
+    """Numbers of bisections of the paper's own algorithm."""
 
 
 RESEARCH = Research(
@@ -81,13 +81,19 @@ RESEARCH = Research(
         "upper_bound",
         "single_savings",
         "savings_moment",
+        "savings_printed",
         "single_peak",
         "multi_savings",
+        "multi_range",
         "analytic_savings",
         "asymptotic_savings",
         "parallel_basic",
         "parallel_separate",
         "tight",
+        "roughly_tight",
+        "metric_clones",
+        "ten_halvings",
+        "linear_time",
         "symmetry",
     ),
     claims_module=f"{__name__}.claims",

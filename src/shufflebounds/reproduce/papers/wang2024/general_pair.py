@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -218,13 +219,18 @@ def asymptotics_page(frame: pd.DataFrame) -> Page:
 
 
 def timed(
-    eps0: Sequence[float], n: Sequence[int], delta: Any, iterations: int, numerics: Numerics
+    eps0: Sequence[float],
+    n: Sequence[int],
+    delta: Any,
+    iterations: Sequence[int],
+    numerics: Numerics,
 ) -> pd.DataFrame:
     """ε of the general pair, certified and by the paper's algorithm, with CPU seconds of both.
 
     ``eps0`` are natural logs; ``delta`` is δ or an `OverN`. One row for each ε₀ and n, with the
-    columns ``eps0``, ``n``, ``delta``, ``epsilon_lower``, ``epsilon_upper``, ``seconds``, those of
-    the algorithm ``bisected`` and ``bisected_seconds``, and what the paper prints.
+    columns ``eps0``, ``n``, ``delta``, ``epsilon_lower``, ``epsilon_upper``, ``seconds``; for each
+    number T of `iterations` ``bisected_T`` and ``bisected_T_seconds``, of the algorithm, and
+    ``printed_T`` and ``printed_T_seconds``, what the paper prints, if it does.
     """
     # The first answer of a process loads modules.
     single_shuffle.epsilon(stronger_clone(1.0), 100, 1e-3)
@@ -235,68 +241,52 @@ def timed(
             target = Setting(delta=delta).at(n=users).require("delta")
             start = time.process_time()
             found = single_shuffle.epsilon(pair, users, target, rtol=numerics.rtol)
-            middle = time.process_time()
-            bisected = epsilon(p, beta, p, users, target, iterations)
-            end = time.process_time()
+            row = {
+                "eps0": level,
+                "n": users,
+                "delta": target,
+                "epsilon_lower": found.lower,
+                "epsilon_upper": found.upper,
+                "seconds": time.process_time() - start,
+            }
             printed = PRINTED.get((level, users), (math.nan,) * 4)
-            names = ("printed_20", "printed_20_seconds", "printed_10", "printed_10_seconds")
-            rows.append(
-                {
-                    "eps0": level,
-                    "n": users,
-                    "delta": target,
-                    "epsilon_lower": found.lower,
-                    "epsilon_upper": found.upper,
-                    "seconds": middle - start,
-                    "iterations": iterations,
-                    "bisected": bisected,
-                    "bisected_seconds": end - middle,
-                    **dict(zip(names, printed, strict=True)),
-                }
-            )
+            for count in iterations:
+                start = time.process_time()
+                row[f"bisected_{count}"] = epsilon(p, beta, p, users, target, count)
+                row[f"bisected_{count}_seconds"] = time.process_time() - start
+                place = {20: 0, 10: 2}.get(count)
+                numbers = (math.nan,) * 2 if place is None else printed[place : place + 2]
+                row[f"printed_{count}"], row[f"printed_{count}_seconds"] = numbers
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
 def timed_page(frame: pd.DataFrame) -> Page:
     """The page of `timed`."""
-    iterations = frame["iterations"].iloc[0]
+    named = (re.fullmatch(r"bisected_(\d+)", column) for column in frame.columns)
+    counts = [match[1] for match in named if match]
+    header = [r"$\varepsilon_0$", "n", r"certified $\varepsilon$", "time"]
+    for count in counts:
+        header += [f"algorithm, $T$ = {count}", "time", f"printed, $T$ = {count}", "time"]
+
+    def cells(row: Mapping[str, Any]) -> Iterator[str]:
+        yield from (f"{row['eps0']:g}", f"{row['n']:.0e}")
+        yield f"{safe(row['epsilon_lower'], up=False)} to {safe(row['epsilon_upper'], up=True)}"
+        yield _seconds(row["seconds"])
+        for count in counts:
+            yield f"{row[f'bisected_{count}']:.6g}"
+            yield _seconds(row[f"bisected_{count}_seconds"])
+            yield _printed(row[f"printed_{count}"], "")
+            yield _printed(row[f"printed_{count}_seconds"], " s")
+
     return Page(
         title="Table 5: the general pair",
         above=r"$\varepsilon$ of any $\varepsilon_0$-LDP randomizer: certified (rounded outward), "
-        f"by the paper's algorithm written down anew ({iterations} bisections, not certified), and "
-        "as the paper prints it for $T$ = 20 and 10. Times are CPU seconds of this run, and "
-        "the paper's of its own machine.",
-        header=(
-            r"$\varepsilon_0$",
-            "n",
-            r"certified $\varepsilon$",
-            "time",
-            "algorithm",
-            "time",
-            "printed, $T$ = 20",
-            "time",
-            "printed, $T$ = 10",
-            "time",
-        ),
-        rows=tuple(
-            (
-                f"{row['eps0']:g}",
-                f"{row['n']:.0e}",
-                f"{safe(row['epsilon_lower'], up=False)} to {safe(row['epsilon_upper'], up=True)}",
-                _seconds(row["seconds"]),
-                f"{row['bisected']:.6g}",
-                _seconds(row["bisected_seconds"]),
-                *(
-                    text
-                    for bisections in (20, 10)
-                    for text in (
-                        _printed(row[f"printed_{bisections}"], ""),
-                        _printed(row[f"printed_{bisections}_seconds"], " s"),
-                    )
-                ),
-            )
-            for row in frame.to_dict("records")
-        ),
+        "by the paper's algorithm written down anew ($T$ bisections, not certified), and "
+        "as the paper prints it. Times are CPU seconds of this run, and the paper's of its own "
+        "machine.",
+        header=tuple(header),
+        rows=tuple(tuple(cells(row)) for row in frame.to_dict("records")),
     )
 
 

@@ -162,7 +162,8 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             2 * t / 5,
             widest(sampled_rappor(eps0, 5, 2)),
             "Bits chosen at random tell two inputs apart if either input's is among them. Not "
-            "shipped: the mechanism is not stated well enough.",
+            "shipped: the paper states $\\beta$ alone, and not whether the bits' places are sent; "
+            "`sb.MatrixRandomizer` takes the matrix of either reading.",
         ),
         _Row(
             "Wheel, s = 1, length 0.3",
@@ -170,7 +171,7 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             0.3 * (e - 1) / (0.3 * e + 0.7),
             wheel(eps0, 0.3),
             "Printed for arcs that do not overlap; random ones do. An upper bound, for "
-            "$2s\\ell\\le1$. Not shipped.",
+            "$2s\\ell\\le1$. Not shipped: how arcs of several items meet is not stated.",
         ),
     ]
     return _frame(2, rows)
@@ -200,7 +201,9 @@ def metric(distance: float) -> pd.DataFrame:
             r"2\int_0^{d_{01}/2}\int e^{-\sqrt{(x-d_{01}/2)^2+y^2}}/(2\pi)\,dy\,dx",
             planar,
             found("planar"),
-            r"$(2/\pi)\int_0^{d_{01}/2}tK_1(t)\,dt$.",
+            r"$(2/\pi)\int_0^{d_{01}/2}tK_1(t)\,dt$. A pair of two inputs "
+            '(`sb.metric_variation_ratio(…, noise="planar")`) and no mechanism: what others are '
+            "sure of is an infimum over a region of the plane without a closed form.",
         ),
     ]
     return _frame(3, rows)
@@ -245,6 +248,12 @@ def protocols() -> pd.DataFrame:
     return _frame(4, rows)
 
 
+_ABSENT = (
+    "- PCKV-GRR, for which Section 5 calls the bound tight, is not in the table, and the paper "
+    "has no parameters of it: not shipped.\n"
+)
+
+
 def page(frame: pd.DataFrame) -> Page:
     """The page of one of these tables."""
     number = int(frame["table"].iloc[0])
@@ -265,7 +274,8 @@ def page(frame: pd.DataFrame) -> Page:
             )
             for row in frame.to_dict("records")
         ),
-        below="".join(f"- {row['name']}: {row['note']}\n" for row in notes.to_dict("records")),
+        below="".join(f"- {row['name']}: {row['note']}\n" for row in notes.to_dict("records"))
+        + (_ABSENT if number == 2 else ""),
     )
 
 

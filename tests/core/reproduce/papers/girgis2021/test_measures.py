@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 
+from shufflebounds.bounds.renyi import theorem_3_1
 from shufflebounds.reproduce.papers.girgis2021 import RESEARCH, claims
 from shufflebounds.reproduce.papers.girgis2021.claims import CLAIMS
 from shufflebounds.reproduce.papers.judging import (
@@ -44,10 +45,22 @@ def curves(*rows):
 
 
 def test_names_are_those_of_the_claims():
-    assert RESEARCH.claims == tuple(claim.name for claim in CLAIMS if claim.name != "converted")
+    judged = tuple(claim.name for claim in CLAIMS if not claim.measure.startswith("None"))
+    assert RESEARCH.claims == judged
     introduction, claims = RESEARCH.load_claims()
     assert claims is CLAIMS
     assert "(9)" in introduction
+
+
+def test_theorem_3_1_at_other_shares_of_the_clones():
+    """γ = 1/2 is what the bound has; the suggested γ goes to 0, and twice as many clones count."""
+    found = claims.theorem_3_1_at(0.5, 1.0, 10**6, 4)
+    assert found == pytest.approx(theorem_3_1(1.0, 10**6, 4.0), rel=1e-9)
+    shares = [claims.share_suggested(3.0, 10**power) for power in (6, 10, 14, 18)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 1.0 > 100 * shares[-1]
+    assert claims.factor_of_two(None).verdict == REPRODUCED
+    assert claims.half_is_better(None).verdict == IN_PART
 
 
 def test_first_below_second():
