@@ -53,7 +53,7 @@ rule interactive:
         shown=figure_inputs,
         program=VEGA,
     output:
-        page=interactive_page(),
+        page=f"{FIGURE}.html",
     log:
         "results/{paper}/logs/figures/{figure}_page.log",
     benchmark:
@@ -73,3 +73,37 @@ rule interactive:
         "interactive page of {wildcards.figure} ({wildcards.paper})"
     script:
         "../scripts/interactive.py"
+
+
+rule gallery:
+    """Put all figures of a paper on one page, each of which opens to be explored."""
+    input:
+        pages=gallery_files("html"),
+        pictures=gallery_files("png") if "png" in PLAN.formats else [],
+        program=VEGA,
+    output:
+        page=report(
+            GALLERY,
+            caption="../report/gallery.rst",
+            category=paper_title,
+            subcategory="Interactive figures",
+            labels={"figure": "Gallery"},
+        ),
+    log:
+        "results/{paper}/logs/gallery.log",
+    benchmark:
+        "results/{paper}/benchmarks/gallery.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        title=paper_title,
+        titles=lambda wildcards: gallery_titles(wildcards),
+        presentation=PRESENTATION,
+    message:
+        "gallery ({wildcards.paper})"
+    script:
+        "../scripts/gallery.py"

@@ -57,6 +57,16 @@ def figure_digest(wildcards):
     return drawn.digest
 
 
+def gallery_files(kind):
+    """A file of every figure of the paper."""
+
+    def of_paper(wildcards):
+        figures = PLAN.papers[wildcards.paper].figures
+        return [f"{FIGURE}.{kind}".format(paper=wildcards.paper, figure=name) for name in figures]
+
+    return of_paper
+
+
 def claimed(pattern):
     """Files of every curve that a claim of the paper is measured on."""
 

@@ -72,6 +72,7 @@ TABLE = "results/{paper}/tables/{table}"
 CLAIMS = "results/{paper}/claims"
 FIGURE = "figures/{paper}/{figure}"
 VEGA = "results/vega.js"
+GALLERY = "results/{paper}/gallery.html"
 ENVIRONMENT = "../../environment.yml"
 
 
@@ -99,7 +100,8 @@ def figure_outputs(name, figure):
 
 
 def figures(name):
-    return [file for figure in PLAN.papers[name].figures for file in figure_outputs(name, figure)]
+    made = [file for figure in PLAN.papers[name].figures for file in figure_outputs(name, figure)]
+    return [*made, GALLERY.format(paper=name)] if made else made
 
 
 def tables(name):

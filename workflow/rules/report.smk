@@ -41,6 +41,10 @@ def figure_title(wildcards):
     return plain(PLAN.papers[wildcards.paper].titles[wildcards.figure])
 
 
+def gallery_titles(wildcards):
+    return [plain(title) for title in PLAN.papers[wildcards.paper].titles.values()]
+
+
 def figure_files():
     """The files of a figure, as results of the report."""
     return [
@@ -53,22 +57,6 @@ def figure_files():
         )
         for kind in PLAN.formats
     ]
-
-
-def interactive_page():
-    """The interactive page of a figure, as a result of the report."""
-    return in_report(
-        f"{FIGURE}.html",
-        caption="../report/figure.rst",
-        category=paper_title,
-        # Apart: a switch between formats, as the report offers it, has just two places.
-        subcategory="Interactive figures",
-        labels=interactive_labels,
-    )
-
-
-def interactive_labels(wildcards):
-    return {"figure": figure_title(wildcards)}
 
 
 def figure_labels(wildcards, kind):

@@ -139,7 +139,7 @@ MISTAKES = """\
     numerics, formats
 - papers: [su2026] -> papers: [su2026, formats]
     config.yaml: papers[1] is 'formats', which names something else; a paper must be called
-    none of papers, numerics, formats, all, claims, curve, everything, figure, figures,
+    none of papers, numerics, formats, all, claims, curve, everything, figure, figures, gallery,
     interactive, judgement, page, table, tables, vega
 - papers: [su2026]\\n -> papers: [su2026]\\nsu2025: {}\\n
     config.yaml: su2025 is not a known key; the keys here are papers, numerics, formats

@@ -28,7 +28,8 @@ KRR_BENNETT = {f"{CURVES}/krr10/low/bennett.csv"}
 CURVE_FILES = KRR | BLH | CLONES | BENNETT
 DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("pdf", "png")}
 INTERACTIVE = {"figures/su2026/fig.html"}
-FIGURES = DRAWN | INTERACTIVE
+GALLERY = {"results/su2026/gallery.html"}
+FIGURES = DRAWN | INTERACTIVE | GALLERY
 VEGA = {"results/vega.js"}
 PAPER = CURVE_FILES | FIGURES
 OTHER = {"results/other/curves/krr3/any/upper.csv"}
@@ -164,7 +165,7 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
     figures = {path: (finished.path / path).read_bytes() for path in FIGURES}
     for path in FIGURES:
         (finished.path / path).unlink()
-    run = finished.snakemake("--cores", "2", "figures/su2026/fig.pdf", *INTERACTIVE)
+    run = finished.snakemake("--cores", "2", *FIGURES)
     assert run.returncode == 0, run.stderr
     assert {path: (finished.path / path).read_bytes() for path in FIGURES} == figures
 
@@ -182,7 +183,7 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
         ("title: Two of them", "title: Both", FIGURES),
         ("style:\n", "style:\n  transform: expm1\n", FIGURES),
         ("caption: Two mechanisms.", "caption: Both mechanisms.", set()),
-        ('title: "A small paper"', 'title: "A paper"', set()),
+        ('title: "A small paper"', 'title: "A paper"', GALLERY),
     ],
     ids=["delta", "mechanism", "style", "title", "transform", "caption", "paper"],
 )
@@ -225,6 +226,7 @@ def test_a_restyled_figure_is_told_with_its_reason(checkout):
     assert sorted(re.findall(r"^Job \d+: (.*(?:\n    .*)?)$", told, re.MULTILINE)) == [
         "everything of every paper",
         "figure fig (su2026)\n    Params have changed since last execution",
+        "gallery (su2026)",
         "interactive page of fig (su2026)\n    Params have changed since last execution",
     ]
     assert len(told) < 1700
@@ -251,7 +253,8 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
         for curve in names
     ]
     figure, other = "figure fig (su2026)", "curve upper of krr3, any (other)"
-    pages = ["interactive page of fig (su2026)", "program of interactive figures"]
+    pages = ["gallery (su2026)", "interactive page of fig (su2026)"]
+    pages.append("program of interactive figures")
     assert checkout.jobs("--forceall", "su2026") == sorted(
         [*curves, figure, *pages, "everything of su2026"]
     )

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import browsers
 import pandas as pd
 import pytest
-from whole_run import CAPTION, CURVES, FIGURES, INTERACTIVE, PAGES, PAPER_TITLE, TABLES, TITLES
+from whole_run import CAPTION, CURVES, FIGURES, GALLERY, PAGES, PAPER_TITLE, TABLES, TITLES
 
 import shufflebounds
 from shufflebounds.reproduce.papers.registry import research
@@ -20,11 +20,11 @@ KINDS = research("su2026").tables
 CLAIMS = "The paper's claims, measured"
 GROUPS = {
     "Figures": set(TITLES.values()),
-    "Interactive figures": set(TITLES.values()),
+    "Interactive figures": {"Gallery"},
     "Tables": {KINDS[table["kind"]].title for table in TABLES.values()},
     "Claims": {CLAIMS},
 }
-SHOWN = {path for path in FIGURES | INTERACTIVE | PAGES if not path.endswith(".md")}
+SHOWN = {path for path in FIGURES | GALLERY | PAGES if not path.endswith(".md")}
 
 # Lower than a figure that is as wide.
 WINDOW = {"width": 1600, "height": 450}
@@ -94,6 +94,7 @@ def test_every_job_has_its_run_time(reports, whole):
         "figure": 2,
         "vega": 1,
         "interactive": 2,
+        "gallery": 1,
         "table": len(TABLES),
         "judgement": 1,
         "page": len(TABLES) + 1,
@@ -201,17 +202,24 @@ def test_figures_show_as_a_whole(page):
 @pytest.mark.browser
 @pytest.mark.parametrize("page", ["html", "zip"], indirect=True)
 def test_interactive_figures_show_and_can_be_worked_with(page):
-    for entry in shown(page, "Interactive figures"):
-        frame = page.frame_locator("iframe")
-        frame.locator("body[data-drawn]").wait_for()
-        assert frame.locator("h1").inner_text() == entry.name
-        boxes = frame.locator("#legend input")
-        last = frame.locator("#values tbody tr").nth(boxes.count() - 1)
-        last.wait_for()
-        boxes.first.uncheck()
-        last.wait_for(state="detached")
-        boxes.first.check()
-        last.wait_for()
+    for _ in shown(page, "Interactive figures"):
+        gallery = page.frame_locator("iframe")
+        gallery.locator("h1", has_text=PAPER_TITLE).wait_for()
+        for thumbnail in gallery.locator("#all button").all():
+            assert thumbnail.locator("img").evaluate("image => image.naturalWidth") > 100
+            title = thumbnail.inner_text()
+            thumbnail.click()
+            frame = gallery.frame_locator("iframe")
+            frame.locator("body[data-drawn]").wait_for()
+            assert frame.locator("h1").inner_text() == title
+            boxes = frame.locator("#legend input")
+            last = frame.locator("#values tbody tr").nth(boxes.count() - 1)
+            last.wait_for()
+            boxes.first.uncheck()
+            last.wait_for(state="detached")
+            boxes.first.check()
+            last.wait_for()
+            gallery.get_by_text("all figures").click()
 
 
 @pytest.mark.browser

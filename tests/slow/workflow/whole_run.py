@@ -13,6 +13,7 @@ CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", 
 FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
 INTERACTIVE = {f"figures/su2026/{name}.html" for name in ("cdf", "fig")}
 VEGA = {"results/vega.js"}
+GALLERY = {"results/su2026/gallery.html"}
 TABLES = {
     "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
     "table2": {"kind": "finite_domains", "eps0": [0.5, 2.0], "k": 10, "domain_size": 10},
@@ -32,7 +33,7 @@ PAGES = {
     for kind in ("csv", "html", "md")
 }
 LATEX = {f"results/su2026/tables/{table}.tex" for table in TABLES}
-OUTPUTS = CURVES | FIGURES | INTERACTIVE | VEGA | PAGES | LATEX
+OUTPUTS = CURVES | FIGURES | INTERACTIVE | GALLERY | VEGA | PAGES | LATEX
 
 # As the configuration has them, and as the report, which sets no formulas, shows them.
 WRITTEN = {"fig": r"Two curves over $\log_{10}$ of $n$", "cdf": "The law of 10-RR"}

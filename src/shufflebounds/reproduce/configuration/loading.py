@@ -23,6 +23,7 @@ RULES = (
     "everything",
     "figure",
     "figures",
+    "gallery",
     "interactive",
     "judgement",
     "page",

@@ -76,8 +76,8 @@ def look(line: Line) -> Look:
     )
 
 
-class _Template(Template):
-    """Scripts and styles have $ and braces of their own."""
+class Filled(Template):
+    """A page to fill in: scripts and styles have $ and braces of their own."""
 
     delimiter = "@"
 
@@ -107,15 +107,20 @@ def page(figure: Mapping[str, Any], told: str, legend: Mapping[str, Look], progr
     """
     last = len(figure["positions"]) - 1
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    return _Template(template).substitute(
+    return Filled(template).substitute(
         title=html.escape(figure["title"]),
         legend="\n".join(_entry(label, look) for label, look in legend.items()),
         told=html.escape(told),
         last=last,
         middle=last // 2,
         figure=_script_data(figure),
-        program=base64.b64encode(gzip.compress(program.encode(), mtime=0)).decode(),
+        program=packed(program),
     )
+
+
+def packed(text: str) -> str:
+    """A text as pages unpack it."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _entry(label: str, look: Look) -> str:

@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from shufflebounds.core import validation
 from shufflebounds.reproduce.plotting.texts import typeset, wrapped
@@ -57,6 +59,8 @@ METADATA = {
     "svg": {"Creator": "shufflebounds", "Date": None},
 }
 
+_COLORS = 128  # of a PNG: lines and their edges need no more
+
 # Outside settings must rule neither the making of a figure nor its writing.
 fixed_looks = matplotlib.style.context(["default", THEME])
 
@@ -76,7 +80,20 @@ def write(make: Callable[[str], Figure], paths: Sequence[str | Path]) -> None:
         # A figure apiece: saving one lays it out, and a second file would depend on the first.
         content = io.BytesIO()
         make(kind).savefig(content, format=kind, metadata=METADATA[kind])
-        write_bytes(content.getvalue(), path)
+        write_bytes(_small(content) if kind == "png" else content.getvalue(), path)
+
+
+def _small(picture: io.BytesIO) -> bytes:
+    """The same PNG with a palette, a third as large."""
+    whole = Image.open(picture)
+    notes = PngInfo()
+    for name, text in whole.info.items():
+        if isinstance(text, str):
+            notes.add_text(str(name), text)
+    content = io.BytesIO()
+    few = whole.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
+    few.save(content, format="png", optimize=True, pnginfo=notes, dpi=whole.info["dpi"])
+    return content.getvalue()
 
 
 # What stands above and around the panels: title, legend, letters; all of it within the figure.

@@ -1,0 +1,56 @@
+"""All figures of a paper on one page: thumbnails that open the interactive figures.
+
+The pages hold the same program, which is here but once.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from shufflebounds.reproduce.plotting.html import Filled, packed
+
+# Of a thumbnail: pixels, colours.
+_WIDTH, _COLORS = 360, 32
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure: its title, its interactive page, and its picture (PNG) if there is one."""
+
+    title: str
+    page: str
+    picture: bytes | None = None
+
+
+def page(title: str, entries: Sequence[Entry], program: str) -> str:
+    """The HTML of the gallery; `program` is what the pages were made with."""
+    packed_program = packed(program)
+    pages = [entry.page.replace(packed_program, "@{program}", 1) for entry in entries]
+    template = Path(__file__).with_name("gallery.html").read_text(encoding="utf-8")
+    return Filled(template).substitute(
+        title=html.escape(title),
+        entries="\n".join(map(_button, entries)),
+        program=packed_program,
+        pages=packed(json.dumps(pages)),
+    )
+
+
+def _button(entry: Entry) -> str:
+    picture = "" if entry.picture is None else f'<img alt="" src="{_thumbnail(entry.picture)}">'
+    return f'<button type="button">{picture}<span>{html.escape(entry.title)}</span></button>'
+
+
+def _thumbnail(picture: bytes) -> str:
+    whole = Image.open(io.BytesIO(picture)).convert("RGB")
+    small = whole.resize((_WIDTH, round(whole.height * _WIDTH / whole.width)), Image.Resampling.BOX)
+    content = io.BytesIO()
+    small.quantize(_COLORS).save(content, format="png", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -1,0 +1,39 @@
+"""The gallery: every figure of a paper, and the program that draws them only once."""
+
+import base64
+import gzip
+import io
+import json
+import re
+
+from drawn_data import data, line, panel, row
+from PIL import Image
+
+from shufflebounds.reproduce.plotting import gallery, html, interactive
+from shufflebounds.reproduce.plotting.sheets import of_curves
+
+PROGRAM = "window.vega = {};"
+
+
+def unpacked(text, name):
+    packed = re.search(rf'id="{name}">(.*?)</script>', text)[1]
+    return gzip.decompress(base64.b64decode(packed)).decode()
+
+
+def test_it_holds_every_page_and_one_program():
+    layout = row(panel(line("upper")))
+    page = interactive.page(of_curves(data(layout), layout), PROGRAM)
+    picture = io.BytesIO()
+    Image.new("RGB", (1400, 700), "white").save(picture, format="png")
+    entries = [gallery.Entry("A < B", page, picture.getvalue()), gallery.Entry("Bare", page)]
+    text = gallery.page("Paper & title", entries, PROGRAM)
+    assert unpacked(text, "program") == PROGRAM
+    pages = json.loads(unpacked(text, "pages"))
+    assert [one.replace("@{program}", html.packed(PROGRAM)) for one in pages] == [page] * 2
+    assert html.packed(PROGRAM) not in unpacked(text, "pages")
+    assert text.count("<button") == 3
+    assert text.count("<img") == 1
+    assert "Paper &amp; title" in text
+    assert "A &lt; B" in text
+    assert text == gallery.page("Paper & title", entries, PROGRAM)
+    assert not re.search(r"<(?:link|script[^>]* src)", text)
