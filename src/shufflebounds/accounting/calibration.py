@@ -250,7 +250,7 @@ def largest_eps0(
     Returns
     -------
     Enclosure
-        Of ε₀ (natural log). ``lower`` may be deployed: there the target was found to be met. At
+        Of ε₀ (natural log). You can deploy ``lower``, where the target was found to be met. At
         ``upper`` it was found to be missed; inf where the largest ε₀ to look at will do. Of
         randomizers both are of the mechanism's own δ, and what lies between is not known.
 
@@ -444,7 +444,7 @@ def most_rounds(
     Returns
     -------
     Enclosure
-        ``lower`` rounds may be run (0 if not even one), ``upper`` + 1 may not. Both are integers,
+        You can run ``lower`` rounds (0 if not even one), not ``upper`` + 1. Both are integers,
         but for ``upper`` = inf where 10⁶ rounds, the most here, are not known to be too many. Of a
         randomizer ``lower`` is proven for all datasets, and two datasets show ``upper``.
 

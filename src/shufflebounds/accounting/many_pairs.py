@@ -83,7 +83,7 @@ def worst_epsilon(
 ) -> tuple[str, Enclosure]:
     """Enclose the largest ε among decompositions any of which may be the worst.
 
-    For ``R.blankets()`` that is what may be claimed of one round of R. Which pair is the worst
+    For ``R.blankets()`` that is what you can claim of one round of R. Which pair is the worst
     depends on n and δ: the one that is named need not be at others, nor of several rounds.
 
     Parameters
@@ -166,7 +166,7 @@ def worst_delta(
 ) -> tuple[str, Enclosure]:
     """Enclose the largest δ among decompositions any of which may be the worst.
 
-    What it may be claimed of is as for `worst_epsilon`.
+    What you can claim it of is as for `worst_epsilon`.
 
     Parameters
     ----------

@@ -390,7 +390,7 @@ def renyi_epsilon(
     Returns
     -------
     Enclosure
-        ``upper`` (natural log) may be claimed. ``lower`` bounds what this way of accounting can
+        You can claim ``upper`` (natural log). ``lower`` bounds what this way of accounting can
         give; the truth may lie below. Of a randomizer ``upper`` is that of its ``blankets()``,
         ``lower`` that of known datasets, and what lies between them is not known.
 

@@ -86,7 +86,7 @@ class Finding:
 
     @property
     def end(self) -> float:
-        """The end of its enclosure that may be relied on."""
+        """The safe end of its enclosure."""
         found = self.answer.enclosure
         return found.lower if self.bound.kind is Kind.LOWER else found.upper
 
@@ -166,7 +166,7 @@ def check(
     rtol: float | None,
     output: Output,
 ) -> None:
-    """Whether a claim of (epsilon, delta) is proven, refuted or open.
+    """Is a claim of (epsilon, delta) proven, refuted or open?
 
     A claim is open where no bound proves it and no pair of datasets refutes it, or where the
     numbers are not precise enough to tell, which a smaller --rtol may mend. Exit codes: 0 for

@@ -66,7 +66,7 @@ _MEANINGS = {
 def epsilon(
     asked: Deployment, delta: float, rtol: float | None, claim: Path | None, output: Output
 ) -> None:
-    """Bounds on epsilon at a given delta.
+    """What epsilon can you claim at a given delta?
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
@@ -95,7 +95,7 @@ def epsilon(
 
 @question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT)
 def delta(asked: Deployment, eps: float, rtol: float | None, output: Output) -> None:
-    """Bounds on delta at a given epsilon.
+    """What delta can you claim at a given epsilon?
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """

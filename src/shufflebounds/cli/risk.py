@@ -110,12 +110,12 @@ class _Risk:
 def risk(
     asked: Deployment, false_positives: tuple[float, ...], plot: Path | None, output: Output
 ) -> None:
-    """What the privacy loss means: how well an attack can tell two values of a user apart.
+    """Attack success: how well can an attack tell two values of a user apart?
 
     There is no delta to choose: this is the whole trade-off between both error rates.
 
-    Where no known attack does nearly as well as the upper bound says, and more is proven, the tight
-    upper bound is shown as well, and is the one to claim.
+    A tight upper bound comes first where no known attack comes close to the upper bound and more is
+    proven: claim that one.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """

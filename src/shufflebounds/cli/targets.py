@@ -38,7 +38,7 @@ _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 
 @question(*USERS, EPS, DELTA, ROUNDS, RTOL, *OUTPUT)
 def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
-    """The largest eps0 that meets a target (epsilon, delta).
+    """What is the largest eps0 that meets a target (epsilon, delta)?
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target; the tight
     bound, which `epsilon` and `check` know of them, is not searched then. The upper bound, the
@@ -75,7 +75,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
 
 @question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, *OUTPUT)
 def users(asked: Deployment, eps: float, delta: float, output: Output) -> None:
-    """The fewest users that meet a target (epsilon, delta).
+    """How many users are enough for a target (epsilon, delta)?
 
     With --rounds it is how many report in each round, and all rounds together meet the target; the
     tight bound, which `epsilon` and `check` know of them, is not searched then.
@@ -108,7 +108,7 @@ def users(asked: Deployment, eps: float, delta: float, output: Output) -> None:
 
 @question(EPS0, *USERS, EPS, DELTA, *OUTPUT)
 def rounds(asked: Deployment, eps: float, delta: float, output: Output) -> None:
-    """The most rounds that meet a target (epsilon, delta) together, up to 1e6.
+    """How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
     Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
 

@@ -63,7 +63,7 @@ class SeparateHistograms(Protocol):
     """The same queries without sampling: each level is asked of its own share of the users.
 
     ⌊n/log₂ d⌋ users report on a level of ``nodes`` nodes by randomized response, and only they hide
-    each other. The level of 2 nodes is the worst, and all that may be claimed for the users as a
+    each other. The level of 2 nodes is the worst, and all that you can claim for the users as a
     whole; that of d is the best. n counts the users of all levels. Raises ValueError unless
     0 < ε₀ ≤ 300, ``domain_size`` d is a power of 2, at least 2, and ``nodes`` a power of 2 from 2
     to d.
