@@ -211,7 +211,8 @@ def from_profile(
         if found[-1] <= smallest or points > _MOST_POINTS:
             break
     last = int(np.argmax(found <= smallest)) or points
-    law = pessimistic(np.maximum(found[: max(last, 1) + 1], 1e-290), interval)
+    upper = np.maximum(found[: max(last, 1) + 1], 1e-290)
+    law = pessimistic(np.arange(upper.size), upper, interval)
     lost = max(law.infinite, 1e-290)
     a = np.append(law.masses, [lost, 0.0])
     b = np.append(law.masses[::-1], [0.0, lost])

@@ -21,6 +21,7 @@ from shufflebounds.accounting.questions import epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -212,6 +213,7 @@ _EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
 _USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
 
 
+@limited
 def largest_eps0(
     mechanism: Callable[[float], Decomposition | Randomizer],
     eps: float,
@@ -260,6 +262,8 @@ def largest_eps0(
         For an argument outside these ranges, and where not even a little less than
         max(ε, 2δ)/`rounds` is found to meet the target, which local privacy alone should: then
         `mechanism` does not give ε₀-LDP decompositions, or floats cannot tell δ from 0.
+    PrecisionError
+        Where closing in would cost too much work; it holds the ends that were found.
 
     Examples
     --------
@@ -309,6 +313,7 @@ def _eps_within_eps0(eps: object) -> float:
     return checked
 
 
+@limited
 def fewest_users(
     decomposition: Decomposition | Randomizer, eps: float, delta: float, *, rounds: int = 1
 ) -> Enclosure:
@@ -339,6 +344,8 @@ def fewest_users(
     ------
     ValueError
         For an argument outside these ranges.
+    PrecisionError
+        Where closing in would cost too much work; it holds the ends that were found.
 
     Examples
     --------
@@ -416,6 +423,7 @@ def _probed(side: int, low: float, high: float) -> Probe:
 _ROUNDS_LADDER = (0.05, 0.01)
 
 
+@limited
 def most_rounds(
     decomposition: Decomposition | Randomizer,
     eps: float,
@@ -452,6 +460,8 @@ def most_rounds(
     ------
     ValueError
         For an argument outside these ranges.
+    PrecisionError
+        Where closing in would cost too much work; it holds the ends that were found.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -14,6 +15,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.core.work import WorkError, limited, reserve
 from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
 from shufflebounds.divergence.law import U
@@ -67,7 +69,7 @@ def smallest_eps(composition: Composition, delta: float) -> float:
         return end
     eps = _root(found, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps < end and found.delta(eps).upper > delta:
+    while eps < end and found.above(eps) > delta:
         eps, margin = min(eps + margin, end), 4.0 * margin
     return eps
 
@@ -84,7 +86,7 @@ def largest_eps(composition: Composition, delta: float) -> float:
         return 0.0
     eps = _root(found, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps > 0.0 and found.delta(eps).lower < delta:
+    while eps > 0.0 and found.below(eps) < delta:
         eps, margin = max(eps - margin, 0.0), 4.0 * margin
     return eps
 
@@ -99,12 +101,17 @@ def _near(composition: Composition, delta: float) -> TiltedSum | None:
 def _root(found: TiltedSum, delta: float) -> float:
     """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
     told, eps = found.composition.infinite[1], found.eps
-    goal = max(delta - told, 1e-9 * delta)
+    goal, rate = max(delta - told, 1e-9 * delta), found.theta
+    before: tuple[float, float] | None = None
     for _ in range(30):
-        excess = found.delta(eps).upper - told
-        move = math.log(excess / goal) / found.theta if excess > 0.0 else -1.0 / found.theta
-        eps = max(min(eps + move, found.composition.largest), 0.0)
-        if abs(move) <= 1e-9 * eps:
+        excess = found.above(eps) - told
+        height = math.log(excess / goal) if excess > 0.0 else -1.0
+        if before is not None and (eps - before[0]) * (before[1] - height) > 0.0:
+            secant = (before[1] - height) / (eps - before[0])
+            rate = min(max(secant, 0.1 * found.theta), 10.0 * found.theta)
+        before = eps, height
+        eps = max(min(eps + height / rate, found.composition.largest), 0.0)
+        if abs(eps - before[0]) <= 1e-9 * eps:
             break
     return eps
 
@@ -150,6 +157,7 @@ class Composed:
     def __repr__(self) -> str:
         return f"<Composed: {', '.join(f'{one.times} × n = {one.n}' for one in self.rounds)}>"
 
+    @limited
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
 
@@ -213,6 +221,7 @@ class Composed:
         single = partial(self._epsilon_of_single_rounds, delta)
         return self._refined(found, enclose, single, goal, rtol, what, depth=1.0)
 
+    @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest δ at which all rounds together are (ε, δ)-DP.
 
@@ -293,24 +302,26 @@ class Composed:
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
             return best
         density = math.sqrt(_WIDTH * depth / goal)
-        if any(one.crowds for one in self.rounds):
-            # Blankets cost next to nothing, and often say all there is to say.
-            blankets = [replace(one, crowds=()) for one in self.rounds]
-            best = _both(best, enclose(density, blankets))
-            density = min(density, _FINEST_OF_CROWDS)
-        if not is_done():
-            best = _both(best, enclose(density, self.rounds))
-        for _ in range(_REFINEMENTS if promises else 0):
-            if is_done():
-                return best
-            density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
-            closer = _both(best, enclose(density, self.rounds))
-            stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
-            best = closer
-            if stuck:
-                break  # it is not the lattice that keeps the ends apart
+        with suppress(WorkError):
+            if any(one.crowds for one in self.rounds):
+                # Blankets cost next to nothing, and often say all there is to say.
+                blankets = [replace(one, crowds=()) for one in self.rounds]
+                best = _both(best, enclose(density, blankets))
+                density = min(density, _FINEST_OF_CROWDS)
+            if not is_done():
+                best = _both(best, enclose(density, self.rounds))
+            for _ in range(_REFINEMENTS if promises else 0):
+                if is_done():
+                    return best
+                density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
+                closer = _both(best, enclose(density, self.rounds))
+                stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
+                best = closer
+                if stuck:
+                    break  # it is not the lattice that keeps the ends apart
         if best.relative_width > goal:
-            best = _both(best, Enclosure(0.0, max(single(), best.lower)))
+            with reserve():
+                best = _both(best, Enclosure(0.0, max(single(), best.lower)))
         if best.relative_width > goal and (rtol is not None or promises):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "

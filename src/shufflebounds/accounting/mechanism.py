@@ -22,6 +22,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
+from shufflebounds.core.work import limited
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import Randomizer
 
@@ -60,6 +61,7 @@ class MechanismBounds:
     others: str
 
 
+@limited
 def mechanism_epsilon(
     randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
 ) -> MechanismBounds:
@@ -108,6 +110,7 @@ def mechanism_epsilon(
     return asked.bounds(question, *asked.ends(question))
 
 
+@limited
 def mechanism_delta(
     randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
 ) -> MechanismBounds:

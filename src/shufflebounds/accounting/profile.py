@@ -10,11 +10,12 @@ import numpy as np
 
 from shufflebounds.accounting.composition import Composed, compose, delta_at
 from shufflebounds.accounting.questions import delta as delta_of
-from shufflebounds.accounting.round_laws import Round, compositions, highest, sides
+from shufflebounds.accounting.round_laws import Points, Round, compositions, highest, sides
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
@@ -230,6 +231,7 @@ class Profile:
         return [left, right]
 
 
+@limited
 def profile(
     decomposition: Decomposition | Randomizer,
     n: int,
@@ -266,6 +268,8 @@ def profile(
     ------
     ValueError
         For an argument outside these ranges.
+    PrecisionError
+        Where that would cost too much work.
 
     Examples
     --------
@@ -284,9 +288,9 @@ def profile(
 
 def _of_one(one: Round, smallest: float, density: float) -> Profile:
     step = lattice_step(max(one.size, 1e-9) / density)
-    rtol = 0.06 / density**2
-    upper = np.minimum.accumulate(highest(one, step, rtol, smallest))
-    known = [side for pair in sides(one, step, rtol, smallest) for side in pair]
+    points = Points(step, 0.06 / density**2)
+    upper = np.minimum.accumulate(highest(one, points, smallest))
+    known = [side for pair in sides(one, points, smallest) for side in pair]
     limit = max(side.limit for side in known)
     # Points of what is proven and of the datasets end where each is small enough.
     lower = np.full(upper.size, limit)

@@ -12,6 +12,7 @@ from shufflebounds.accounting.single_shuffle import Several
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.work import limited
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 
@@ -38,6 +39,7 @@ def epsilon(
 ) -> Enclosures: ...
 
 
+@limited
 def epsilon(
     decomposition: Decomposition | Randomizer,
     n: int | Several[int],
@@ -130,6 +132,7 @@ def delta(
 ) -> Enclosures: ...
 
 
+@limited
 def delta(
     decomposition: Decomposition | Randomizer,
     eps: float | Several[float],

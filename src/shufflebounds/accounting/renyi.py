@@ -21,6 +21,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import WorkError, is_spent, limited, spend
 from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import Knots, binomial_moments, few_moments, infinite, log_sum
@@ -33,6 +34,11 @@ DEFAULT_RTOL = 2e-3
 #
 # Passes of refinement, points in the end, and into how many pieces one pass may cut a cell.
 _PASSES, _MOST_KNOTS, _MOST_PIECES = 24, 12_000, 8
+# So few decompositions are all looked into at once, others first to this width; and so many
+# datasets are tried of either kind.
+_FEW, _COARSE, _TRIES = 4, 0.1, 16
+# Passes until the first, rough points count for little.
+_FIRST = 2
 # Share of the width that bounds at the points may take, and by which a pass narrows it at most.
 _SHARE, _STRIDE = 0.06, 0.02
 # More than this of it says no more of a cell than that it is far too wide.
@@ -67,6 +73,7 @@ def renyi(
 ) -> Enclosures: ...
 
 
+@limited
 def renyi(
     decomposition: Decomposition | Randomizer,
     n: int,
@@ -108,8 +115,8 @@ def renyi(
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`, never of a randomizer; it holds what was found of all
-        orders.
+        Where the width stays above `rtol`; it holds what was found of all orders. Of a randomizer
+        the widths count to which its decompositions are known, not what lies between them.
 
     Notes
     -----
@@ -129,20 +136,23 @@ def renyi(
     times = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     orders = np.array(checked("order", order, validation.order))
     if isinstance(decomposition, Randomizer):
-        ends, promised = _of_mechanism(decomposition, n, orders, goal), False
+        ends, known = _of_mechanism(decomposition, n, orders, goal)
+        parts: Collection[Decomposition] = decomposition.blankets().values()
     else:
-        ends = bounds(decomposition, n, orders, goal)
-        promised = rtol is not None or decomposition.is_finite()
+        ends, parts = bounds(decomposition, n, orders, goal), [decomposition]
+        known = Enclosures(*ends).relative_width
+    promised = rtol is not None or all(one.is_finite() for one in parts)
     low, high = (times * end for end in ends)
     if times > 1:
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
     found = Enclosures(low, high)
-    for i in np.flatnonzero(found.relative_width > goal) if promised else ():
-        if math.isinf(high[i]) or high[i] > times * _NOTHING:
+    for i in np.flatnonzero(known > goal) if promised else ():
+        # Inputs that may well be one and the same have no relative width.
+        if low[i] > 0.0 or high[i] > times * orders[i] * _NOTHING**2:
             raise PrecisionError(
                 f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
                 f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
-                f"{found[int(i)].relative_width:.1e} where rtol = {goal:g} was asked for",
+                f"{known[i]:.1e} where rtol = {goal:g} was asked for; a larger rtol would help",
                 found if is_several(order) else found[0],
             )
     return found if is_several(order) else found[0]
@@ -150,12 +160,40 @@ def renyi(
 
 def _of_mechanism(
     randomizer: Randomizer, n: int, orders: FloatArray, goal: float
+) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+    """The largest that known datasets attain, and the largest of the blankets, at orders (O,).
+
+    And the larger relative width to which either is known.
+    """
+    below = Enclosures(*_largest(_telling(randomizer), n, orders, goal))
+    above = Enclosures(*_largest(randomizer.blankets().values(), n, orders, goal))
+    known = np.maximum(below.relative_width, above.relative_width)
+    return (np.minimum(below.lower, above.upper), above.upper), known
+
+
+def _telling(randomizer: Randomizer) -> list[Decomposition]:
+    """Datasets that are known, of many those first in order and those of the largest losses."""
+    found = list(randomizer.known_datasets().values())
+    if len(found) <= 2 * _TRIES:
+        return found
+    losses = [max(largest_loss(inner)[0] for inner, _ in one.directions) for one in found]
+    rest = sorted(range(_TRIES, len(found)), key=lambda i: -losses[i])[:_TRIES]
+    return found[:_TRIES] + [found[i] for i in rest]
+
+
+def _largest(
+    some: Collection[Decomposition], n: int, orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The largest that known datasets attain, and the largest of the blankets, at orders (O,)."""
-    below = [bounds(one, n, orders, goal)[0] for one in randomizer.known_datasets().values()]
-    above = [bounds(one, n, orders, goal)[1] for one in randomizer.blankets().values()]
-    high = np.max(above, axis=0)
-    return np.minimum(np.max(below, axis=0), high), high
+    """Bounds of the largest of their divergences; of many only what may be that is looked into."""
+    rough = [bounds(one, n, orders, _COARSE if len(some) > _FEW else goal) for one in some]
+    low, high = (np.max(ends, axis=0) for ends in zip(*rough, strict=True))
+    if len(some) <= _FEW:
+        return low, high
+    settled = np.zeros(orders.shape)
+    for one, ends in sorted(zip(some, rough, strict=True), key=lambda pair: -float(pair[1][1][0])):
+        closer = bounds(one, n, orders, goal) if (ends[1] > low).any() else ends
+        low, settled = np.maximum(low, closer[0]), np.maximum(settled, closer[1])
+    return low, np.minimum(high, settled)
 
 
 def bounds(
@@ -180,9 +218,12 @@ def _larger(
     most = np.minimum(end, 0.5 * orders * end * end * (1.0 + 8.0 * U))
     if end <= _NOTHING:
         return np.zeros(orders.shape), most
-    moments = _summed(directions, n, orders)
-    if len(moments) < len(directions):
-        moments = _Curves.of(directions, n, end, _SHARE * goal).enclosed(orders, goal)
+    try:
+        moments = _summed(directions, n, orders)
+        if len(moments) < len(directions):
+            moments = _Curves.of(directions, n, end, _SHARE * goal).enclosed(orders, goal)
+    except WorkError:
+        return np.zeros(orders.shape), most
     low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
     low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
     high = np.minimum(high * (1.0 + 32.0 * U) + _TINY, most)
@@ -225,15 +266,24 @@ class _Curves:
 
     def enclosed(self, orders: FloatArray, goal: float) -> list[tuple[FloatArray, FloatArray]]:
         """Bounds of log(E[(P/Q)^α] − 1) in each order of the pair, refined until narrow enough."""
-        for _ in range(_PASSES):
+        blurred = math.inf
+        for number in range(_PASSES):
+            points = sum(one.eps.size for one in self.knots)
             cells = self._cells(orders[:, None])
             sums = [tuple(log_sum(end) for end in ends) for ends in cells]
-            total, taken = self._excess(cells, sums, goal)
-            if total <= 1.0 or sum(one.eps.size for one in self.knots) > _MOST_KNOTS:
+            total, taken, noise = self._excess(cells, sums, goal)
+            if total <= 1.0 or points > _MOST_KNOTS:
                 break
+            # Where the bounds at the points are too wide already, more points are of no use.
+            if number >= _FIRST and noise > max(1.0, 0.8 * total, 0.8 * blurred):
+                break
+            blurred = noise if number >= _FIRST else math.inf
             ends = np.cumsum([one.eps.size - 1 for one in self.knots])[:-1]
             pieces = np.split(_pieces(taken), ends)
             before = self.knots
+            if is_spent():
+                break
+            spend(1e6 + 1e3 * points * orders.size)
             self.knots = [one.split(part) for one, part in zip(before, pieces, strict=True)]
             if all(one is other for one, other in zip(before, self.knots, strict=True)):
                 break
@@ -261,25 +311,31 @@ class _Curves:
         cells: list[tuple[FloatArray, FloatArray]],
         sums: list[tuple[FloatArray, ...]],
         goal: float,
-    ) -> tuple[float, FloatArray]:
-        """The width in units of what is allowed, and how much of it each cell takes."""
+    ) -> tuple[float, FloatArray, float]:
+        """The width in units of what is allowed, how much of it each cell takes, and how much is
+        due to the bounds at the points, however close these are.
+        """
         # The upper end may still be far off.
         log_e = _log1p_exp(np.max([low for low, _ in sums], axis=0))
         with np.errstate(divide="ignore"):
             allowed = log_e + np.log(-np.expm1(-np.minimum(0.98 * goal * log_e, 0.7)))
         taken = np.zeros(cells[0][0].shape[1])
-        total = 0.0
+        total = noise = 0.0
+        blurs = [one.blur() for one in (self.knots[0], self.knots[-1])]
         for number, (low, high) in enumerate(cells):
             with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-                width = np.exp(high - allowed[:, None]) * -np.expm1(low - high)
+                size = np.nan_to_num(np.exp(high - allowed[:, None]), nan=0.0)
+                width = size * -np.expm1(low - high)
+                blur = np.concatenate(blurs[:: -1 if number else 1])
+                noise = max(noise, float((size * blur).sum(axis=1).max()))
             width = np.minimum(np.nan_to_num(width, nan=0.0), _MOST_EXCESS)
             total = max(total, float(width.sum(axis=1).max()))
             # The second row has the cells of the other curve first.
             turn = self.knots[1].eps.size - 1 if number else 0
             taken = np.maximum(taken, np.roll(width.max(axis=0), -turn))
         if len(self.knots) == 1:
-            return total, taken.reshape(2, -1).sum(axis=0)
-        return total, taken
+            return total, taken.reshape(2, -1).sum(axis=0), noise
+        return total, taken, noise
 
 
 def _pieces(excess: FloatArray) -> NDArray[np.int64]:
@@ -359,6 +415,7 @@ def epsilon_of_orders(
     return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
 
 
+@limited
 def renyi_epsilon(
     decomposition: Decomposition | Randomizer,
     n: int,
@@ -415,15 +472,14 @@ def renyi_epsilon(
 
     def least(some: Collection[Decomposition]) -> Enclosure:
         def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-            ends = zip(*(bounds(one, n, orders, 0.4 * goal) for one in some), strict=True)
-            low, high = (np.max(end, axis=0) for end in ends)
+            low, high = _largest(some, n, orders, 0.4 * goal)
             return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
 
         return least_epsilon(divergences, delta, 0.5 * goal)
 
     if isinstance(decomposition, Randomizer):
         upper = least(decomposition.blankets().values()).upper
-        lower = least(decomposition.known_datasets().values()).lower
+        lower = least(_telling(decomposition)).lower
         return Enclosure(min(lower, upper), upper)
     found = least([decomposition])
     promised = rtol is not None or decomposition.is_finite()

@@ -6,10 +6,11 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.root_search import LARGEST_EPS
@@ -18,6 +19,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import require_work
 from shufflebounds.divergence import convolution as few
 from shufflebounds.divergence.convolution import Losses, composed
 from shufflebounds.divergence.enumeration import (
@@ -57,7 +59,7 @@ _remembering = Lock()
 
 @dataclass(eq=False)
 class Grid:
-    """Enclosures of D(iΔ) for one decomposition and n; `reach` appends to them.
+    """Enclosures of D(iΔ), i in `places`, of one decomposition and n; `reach` appends to them.
 
     ``inner`` and ``outer`` hold, for each direction, those of the decompositions that bound it from
     below and from above: the same list where they are one. ``few`` holds the outcomes of those
@@ -67,6 +69,7 @@ class Grid:
     problem: Problem
     step: float
     rtol: float
+    places: NDArray[np.int64]
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
     few: dict[int, Atoms | None] = field(init=False)
@@ -87,17 +90,16 @@ class Grid:
     def reach(self, level: float) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
 
-        Fewer where D is 0 by then, ε gets too large for floats, or there are `MAX_NODES`.
+        Fewer where ε gets too large for floats, and no more than there are places.
         """
         floor = self.problem.never_below() * (1.0 + 1e-6) + level
-        size = 0
-        while size < MAX_NODES and (size + 1) * self.step <= LARGEST_EPS:
-            size += 1
+        most = int(np.searchsorted(self.places * self.step, LARGEST_EPS, side="right"))
+        for size in range(1, most + 1):
             self.extend(size)
             last = max(nodes[size - 1].upper for nodes in self.outer)
             if size >= _FEWEST and last <= floor:
-                break
-        return size
+                return size
+        return most
 
     def extend(self, size: int) -> None:
         """Append points until there are so many."""
@@ -113,6 +115,7 @@ class Grid:
         """Bounds of D of (a, b, c) and of (b, a, c), of the inner decompositions."""
         sides = [
             Side(
+                self.places[:size],
                 np.array([end.lower for end in nodes[:size]]),
                 np.array([end.upper for end in nodes[:size]]),
                 never_below(inner, self.problem.n),
@@ -123,19 +126,23 @@ class Grid:
 
     def _append(self) -> None:
         index = len(self.outer[0])
-        eps = index * self.step
+        eps = float(self.places[index]) * self.step
         over = eps >= self.problem.largest_loss()
+        found = []
         for (inner, outer), below, above in zip(
             self.problem.directions, self.inner, self.outer, strict=True
         ):
             ends = [(inner, below)] if above is below else [(inner, below), (outer, above)]
             for decomposition, nodes in ends:
-                nodes.append(
-                    Enclosure(0.0, 0.0) if over else self._divergence(decomposition, index)
-                )
+                end = Enclosure(0.0, 0.0) if over else self._divergence(decomposition, index)
+                found.append((nodes, end))
+        require_work()
+        # All or none: what stops half-way must not shift the points that follow.
+        for nodes, end in found:
+            nodes.append(end)
 
     def _divergence(self, decomposition: Decomposition, index: int) -> Enclosure:
-        eps, few = index * self.step, self.few.get(id(decomposition))
+        eps, few = float(self.places[index]) * self.step, self.few.get(id(decomposition))
         if few is not None:
             return few.divergence(eps)
         if len(decomposition) > _MOST_STACKED:
@@ -151,29 +158,57 @@ class Grid:
         """What many points at once are enclosed to, which takes a tenth of the time of each."""
         ahead = self.ahead.setdefault(id(decomposition), [])
         if index >= len(ahead):
-            points = len(ahead) + np.arange(_AHEAD)
+            points = self.places[len(ahead) : len(ahead) + _AHEAD]
             eps = np.minimum(points * self.step, LARGEST_EPS)
-            same = np.ones(_AHEAD)
+            same = np.ones(points.size)
             found = stacked(decomposition, eps, self.problem.n * same, self.rtol * same)
+            require_work()
             ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
         return ahead[index]
 
 
+@lru_cache(maxsize=_REMEMBERED_GRIDS)
 def typical_loss(decomposition: Decomposition, n: int) -> float:
     """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
     found = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
     return math.sqrt(2.0 * math.pi) * found
 
 
-def grid(decomposition: Decomposition, n: int, step: float, rtol: float) -> Grid:
-    """The grid of a decomposition, n ≥ 1 users and Δ = `step`, from memory where it was asked for.
+@dataclass(frozen=True)
+class Points:
+    """Where to look at the curve of a round: at multiples of ``step`` = Δ, a natural log.
 
-    `rtol` is the relative width of the enclosures to aim at.
+    `rtol` is the relative width of the enclosures to aim at. Beyond ``dense`` typical losses of
+    the round, of ``density`` steps each, the points lie further and further apart; None where they
+    never do.
     """
-    key = (*content(decomposition), n, step, rtol)
+
+    step: float
+    rtol: float
+    density: float = 1.0
+    dense: float | None = None
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The multiples, ascending, 0 and 1 among them."""
+        if self.dense is None:
+            return np.arange(MAX_NODES)
+        found, at = list(range(_FEWEST)), _FEWEST
+        while len(found) < MAX_NODES and at * self.step <= LARGEST_EPS:
+            found.append(at)
+            size = at / self.density
+            thin = math.exp(min(max(size - self.dense, 0.0) ** 2 / 6.0, 700.0))
+            at += max(1, int(min(thin, size)))
+        return np.array(found)
+
+
+def grid(decomposition: Decomposition, n: int, points: Points) -> Grid:
+    """The grid of a decomposition and n ≥ 1 users, from memory where it was asked for."""
+    key = (*content(decomposition), n, points)
     with _remembering:
         if key not in _known_grids:
-            _known_grids[key] = Grid(Problem.of(decomposition, n), step, rtol)
+            found = Grid(Problem.of(decomposition, n), points.step, points.rtol, points.places)
+            _known_grids[key] = found
             if len(_known_grids) > _REMEMBERED_GRIDS:
                 _known_grids.popitem(last=False)
         _known_grids.move_to_end(key)
@@ -204,13 +239,13 @@ class CrowdGrid:
     blankets: tuple[Grid, ...]
     crowds: tuple[Crowd, ...]
     n: int
-    step: float
+    points: Points
     found: list[float] = field(default_factory=list)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def upper(self, level: float) -> FloatArray:
-        """Bounds of D in both directions at iΔ, shape (K + 1,), as far as one is above `level`."""
+        """Bounds of D in both directions, shape (K + 1,), as far as one is above `level`."""
         size = max(one.reach(level) for one in self.blankets)
         for one in self.blankets:
             one.extend(size)
@@ -219,7 +254,9 @@ class CrowdGrid:
             for i in range(len(self.found), size):
                 if i >= _FEWEST and self.found[-1] <= level:
                     break
-                every = max(supremum(crowd, i * self.step, self.n) for crowd in self.crowds)
+                eps = float(self.points.places[i]) * self.points.step
+                every = max(supremum(crowd, eps, self.n) for crowd in self.crowds)
+                require_work()
                 self.found.append(min(every, float(blanket[i])))
         enough = next(
             (i for i, x in enumerate(self.found) if i + 1 >= _FEWEST and x <= level), size - 1
@@ -232,14 +269,10 @@ def crowd_grid(
     blankets: tuple[Decomposition, ...],
     crowds: tuple[Crowd, ...],
     n: int,
-    step: float,
-    rtol: float,
+    points: Points,
 ) -> CrowdGrid:
-    """That of a mechanism, from memory where these very objects were asked for.
-
-    `rtol` is the relative width of the blankets' enclosures to aim at.
-    """
-    return CrowdGrid(tuple(grid(one, n, step, rtol) for one in blankets), crowds, n, step)
+    """That of a mechanism, from memory where these very objects were asked for."""
+    return CrowdGrid(tuple(grid(one, n, points) for one in blankets), crowds, n, points)
 
 
 # Relative width of D at the points, in units of ε's own: narrower costs time, wider shows in ε
@@ -299,13 +332,16 @@ def compositions(
     steps = _steps(rounds, density)
     step = lattice_step(min(steps))
     rtol = max(_NODE_WIDTH / density**2, 1e-9)
+    dense = _dense(rounds, level)
     above: list[tuple[LossLaw, int]] = []
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
     for one, wanted in zip(rounds, steps, strict=True):
         multiple = 2 ** math.floor(math.log2(wanted / step))
         scaled, times, rest = multiple * step, one.times, level / (one.times * len(rounds))
-        above.append((pessimistic(highest(one, scaled, rtol, rest), scaled).on(step), times))
-        pairs = sides(one, scaled, rtol, rest)
+        points = Points(scaled, rtol, max(one.size / scaled, 1.0), dense)
+        upper = highest(one, points, rest)
+        above.append((pessimistic(points.places[: upper.size], upper, scaled).on(step), times))
+        pairs = sides(one, points, rest)
         for laws, ordered in zip(below, (pairs, [pair[::-1] for pair in pairs]), strict=True):
             found = [optimistic(ahead, behind, scaled) for ahead, behind in ordered]
             laws.append([(law.on(step), times) for law in found if law is not None])
@@ -314,28 +350,28 @@ def compositions(
     return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
 
 
-def highest(one: Round, step: float, rtol: float, level: float) -> FloatArray:
-    """Upper bounds of D at the points iΔ, for all that the round may be, in both directions.
+def highest(one: Round, points: Points, level: float) -> FloatArray:
+    """Upper bounds of D at the points, for all that the round may be, in both directions.
 
-    Δ is `step`; as far as D is above `level`. Blankets are enclosed to a relative width of `rtol`.
+    As far as D is above `level`.
     """
     if one.crowds:
-        return crowd_grid(one.decompositions, one.crowds, one.n, step, rtol).upper(level)
-    grids, reach = _grids(one.decompositions, one.n, step, rtol, level)
+        return crowd_grid(one.decompositions, one.crowds, one.n, points).upper(level)
+    grids, reach = _grids(one.decompositions, one.n, points, level)
     return np.asarray(np.max([nodes.upper(reach) for nodes in grids], axis=0))
 
 
-def sides(one: Round, step: float, rtol: float, level: float) -> list[tuple[Side, Side]]:
+def sides(one: Round, points: Points, level: float) -> list[tuple[Side, Side]]:
     """Bounds of D at the points of each pair that lower ends are of, all of one length."""
-    grids, reach = _grids(one.lowest, one.n, step, rtol, level)
+    grids, reach = _grids(one.lowest, one.n, points, level)
     return [nodes.sides(reach) for nodes in grids]
 
 
 def _grids(
-    decompositions: Sequence[Decomposition], n: int, step: float, rtol: float, level: float
+    decompositions: Sequence[Decomposition], n: int, points: Points, level: float
 ) -> tuple[list[Grid], int]:
     """Their grids, all of them as long as the longest has to be."""
-    grids = [grid(each, n, step, rtol) for each in decompositions]
+    grids = [grid(each, n, points) for each in decompositions]
     reach = max((nodes.reach(level) for nodes in grids), default=0)
     for nodes in grids:
         nodes.extend(reach)
@@ -404,6 +440,19 @@ def _few_above(one: Round) -> Losses | None:
     losses = np.append(0.0, losses)
     upper = np.max([[end.divergence(loss).upper for loss in losses] for end in ends], axis=0)
     return few.above(losses, upper)
+
+
+def _dense(rounds: Sequence[Round], level: float) -> float:
+    """Typical losses of a round up to where the sum, tilted to a mass of `level`, has its bulk.
+
+    Where all losses are normal that is √(2 log 1/level) times the largest of them over their
+    root mean square; rounded up, so that few grids serve many questions.
+    """
+    sizes = np.array([one.size for one in rounds])
+    times = np.array([one.times for one in rounds])
+    total = math.sqrt(float(times @ sizes**2))
+    share = float(sizes.max()) / total if total > 0.0 else 1.0
+    return float(2.0 ** math.ceil(math.log2(max(share * math.sqrt(-2.0 * math.log(level)), 1.0))))
 
 
 def _steps(rounds: Sequence[Round], density: float) -> list[float]:

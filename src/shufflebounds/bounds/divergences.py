@@ -32,6 +32,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
+from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Part, Protocol
 
@@ -186,6 +187,10 @@ def divergence_bound(
             return lambda settings: renyi_answers(pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
+            with budget(len(settings)):
+                return answers(settings)
+
+        def answers(settings: Sequence[Setting]) -> list[Answer]:
             asked = [_asked(protocol, quantity, setting) for setting in settings]
             single = [one for one in asked if one.parts == (Part(protocol, one.parts[0].n, 1),)]
             # A protocol of several kinds of shuffles has no candidates of its own.

@@ -18,6 +18,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.law import Law, U, exp_down, law
 
 # What is smaller is not told from 0, since subnormal floats have no relative precision.
@@ -40,7 +41,8 @@ def enclose(
     low, high = _trivial(decomposition, eps, n, ~alone)
     log_ends = -math.inf, math.inf
     if high - low > rtol * high:
-        with contextlib.suppress(OverflowError):  # values too far apart for floats
+        # Values too far apart for floats, or too much work.
+        with contextlib.suppress(OverflowError, WorkError):
             log_ends = bounds(law(decomposition, eps), n, rtol)
     return Enclosure(*assembled(apart, (low, high), log_ends, n))
 

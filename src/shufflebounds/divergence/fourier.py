@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.law import (
     Law,
@@ -308,6 +309,7 @@ def log_mean_positive_part(
             continue
         assert needed is not None  # the cost is at most 1
         spent += cost
+        spend(1e6 + window.modes + needed.modes.size * (100.0 + 20.0 * g.values.size))
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         log_low, log_high = with_factor(
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.enclosing import assembled, excess, trivial_bounds
 from shufflebounds.divergence.engine import log_bounds
 from shufflebounds.divergence.estimates import tilting_points
@@ -281,6 +282,7 @@ def _characteristic(
     relative = w * (err + 24.0 * U + g.sum_err)
     absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(stack.values) + stack.value_err)
     left_out = 2.0 * stack.left_out + 2.0**-1000
+    spend(t.size * (200.0 + 25.0 * w.shape[-1]))
     away, away_err = np.empty(t.size, dtype=np.complex128), np.empty(t.size)
     for part in blocks(t.size, w.shape[-1]):
         of = owner[part]
@@ -336,7 +338,7 @@ def _stacked(
     log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     wide = np.flatnonzero(high - low > rtol * high)
     if wide.size:
-        with contextlib.suppress(OverflowError):
+        with contextlib.suppress(OverflowError, WorkError):
             found = _log_bounds(laws(decomposition, eps[wide]), n[wide], rtol[wide])
             log_low[wide], log_high[wide] = found
     ends = [
@@ -375,6 +377,7 @@ def _pass(stack: Stack) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, Floa
     """Which points could be dealt with; for these bounds of log E[S₊] and how much to shrink η."""
     found = _windows(stack) if stack.n.size else []
     usable = np.array([window is not None for window in found], dtype=np.bool_)
+    spend(3e5 + 5e4 * usable.size)
     stack, windows = stack.at(usable), [window for window in found if window is not None]
     columns = [x.tolist() for x in (*moments(stack), stack.theta, stack.n)]
     plans = [Plan.of(*row) for row in zip(*columns, windows, strict=True)]
@@ -505,7 +508,7 @@ def log_divergence(
     )
     ends = -math.inf, math.inf
     if high - low > rtol * high:
-        with contextlib.suppress(OverflowError):  # values too far apart for floats
+        with contextlib.suppress(OverflowError, WorkError):  # values too far apart for floats
             ends = log_bounds(law(decomposition, eps), n, rtol)
     each = (
         max(log(low), ends[0] - math.log(n)),

@@ -15,12 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import Tilted, U, log_mgf, tilt
 from shufflebounds.divergence.losses import Composition, LossLaw
 
@@ -59,6 +61,7 @@ class Coefficients:
 
 def coefficients(tilts: Tilts, size: int, step: float) -> Coefficients:
     """Those of the sum of independent tilted laws, each so many times, at least `size` of them."""
+    spend(1e5 + 100.0 * size * len(tilts))
     # Here, since it takes longer to load than all of this library.
     from scipy.fft import next_fast_len
 
@@ -219,21 +222,50 @@ class TiltedSum:
 
     def delta(self, eps: float) -> Enclosure:
         """Enclosure of δ(ε) of the composition, for any real ε."""
-        told = self.composition.infinite
+        upper = self.above(eps)
+        return Enclosure(min(self.below(eps), upper), upper)
+
+    def above(self, eps: float) -> float:
+        """The upper end of `delta`."""
+        told = self.composition.infinite[1]
         if eps >= self.composition.largest:
-            return Enclosure(*told)
-        scale = self.log_scale - self.theta * eps
-        slip = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
-        slip += 16.0 * U * self.theta * (abs(eps) + abs(self.composition.shift))
-        offset = eps - self.composition.shift
-        # δ falls with ε: what rounding moved is moved on, to the safe side.
-        margin = 4.0 * U * (abs(eps) + abs(self.composition.shift)) + 1e-300
+            return told
+        offset, margin, scale, slip = self._at(eps)
         value, err, _ = self._mean(offset - margin)
-        upper = _exp_up(scale + slip, value + err) + told[1]
+        return (_exp_up(scale + slip, value + err) + told) * (1.0 + 4.0 * U)
+
+    def below(self, eps: float) -> float:
+        """The lower end of `delta`."""
+        told = self.composition.infinite[0]
+        if eps >= self.composition.largest:
+            return told
+        offset, margin, scale, slip = self._at(eps)
         value, err, largest = self._mean(offset + margin)
-        lower = _exp_down(scale - slip, value - err - self._wrap(eps, largest)) + told[0]
-        upper *= 1.0 + 4.0 * U
-        return Enclosure(min(lower * (1.0 - 4.0 * U), upper), upper)
+        found = _exp_down(scale - slip, value - err - self._wrap(eps, largest))
+        return (found + told) * (1.0 - 4.0 * U)
+
+    def _at(self, eps: float) -> tuple[float, float, float, float]:
+        """ε on the lattice, what rounding moved it by, the log of a factor and its error.
+
+        δ falls with ε: what rounding moved is to be moved on, to the safe side.
+        """
+        scale, shift = self.log_scale - self.theta * eps, abs(self.composition.shift)
+        slip = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
+        slip += 16.0 * U * self.theta * (abs(eps) + shift)
+        margin = 4.0 * U * (abs(eps) + shift) + 1e-300
+        return eps - self.composition.shift, margin, scale, slip
+
+    @cached_property
+    def _angles(self) -> tuple[FloatArray, FloatArray, NDArray[np.complex128]]:
+        """1 − cos and sin of the modes' angles, and both denominators' product."""
+        decay = math.exp(-self.theta * self.composition.step)
+        faster = math.exp(-(1.0 + self.theta) * self.composition.step)
+        angle = 2.0 * math.pi / self.coefficients.size * self.coefficients.modes
+        bent, wave = 2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)
+        turn = bent + 1j * wave
+        one = -math.expm1(-self.theta * self.composition.step) + decay * turn
+        two = -math.expm1(-(1.0 + self.theta) * self.composition.step) + faster * turn
+        return bent, wave, one * two
 
     def _mean(self, offset: float) -> tuple[float, float, float]:
         """E f^N(S − ε), a bound of its error, and the largest coefficient of f^N.
@@ -249,18 +281,15 @@ class TiltedSum:
         near = -math.expm1(-ahead)
         far = -math.exp(-ahead) * math.expm1(-max(0.0, step - ahead))
         gain = math.exp(-theta * ahead)
-        decay, faster = math.exp(-theta * step), math.exp(-(1.0 + theta) * step)
+        decay = math.exp(-theta * step)
 
         w = self.coefficients
-        unit = 2.0 * math.pi / w.size
-        angle = unit * w.modes
-        bent, wave = 2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)  # 1 − cos, sin
-        one = -math.expm1(-theta * step) + decay * (bent + 1j * wave)
-        two = -math.expm1(-(1.0 + theta) * step) + faster * (bent + 1j * wave)
+        spend(1e5 + 100.0 * w.modes.size)
+        bent, wave, bottom = self._angles
         top = near + far * decay * ((1.0 - bent) - 1j * wave)
-        size = gain * (near + far * decay) / (np.abs(one) * np.abs(two))
-        turn = unit * (w.modes * (start % w.size) % w.size)
-        coefficient = np.exp(-1j * turn) * (gain * top / (one * two))
+        size = gain * (near + far * decay) / np.abs(bottom)
+        turn = (2.0 * math.pi / w.size) * (w.modes * (start % w.size) % w.size)
+        coefficient = (np.cos(turn) - 1j * np.sin(turn)) * (gain * top / bottom)
         terms = coefficient.real * w.values.real + coefficient.imag * w.values.imag
 
         rounding = U * (256.0 + 16.0 * theta * step)

@@ -181,11 +181,13 @@ _TINY = 1e-290
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Bounds of H(x) = D(P‖xQ) for one order of a pair: at e^{iΔ}, i = 0, …, K, and in the limit.
+    """Bounds of H(x) = D(P‖xQ) for one order of a pair: at e^{iΔ} and in the limit.
 
-    ``lower`` and ``upper`` have shape (K + 1,), K ≥ 2; ``limit`` ≥ 0 is a lower bound of H(∞).
+    ``places`` are the numbers i, from 0 and 1 on, ascending; they, ``lower`` and ``upper`` have
+    shape (K + 1,), K ≥ 2. ``limit`` ≥ 0 is a lower bound of H(∞).
     """
 
+    places: NDArray[np.int64]
     lower: FloatArray
     upper: FloatArray
     limit: float
@@ -195,14 +197,17 @@ def optimistic(forward: Side, backward: Side, step: float) -> LossLaw | None:
     """A pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
 
     Its losses are odd multiples of Δ/2 (`step` is Δ, natural log). None where the bounds leave no
-    room for one.
+    room for one. Both sides have the same places.
     """
+    places = forward.places
+    # One kink between neighbours, about half-way.
+    kinks = (places[:-1] + places[1:]) // 2
     middle = max(float(forward.lower[0]), float(backward.lower[0]))
-    ahead = _tents(forward, middle, float(backward.upper[1]), step)
-    behind = _tents(backward, middle, float(forward.upper[1]), step)
+    ahead = _tents(forward, kinks, middle, float(backward.upper[1]), step)
+    behind = _tents(backward, kinks, middle, float(forward.upper[1]), step)
     for slack in _SLACKS:
-        right = _Polygon.below(ahead, forward.limit, slack, step)
-        left = _Polygon.below(behind, backward.limit, slack, step)
+        right = _Polygon.below(ahead, kinks, forward.limit, slack, step)
+        left = _Polygon.below(behind, kinks, backward.limit, slack, step)
         found = _joined(right, left, step) if right and left else None
         if found is not None:
             return found
@@ -217,8 +222,10 @@ def _telling(limit: float, step: float) -> LossLaw:
     )
 
 
-def _tents(side: Side, middle: float, other: float, step: float) -> FloatArray:
-    """Bounds w_i of H at y_i = e^{(i + ½)Δ} such that chords between neighbours lie below H.
+def _tents(
+    side: Side, kinks: NDArray[np.int64], middle: float, other: float, step: float
+) -> FloatArray:
+    """Bounds w_i of H at y_i, between x_i and x_{i+1}, such that chords between them lie below H.
 
     Above x_i, H is at least the line through (x_{i−1}, upper) and (x_i, lower); below x_i, at least
     the line through (x_i, lower) and (x_{i+1}, upper). w_i is the smaller of what the lines through
@@ -227,26 +234,30 @@ def _tents(side: Side, middle: float, other: float, step: float) -> FloatArray:
     """
     upper = side.upper
     lower = np.append(middle, side.lower[1:])
-    rise = math.expm1(0.5 * step) / -math.expm1(-step)
-    fall = -math.expm1(-0.5 * step) / math.expm1(step)
+    gaps = np.diff(side.places) * step
+    beyond = (kinks + 0.5 - side.places[:-1]) * step
+    rise = np.expm1(beyond) / -np.expm1(-np.append(step, gaps[:-1]))
+    fall = -np.expm1(beyond - gaps) / np.expm1(np.append(gaps[1:], step))
     before = np.append(0.0, upper[:-2])
     from_left = lower[:-1] - rise * (before - lower[:-1])
     # At x = 1, in terms of H(x) − 1 + x, which is x times the other order at 1/x.
-    from_left[0] = middle + rise * (middle - math.exp(-step) * other) - math.expm1(0.5 * step)
+    from_left[0] = middle + rise[0] * (middle - math.exp(-step) * other) - math.expm1(0.5 * step)
     from_right = lower[1:] + fall * (lower[1:] - np.append(upper[2:], lower[-1]))
     size = lower[:-1] + lower[1:] + before
     size[0] += other + math.expm1(step)
-    return np.minimum(from_left, from_right) - 16.0 * U * (1.0 + rise) * size
+    return np.minimum(from_left, from_right) - 16.0 * U * (1.0 + rise + fall) * size
 
 
 @dataclass(frozen=True, eq=False)
 class _Polygon:
     """A convex polygon below the bounds at y_0, y_1, … of one order, and constant at the end.
 
-    ``bounds`` (J,) are those bounds, ``heights`` (J,) a little less; the last is ``limit``.
-    ``vertices`` are indices, of which `_joined` drops the first where the centre needs it.
+    Their losses are `places` (J,) + ½ steps. ``bounds`` (J,) are those bounds, ``heights`` (J,) a
+    little less; the last is ``limit``. ``vertices`` are indices, of which `_joined` drops the first
+    where the centre needs it.
     """
 
+    places: NDArray[np.int64]
     bounds: FloatArray
     heights: FloatArray
     limit: float
@@ -254,18 +265,20 @@ class _Polygon:
     step: float
 
     @staticmethod
-    def below(bounds: FloatArray, limit: float, slack: float, step: float) -> _Polygon | None:
+    def below(
+        bounds: FloatArray, places: NDArray[np.int64], limit: float, slack: float, step: float
+    ) -> _Polygon | None:
         above = bounds * (1.0 - 2.0 * slack) > max(limit, _TINY)
         size = bounds.size if above.all() else int(np.argmin(above))
         if size == 0:
             return None
         heights = bounds[:size] * (1.0 - slack)
         heights[-1] = limit
-        vertices = hull(np.expm1(step * (np.arange(size) + 0.5)), heights)
-        return _Polygon(bounds[:size], heights, limit, vertices, step)
+        vertices = hull(np.expm1(step * (places[:size] + 0.5)), heights)
+        return _Polygon(places[:size], bounds[:size], heights, limit, vertices, step)
 
-    def losses(self, index: NDArray[np.int64]) -> FloatArray:
-        return np.asarray(self.step * (index + 0.5), dtype=np.float64)
+    def losses(self, some: NDArray[np.int64]) -> FloatArray:
+        return np.asarray(self.step * (self.places[some] + 0.5), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +309,8 @@ class _Half:
         err = (2.0 * everywhere.size + 20.0) * U
         if not np.all(heights[:-1] * (1.0 + err) <= polygon.bounds[everywhere[:-1]]):
             return None
-        index = vertices[1:]
-        told = masses * np.exp(-polygon.losses(index))
+        told = masses * np.exp(-polygon.losses(vertices[1:]))
+        index = polygon.places[vertices[1:]]
         return _Half(float(losses[0]), index, masses, told, float(heights[0]), err)
 
     def centre(self, other: _Half) -> tuple[float, float, float]:
@@ -341,7 +354,7 @@ def _joined(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
     first = (q_first - q_err) * math.exp(ahead.start) * down
     firsts = np.array([(p_first - p_err) * down, first])
     masses = np.concatenate([behind.told[::-1] * down, firsts, ahead.masses])
-    start = np.array([-left.vertices[0] - 1, right.vertices[0]])
+    start = np.array([-left.places[left.vertices[0]] - 1, right.places[right.vertices[0]]])
     index = np.concatenate([-behind.index[::-1] - 1, start, ahead.index])
     kept = masses > 0.0
     if not kept.any():
@@ -356,14 +369,16 @@ _SLACK = 1e-12
 # Bounds of less than this would lose precision in products.
 
 
-def pessimistic(upper: FloatArray, step: float) -> LossLaw:
+def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> LossLaw:
     """A pair (P, Q) above every symmetric curve H(x) = 1 − x + x H(1/x) with H(e^{iΔ}) ≤ `upper`.
 
-    ``upper`` has shape (K + 1,), i = 0, …, K and K ≥ 1; `step` is Δ (natural log). The pair's
-    curve connects the vertices of the convex hull of these points and is constant beyond the last.
+    ``places`` are the i, from 0 on, ascending; they and ``upper`` have shape (K + 1,), K ≥ 1;
+    `step` is Δ (natural log). The pair's curve connects the vertices of the convex hull of these
+    points and is constant beyond the last.
     """
-    losses = np.asarray(step * np.arange(upper.size), dtype=np.float64)
-    index, mirrored, centre, masses, infinite = connected(losses, upper)
+    losses = np.asarray(step * places, dtype=np.float64)
+    found, mirrored, centre, masses, infinite = connected(losses, upper)
+    index = places[found]
     return LossLaw(
         step,
         0.0,

@@ -430,6 +430,13 @@ class Knots:
             self.decomposition, self.n, self.rtol, eps[order], *_falling(low[:-1], high[:-1])
         )
 
+    def blur(self) -> FloatArray:
+        """The smaller relative width of D at both ends of each cell, (K,), 0 where D is 0."""
+        with np.errstate(invalid="ignore"):
+            blur = -np.expm1(self.log_lower - self.log_upper)
+        blur = np.nan_to_num(blur, nan=0.0)
+        return np.asarray(np.minimum(blur[:-1], blur[1:]))
+
     def integrals(self, order: FloatArray, other: Knots, *, ahead: bool) -> tuple[FloatArray, ...]:
         """Bounds of log ∫ α(α − 1) y^{α−2} h(y) dy, or with y^{−α−1} if not `ahead`, cell by cell.
 

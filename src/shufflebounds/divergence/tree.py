@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.atoms import (
     Atoms,
     Moments,
@@ -274,6 +275,7 @@ class _Branch:
         side = np.where(middle < 0.0, 1.0, -1.0)
         slack = log_slack(nodes, self.table, side)
         self.work += nodes.size
+        spend(2e5 + 5e3 * nodes.size)
         closed = _closable(slack, share * self.closable)
         self._count(nodes.where(closed), slack[closed], middle[closed], err[closed])
         return _Open(nodes, slack, side).where(~closed)

@@ -17,6 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
+from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.enclosing import assembled, excess
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import estimates
@@ -276,8 +277,10 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     eps, n = min(validation.eps(eps), _LARGEST_EPS), validation.whole("n", n, minimum=1)
     if n == 1:
         return _at_most_one(divergence(crowd.blanket(), eps, 1).upper)
-    # Values too far apart for floats raise; nothing is claimed of them.
-    with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
+    # Values too far apart for floats raise, and too much work; nothing is claimed of them.
+    nothing = contextlib.suppress(OverflowError, ZeroDivisionError, WorkError)
+    with np.errstate(all="ignore"), nothing:
+        spend(8e6 + 5e4 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         best = best_aim(crowd, eps, n)
         if best is not None and best.goal() < math.log(hopeless):
             main = _all_others(crowd, eps, n, best)
@@ -374,6 +377,7 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
     share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails = max(0.0, math.nextafter(1.0 - share, -math.inf))
+    spend(1e6 + 30.0 * aim.modes * g.values.size)
     total, t = 0.0, np.arange(aim.modes + 1.0) * step
     block = max(1, _BLOCK // max(1, g.values.size))
     for part in (t[start : start + block] for start in range(0, t.size, block)):

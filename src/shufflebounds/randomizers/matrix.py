@@ -26,6 +26,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.products import SMALLEST_MASS
+from shufflebounds.core.work import spend
 from shufflebounds.randomizers.base import Choice, Randomizer, the_only
 
 # A name, rows a, b and c, and how uncertain their entries are.
@@ -37,6 +38,8 @@ SUM_TOLERANCE = 1e-9
 _NEARLY_EQUAL = 1e-12
 # Pairs of inputs times inputs times outputs that are looked at.
 _LARGEST_CROWDS = 10**6
+# Inputs of which all datasets are tried, and what each different one costs.
+_FEW_INPUTS, _EACH_PAIR = 32, 1e6
 _U = 2.0**-53
 
 
@@ -154,17 +157,27 @@ class MatrixRandomizer(Randomizer):
         return dict(self._dataset_pairs)
 
     def known_datasets(self) -> dict[str, Decomposition]:
-        """Those listed, which are all."""
-        return self.dataset_pairs()
+        """Those listed; of many inputs, those of the pairs whose blankets tell most."""
+        if len(self.matrix()) <= _FEW_INPUTS:
+            return self.dataset_pairs()
+        return dict(self._telling_datasets)
+
+    @cached_property
+    def _telling_datasets(self) -> dict[str, Decomposition]:
+        names = itertools.islice(self._blankets, max(1, _FEW_INPUTS**3 // len(self.matrix()) // 2))
+        pairs = ((int(x0), int(x1)) for x0, x1 in (name.split(" against ") for name in names))
+        return _distinct(self._datasets(pairs))
 
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
+        return _distinct(self._datasets(itertools.combinations(range(len(self.matrix())), 2)))
+
+    def _datasets(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Pair]:
+        """Two inputs against each that all others may hold."""
         matrix = self._normalized
-        return _distinct(
-            (f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], matrix[x2], self._rel_err)
-            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
-            for x2 in range(len(matrix))
-        )
+        for x0, x1 in pairs:
+            for x2, row in enumerate(matrix):
+                yield f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], row, self._rel_err
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Every pair of inputs that differ, among all inputs; none where these are too many."""
@@ -228,9 +241,15 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
 
     With `both_orders` (a, b, c) and (b, a, c) do not agree, unless they are made of the same.
     """
+    # Those of the very same floats are found at once, and are many where inputs are symmetric.
+    different: dict[bytes, Pair] = {}
+    for pair in pairs:
+        masses = np.stack(pair[1:4])
+        different.setdefault(masses[:, np.lexsort(masses)].tobytes(), pair)
+    spend(_EACH_PAIR * len(different))
     kept: dict[str, Decomposition] = {}
     alike: dict[int, list[tuple[str, NDArray]]] = {}
-    for name, a, b, c, rel_err in pairs:
+    for name, a, b, c, rel_err in different.values():
         found = Decomposition(a, b, c, rel_err).merge()
         masses = _in_order(np.stack([found.a, found.b, found.c]))
         # Those that agree have sums that are next to each other.

@@ -8,7 +8,7 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.accounting.problem import Problem
-from shufflebounds.accounting.round_laws import CrowdGrid, Grid
+from shufflebounds.accounting.round_laws import CrowdGrid, Grid, Points
 from shufflebounds.core.datasets import both_directions
 
 THREADS = 8
@@ -42,7 +42,9 @@ def test_no_thread_shifts_the_points_of_another():
     """At a point beyond its own, a lower end would not be one."""
     blanket = sb.KRR(10, 1.0).blanket()
     for n in range(1000, 1010):
-        shared, alone = (Grid(Problem.of(blanket, n), 0.01, 1e-3) for _ in range(2))
+        shared, alone = (
+            Grid(Problem.of(blanket, n), 0.01, 1e-3, np.arange(6000)) for _ in range(2)
+        )
         at_once(lambda nodes=shared: nodes.reach(1e-9))
         size = alone.reach(1e-9)
         assert shared.outer == alone.outer
@@ -55,8 +57,9 @@ def test_nor_those_that_hold_for_all_datasets():
     crowds = tuple(both_directions(mechanism.crowds()))
 
     def fresh():
-        blanket = Grid(Problem.of(mechanism.blanket(), 100), 0.2, 1e-3)
-        return CrowdGrid((blanket,), crowds, 100, 0.2)
+        points = Points(0.2, 1e-3)
+        blanket = Grid(Problem.of(mechanism.blanket(), 100), 0.2, 1e-3, points.places)
+        return CrowdGrid((blanket,), crowds, 100, points)
 
     shared, alone = fresh(), fresh()
     at_once(lambda: shared.upper(1e-6))

@@ -8,7 +8,7 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.round_laws import CrowdGrid, crowd_grid, grid
+from shufflebounds.accounting.round_laws import CrowdGrid, Points, crowd_grid, grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
@@ -116,11 +116,12 @@ def test_a_grid_knows_what_it_found():
     mechanism = sb.BLH(2.0)
     blankets = (mechanism.blanket(),)
     crowds = tuple(both_directions(mechanism.crowds()))
-    nodes = crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
-    assert nodes is crowd_grid(blankets, crowds, 1000, 0.01, 1e-3)
+    points = Points(0.01, 1e-3)
+    nodes = crowd_grid(blankets, crowds, 1000, points)
+    assert nodes is crowd_grid(blankets, crowds, 1000, points)
     long = nodes.upper(1e-9)
     assert np.array_equal(nodes.upper(1e-3), long[: nodes.upper(1e-3).size])
-    fresh = CrowdGrid((grid(blankets[0], 1000, 0.01, 1e-3),), crowds, 1000, 0.01)
+    fresh = CrowdGrid((grid(blankets[0], 1000, points),), crowds, 1000, points)
     assert np.array_equal(fresh.upper(1e-3), nodes.upper(1e-3))
     assert long[-1] <= 1e-9 < long[-2]
     for i in (0, 7):
@@ -158,8 +159,9 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     if seed == 3:
         rows = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
     made = round_of(sb.MatrixRandomizer(rows), n, 2)
-    upper = crowd_grid(made.decompositions, made.crowds, n, step, 1e-3).upper(1e-6)
-    pair = pessimistic(upper, step)
+    points = Points(step, 1e-3)
+    upper = crowd_grid(made.decompositions, made.crowds, n, points).upper(1e-6)
+    pair = pessimistic(points.places[: upper.size], upper, step)
     losses = pair.shift + pair.step * pair.index
     found = histograms(rows, n)
     reach = step * upper.size

@@ -15,7 +15,7 @@ from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.profile import Profile, advantage, profile
-from shufflebounds.accounting.round_laws import grid
+from shufflebounds.accounting.round_laws import Points, grid
 from shufflebounds.divergence.enumeration import atoms
 from shufflebounds.divergence.losses import lattice_step, optimistic, pessimistic
 
@@ -36,14 +36,16 @@ def curve(law, eps):
 def test_pairs_lie_on_their_sides(data, n, size):
     decomposition = data.draw(decompositions(max_components=3))
     step = lattice_step(size)
-    nodes = grid(decomposition, n, step, 1e-6)
+    even = data.draw(st.booleans())
+    nodes = grid(decomposition, n, Points(step, 1e-6, 4.0, None if even else 1.0))
     reach = nodes.reach(data.draw(st.sampled_from([1e-9, 1e-3])))
     pair = shuffles.pair_of(decomposition, n)
-    above = pessimistic(nodes.upper(reach), step)
+    above = pessimistic(nodes.places[:reach], nodes.upper(reach), step)
     sides = nodes.sides(reach)
     below = [optimistic(*sides, step), optimistic(*sides[::-1], step)]
-    some = st.floats(-1.2, 1.2).map(lambda x: x * reach * step)
-    points = st.integers(-2 * reach, 2 * reach).map(lambda i: 0.5 * i * step)
+    last = int(nodes.places[reach - 1]) + 1
+    some = st.floats(-1.2, 1.2).map(lambda x: x * last * step)
+    points = st.integers(-2 * last, 2 * last).map(lambda i: 0.5 * i * step)
     for eps in data.draw(st.lists(st.one_of(some, points), min_size=1, max_size=6)):
         for one, law in zip((pair, shuffles.swapped(pair)), below, strict=True):
             low, high = (
@@ -58,10 +60,11 @@ def test_pairs_are_close():
     """A twentieth of a standard deviation of the loss between points leaves a few per cent."""
     blanket = sb.KRR(10, 2.0).blanket()
     step = lattice_step(math.sqrt(2.0 * math.pi) * sb.delta(blanket, 0.0, 10**5).upper / 20.0)
-    nodes = grid(blanket, 10**5, step, 1e-5)
+    nodes = grid(blanket, 10**5, Points(step, 1e-5))
     reach = nodes.reach(1e-14)
     sides = nodes.sides(reach)
-    above, below = pessimistic(nodes.upper(reach), step), optimistic(*sides, step)
+    above = pessimistic(nodes.places[:reach], nodes.upper(reach), step)
+    below = optimistic(*sides, step)
     for eps in (-0.05, 0.0, 0.013, 0.03):
         high, low = curve(above, eps), curve(below, eps)
         assert 0 < high - low < 0.05 * min(high, 0.03)

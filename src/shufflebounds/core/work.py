@@ -1,0 +1,127 @@
+"""A budget of work for every question: engines say what they spend, and stop when it is gone.
+
+It is no clock, so that a question is answered or refused alike on every machine. A unit is about
+what a nanosecond does; questions that are asked to answer another share its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+
+# Of one question, and of what is to be known of it even where that is spent.
+BUDGET, RESERVE = 1.5e10, 1.5e9
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass
+class _Purse:
+    left: float
+    is_empty: bool = False
+
+
+_purse: ContextVar[_Purse | None] = ContextVar("purse", default=None)
+
+
+class WorkError(PrecisionError):
+    """The work that a question may cost is spent.
+
+    Engines that meet it return what holds anyhow; nobody may remember that (`is_spent`).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(f"it would cost too much work; {ADVICE}", Enclosure(0.0, float("inf")))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), ()
+
+
+ADVICE = "a larger rtol or delta, fewer rounds, or reports of fewer kinds would help"
+
+
+def spend(units: float) -> None:
+    """Take what is about to be done from the budget; raises `WorkError` where it is spent."""
+    purse = _purse.get()
+    if purse is None:
+        return
+    purse.left -= units
+    if purse.left < 0.0:
+        purse.is_empty = True
+        raise WorkError
+
+
+def is_spent() -> bool:
+    """Whether what is computed now says less than it would with more work."""
+    purse = _purse.get()
+    return purse is not None and purse.is_empty
+
+
+def require_work() -> None:
+    """Raise `WorkError` where the budget is spent, before anything is remembered."""
+    if is_spent():
+        raise WorkError
+
+
+@contextmanager
+def budget(questions: int = 1) -> Iterator[_Purse | None]:
+    """What so many questions may cost; None within another question, whose budget counts."""
+    if _purse.get() is not None:
+        yield None
+        return
+    with _opened(_Purse(questions * BUDGET)) as purse:
+        yield purse
+
+
+@contextmanager
+def reserve() -> Iterator[None]:
+    """A little more for what is to be known even where all is spent."""
+    with _opened(_Purse(RESERVE)):
+        yield
+
+
+@contextmanager
+def _opened(purse: _Purse) -> Iterator[_Purse]:
+    token = _purse.set(purse)
+    try:
+        yield purse
+    finally:
+        _purse.reset(token)
+
+
+def limited(ask: Callable[P, T]) -> Callable[P, T]:
+    """A public question with a budget, which it shares among the points of its arrays.
+
+    What it returns where that is spent is raised as a `PrecisionError`.
+    """
+
+    @wraps(ask)
+    def within(*args: P.args, **kwargs: P.kwargs) -> T:
+        points = max((_points(x) for x in (*args, *kwargs.values())), default=1)
+        with budget(points) as purse:
+            found = ask(*args, **kwargs)
+        if purse is None or not purse.is_empty:
+            return found
+        known = getattr(found, "enclosure", found)
+        where = f"known only to lie in {known}: " if isinstance(known, Enclosure) else ""
+        raise PrecisionError(
+            f"{ask.__name__} is {where}more would cost too much work; {ADVICE}",
+            known if isinstance(known, Enclosure | Enclosures) else Enclosure(0.0, float("inf")),
+        )
+
+    return within
+
+
+def _points(argument: object) -> int:
+    """How many numbers an array has."""
+    shape = getattr(argument, "shape", None)
+    if isinstance(argument, list | tuple):
+        return len(argument)
+    return int(shape[0]) if shape else 1

@@ -1,0 +1,78 @@
+"""A budget of work: what is refused says what holds, and nothing of it is remembered."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+import shufflebounds as sb
+from shufflebounds import Enclosure, PrecisionError
+from shufflebounds.core import work
+
+# Of each kind of question; `make fuzz` asks many.
+CASES = 1 + int(os.environ.get("FUZZ", "1"))
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """So little that most questions are refused."""
+    monkeypatch.setattr(work, "BUDGET", 2e7)
+    monkeypatch.setattr(work, "RESERVE", 1e6)
+
+
+def test_questions_within_a_question_share_its_budget():
+    work.spend(1e30)  # nobody asked
+    with work.budget() as purse:
+        assert purse is not None
+        with work.budget() as other:
+            assert other is None
+            work.spend(0.6 * work.BUDGET)
+        with pytest.raises(work.WorkError, match="would help"):
+            work.spend(0.6 * work.BUDGET)
+        assert work.is_spent()
+        with work.reserve():
+            work.spend(0.5 * work.RESERVE)
+            assert not work.is_spent()
+    assert not work.is_spent()
+
+
+def test_arrays_have_a_budget_for_every_point(little):
+    blanket = sb.KRR(10, 4.0).blanket()
+    found = sb.epsilon(blanket, np.geomspace(1e3, 1e6, 40).astype(int), 1e-6)
+    assert found.relative_width.max() <= 1e-4
+
+
+QUESTIONS = {
+    "rounds": lambda R, n: sb.epsilon(R, n, 1e-6, rounds=7),
+    "delta of rounds": lambda R, n: sb.delta(R, 0.4, n, rounds=3),
+    "blanket": lambda R, n: sb.epsilon(next(iter(R.blankets().values())), n, 1e-8, rounds=50),
+    "mechanism": lambda R, n: sb.epsilon(R, n, 1e-6),
+    "renyi": lambda R, n: sb.renyi(R, n, 6.0),
+    "fewest": lambda R, n: sb.fewest_users(R, 0.5, 1e-6),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("seed", range(CASES))
+def test_what_is_refused_holds_and_is_forgotten(question, seed, monkeypatch):
+    rng = np.random.default_rng([seed, len(question)])
+    rows = rng.dirichlet(np.full(3, rng.choice([0.1, 1.0, 10.0])), size=2 + seed % 2)
+    rows = np.where(rows < 1e-12, 0.0, rows)
+    randomizer = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+    n = int(rng.choice([1, 30, 1000, 10**6]))
+
+    def ask(budget: float) -> tuple[Enclosure, bool]:
+        with monkeypatch.context() as patch:
+            patch.setattr(work, "BUDGET", budget)
+            try:
+                return QUESTIONS[question](randomizer, n), True
+            except PrecisionError as error:
+                return error.enclosure, False
+
+    hasty, _ = ask(10.0 ** rng.uniform(6.0, 8.0))
+    whole, answered = ask(1e8)
+    assert not answered or ask(1e8) == (whole, True)
+    assert hasty.lower <= whole.upper
+    assert whole.lower <= hasty.upper
+    assert not math.isnan(hasty.lower + hasty.upper)
