@@ -34,7 +34,6 @@ _PARTS = {
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
     "api": _QUESTIONS,
     "accounting": _QUESTIONS,
-    "choosing": _QUESTIONS,
     "divergence": _QUESTIONS,
     "bounds": (
         "pairs",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
+from shufflebounds.accounting.choosing import Choice, Ranking, choose
 from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.every_dataset import WorstDataset, worst_dataset
 from shufflebounds.accounting.many_pairs import (
@@ -29,7 +30,6 @@ from shufflebounds.bounds.variation_ratio import (
     metric_variation_ratio,
     variation_ratio,
 )
-from shufflebounds.choosing import Choice, Ranking, choose
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.base import Randomizer

@@ -29,9 +29,11 @@ class Kind(StrEnum):
     UNPROVEN = "unproven"  # asymptotic, or published without a proof that holds
 
 
-# What may be asked for, and the settings that a question about it must fix, and may fix.
+# What may be asked for, and the settings that a question about it must fix, and may fix. The first
+# three are asked of divergences, ``mse`` of estimates.
+DIVERGENCES = ("epsilon", "delta", "renyi")
 QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"epsilon": ("n", "delta"), "delta": ("n", "eps"), "renyi": ("n", "order")}
+    {"epsilon": ("n", "delta"), "delta": ("n", "eps"), "renyi": ("n", "order"), "mse": ("n",)}
 )
 OPTIONAL = frozenset({"rounds"})
 

@@ -18,7 +18,7 @@ from shufflebounds.accounting.renyi import bounds as renyi_bounds
 from shufflebounds.accounting.renyi import least_epsilon, renyi
 from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
-    QUANTITIES,
+    DIVERGENCES,
     Answer,
     Asked,
     Bound,
@@ -217,7 +217,7 @@ def divergence_bound(
         source=source,
         knows_mechanism=knows_mechanism,
         is_divergence=True,
-        quantities=tuple(QUANTITIES),
+        quantities=DIVERGENCES,
         composes=True,
         prepare=prepare,
         candidates=candidates,

@@ -27,6 +27,7 @@ from shufflebounds.bounds.clones import (
     STRONGER_ACCOUNTED,
     STRONGER_CLONE,
 )
+from shufflebounds.bounds.errors import CURATOR_ERROR, ESTIMATE_ERROR
 from shufflebounds.bounds.optimal import (
     ENUMERATED,
     LOWER,
@@ -86,6 +87,8 @@ _ALL = (
     RENYI_3_3,
     RENYI_3_4,
     RENYI_3_5,
+    ESTIMATE_ERROR,
+    CURATOR_ERROR,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})

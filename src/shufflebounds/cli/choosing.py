@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.choosing import WAYS, Choice, Ranking
-from shufflebounds.choosing import choose as ranked
+from shufflebounds.accounting.choosing import WAYS, Choice, Ranking
+from shufflebounds.accounting.choosing import choose as ranked
 from shufflebounds.cli.answers import Output, ends, progress, publish
 from shufflebounds.cli.options import (
     DELTA,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Numerics
+from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
@@ -65,7 +65,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     click.option("--linear", is_flag=True, help="Space them evenly, not geometrically."),
     option(
         "--quantity",
-        Name(tuple(QUANTITIES)),
+        Name(DIVERGENCES),
         "What is computed: epsilon (at delta), delta (at eps) or renyi (at order).",
         default="epsilon",
     ),

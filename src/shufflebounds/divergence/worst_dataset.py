@@ -280,7 +280,7 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     # Values too far apart for floats raise, and too much work; nothing is claimed of them.
     nothing = contextlib.suppress(OverflowError, ZeroDivisionError, WorkError)
     with np.errstate(all="ignore"), nothing:
-        spend(8e6 + 5e4 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
+        spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         best = best_aim(crowd, eps, n)
         if best is not None and best.goal() < math.log(hopeless):
             main = _all_others(crowd, eps, n, best)

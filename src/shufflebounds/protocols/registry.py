@@ -13,6 +13,7 @@ from types import MappingProxyType
 from shufflebounds.core import validation
 from shufflebounds.protocols import messages
 from shufflebounds.protocols.base import Protocol
+from shufflebounds.protocols.calibrated import Calibrated
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,
@@ -56,6 +57,7 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
             users=messages.designed_balls_into_bins_users,
         ),
         "binary_sum": Entry(BinarySum, "binary sum"),
+        "calibrated": Entry(Calibrated, "calibrated", needs=("target", "n", "delta")),
         "cheu_zhilyaev": Entry(CheuZhilyaev, "Cheu and Zhilyaev"),
         "cheu_zhilyaev_designed": Entry(
             messages.designed_cheu_zhilyaev, "Cheu and Zhilyaev", needs=("target", "n", "delta")

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Held, Inputs
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import (
@@ -28,6 +29,7 @@ from shufflebounds.core.products import (
     ratio_labels,
 )
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.estimation import Error
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22
@@ -287,6 +289,31 @@ class Composition(Randomizer):
     @abstractmethod
     def check_size(self) -> None:
         """Raise ValueError for joints in it that are too large for memory."""
+
+    @abstractmethod
+    def _reported(self) -> Sequence[tuple[float, Randomizer]]:
+        """The parts, and how likely a user is to report each of them."""
+
+    def errors(self, n: int) -> tuple[Error, ...]:
+        """Of every part, whose estimates are of a coordinate of its own.
+
+        A part that not all users report asks a sample of them, the error of which counts. Not of
+        parts that are compositions.
+
+        Parameters
+        ----------
+        n
+            Number of all users, 1 to 10¹⁵.
+
+        Returns
+        -------
+        tuple of Error
+            See `Randomizer.error`, which raises what this raises.
+        """
+        n = validation.users(n)
+        return tuple(
+            part._variances().sampled(rate).error(n, None) for rate, part in self._reported()
+        )
 
 
 def checked(

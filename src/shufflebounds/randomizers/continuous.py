@@ -112,7 +112,7 @@ class Laplace(Randomizer):
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """Of a mean of numbers in [0, 1]: that of the noise."""
         refuse_frequencies(self, frequencies)
-        return of_numbers(2.0 / self.eps0**2)
+        return of_numbers(2.0 / self.eps0**2, 0.25)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers."""
@@ -279,7 +279,7 @@ class MetricLaplace(Randomizer):
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """Of a mean of numbers in [0, 1]: that of the noise."""
         refuse_frequencies(self, frequencies)
-        return of_numbers(2.0 / self.eps0**2)
+        return of_numbers(2.0 / self.eps0**2, 0.25)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers."""

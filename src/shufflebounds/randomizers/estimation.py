@@ -90,7 +90,8 @@ class Spread:
 
     ``held`` is that of a value which the user holds, ``other`` of another one, ``total`` the sum
     over all values; each the largest there is. ``at`` gives the mean variance of every value, where
-    the shares of users who hold each are known.
+    the shares of users who hold each are known. ``diversity`` is the largest variance of what users
+    hold: Σ f(1 − f) of shares f, or that of numbers.
     """
 
     values: float
@@ -98,12 +99,35 @@ class Spread:
     other: float
     total: float
     at: _Variances
+    diversity: float
 
     def error(self, n: int, shares: ArrayLike | None) -> Error:
         """Of n reports. Raises ValueError for shares of a wrong number of values or below 0."""
         found = None if shares is None else self.at(checked_shares(shares, self.values)) / n
         largest = max(self.held, self.other)
         return Error(n, self.values, self.total / n, self.other / n, largest / n, found)
+
+    def sampled(self, rate: float) -> Spread:
+        """Of users who report with this chance, which makes them a sample of all.
+
+        The estimate is that from their reports, as many as these are.
+        """
+        if rate == 0.0:
+            raise ValueError("rate must be more than 0 for there to be reports to estimate from")
+        odds = (1.0 - rate) / rate
+        # Of a value that nobody holds every sample is true.
+        return Spread(
+            self.values,
+            self.held / rate + odds * min(self.diversity, 0.25 if self.values > 1 else math.inf),
+            self.other / rate + (odds * self.diversity if self.values == 1 else 0.0),
+            self.total / rate + odds * self.diversity,
+            lambda shares: self.at(shares) / rate + odds * shares * (1.0 - shares),
+            self.diversity,
+        )
+
+    def times(self, factor: float) -> Spread:
+        """Of numbers in a unit so many times as small, squared."""
+        return of_numbers(factor * self.total, factor * self.diversity)
 
 
 @dataclass(frozen=True)
@@ -131,8 +155,15 @@ class Supports:
         rest = self.values - self.items
         # A domain may have no more values than a user holds.
         total = self.items * held + (rest * other if rest else 0.0)
+        # Shares add up to `items`, and are the most diverse if they are equal.
+        diversity = self.items * (1.0 - self.items / self.values)
         return Spread(
-            self.values, held, other, total, lambda shares: shares * held + (1 - shares) * other
+            self.values,
+            held,
+            other,
+            total,
+            lambda shares: shares * held + (1.0 - shares) * other,
+            diversity,
         )
 
     def shares(self, supporters: NDArray, reports: int) -> FloatArray:
@@ -140,9 +171,12 @@ class Supports:
         return np.asarray((supporters / reports - self.q) / self.gap, dtype=np.float64)
 
 
-def of_numbers(variance: float) -> Spread:
-    """Of the mean of numbers, whose reports have a variance of at most `variance`."""
-    return Spread(1, variance, variance, variance, lambda _: np.array([variance]))
+def of_numbers(variance: float, diversity: float = 1.0) -> Spread:
+    """Of the mean of numbers, whose reports have a variance of at most `variance`.
+
+    That of the numbers themselves is at most `diversity`, which is 1 in [−1, 1].
+    """
+    return Spread(1, variance, variance, variance, lambda _: np.array([variance]), diversity)
 
 
 def of_grid(supports: Supports) -> Spread:
@@ -202,6 +236,7 @@ def of_matrix(matrix: NDArray[np.float64], weights: ArrayLike | None = None) -> 
         float(others.max()),
         float(variances.sum(axis=0).max()),
         lambda shares: variances @ shares,
+        1.0 - 1.0 / len(matrix),
     )
 
 

@@ -415,6 +415,10 @@ class Joint(Composition):
         else:
             self.patterns(distance)
 
+    def _reported(self) -> list[tuple[float, Randomizer]]:
+        """All of them."""
+        return [(1.0, part) for part in self.parts]
+
     def check_size(self) -> None:
         """Raise ValueError for products too large for memory, without multiplying them out."""
         check_sizes(self.parts)

@@ -358,7 +358,8 @@ class HadamardBlocks(MatchingRandomizer):
             others = np.bincount(block, shares, minlength=blocks)[block] - shares
             return shares * held + others * here + (1.0 - shares - others) * elsewhere
 
-        return Spread(size, held, here if size > blocks else elsewhere, total, at)
+        other = here if size > blocks else elsewhere
+        return Spread(size, held, other, total, at, 1.0 - 1.0 / size)
 
     def _order(self) -> int:
         """b, the columns of a block."""

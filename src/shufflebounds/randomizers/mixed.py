@@ -112,6 +112,10 @@ class Parallel(Composition):
             ),
         )
 
+    def _reported(self) -> Sequence[tuple[float, Randomizer]]:
+        """One of them."""
+        return self.parts
+
     def check_size(self) -> None:
         """Raise ValueError for joints among the parts that are too large for memory."""
         check_sizes(part for _, part in self.parts)
@@ -199,6 +203,10 @@ class Subsampled(Composition):
         """Of the same datasets."""
         pairs = self.randomizer.dataset_pairs()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def _reported(self) -> list[tuple[float, Randomizer]]:
+        """Of a user who takes part."""
+        return [(self.rate, self.randomizer)]
 
     def check_size(self) -> None:
         """Raise ValueError for joints in the randomizer that are too large for memory."""

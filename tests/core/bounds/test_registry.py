@@ -55,6 +55,8 @@ def test_names():
         "girgis_simple",
         "girgis_lower",
         "girgis_lower_simple",
+        "estimate_error",
+        "curator_error",
     ]
     assert all(bound.name == name for name, bound in BOUNDS.items())
     assert registry.bound("clone") is BOUNDS["clone"]

@@ -195,3 +195,29 @@ def test_bits_of_a_report():
     assert sb.HadamardResponse(1.0, domain_size=6).bits == 3.0
     assert sb.HadamardBlocks(1.0, blocks=4, domain_size=8).bits == 4.0
     assert sb.LocalHash(1.0, hash_values=16).bits == 68.0
+
+
+def test_errors_of_compositions():
+    """Each part on an attribute of its own; not to be asked is to be left out of a sample."""
+    krr, oue = sb.KRR(4, 1.0), sb.OUE(1.0, domain_size=6)
+    assert sb.Joint([krr, oue]).errors(100) == (krr.error(100), oue.error(100))
+    first, second = sb.Parallel([(0.25, krr), (0.75, oue)]).errors(1000)
+    assert first.mse == pytest.approx(krr.error(250).mse + 3 * (1 - 1 / 4) / 1000)
+    assert first.rare == pytest.approx(krr.error(250).rare)
+    assert second.mse == pytest.approx(oue.error(750).mse + (1 - 1 / 6) / 3 / 1000)
+    (numbers,) = sb.Subsampled(sb.Laplace(1.0), rate=0.5).errors(1000)
+    assert numbers.mse == pytest.approx(2.0 / 500 + 0.25 / 1000)
+    with pytest.raises(ValueError, match="rate must be more than 0"):
+        sb.Subsampled(krr, rate=0.0).errors(10)
+
+
+def test_a_sample_of_the_users():
+    """Drawn anew each time; half of them hold each of two values."""
+    rng, krr = np.random.default_rng(4), sb.KRR(2, 2.0)
+    users = np.repeat([0, 1], 200)
+    (error,) = sb.Subsampled(krr, rate=0.3).errors(400)
+    found = []
+    for _ in range(2000):
+        asked = users[rng.random(400) < 0.3]
+        found.append(krr.estimate(krr.sample(asked, rng))[0] - 0.5)
+    assert np.mean(np.square(found)) * 2 == pytest.approx(error.mse, rel=0.1)

@@ -185,7 +185,7 @@ MISTAKES = """\
 - points: 3 -> points: 3, spacing: log
     x.n.spacing must be one of geometric, linear, got 'log'
 - clone: {bound: clone} -> clone: {bound: clone, quantity: entropy}
-    curves.clone.quantity is 'entropy'; it must be one of epsilon, delta, renyi
+    curves.clone.quantity is 'entropy'; it must be one of epsilon, delta, renyi, mse
 - bennett: {bound: blanket_bennett} -> bennett: {bound: erlingsson, quantity: delta}
     curves.bennett.quantity is 'delta'; for the bound erlingsson it must be one of epsilon
 - clone: {bound: clone} -> clone: {bound: clone, quantity: delta}

@@ -178,6 +178,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "girgis_simple": {"color": "#00604a", "style": "dashed", "marker": "X"},
     "girgis_lower": {"color": "#000000", "style": "dotted", "marker": "x"},
     "girgis_lower_simple": {"color": "#666666", "style": "dotted", "marker": "+"},
+    "estimate_error": {"color": "#0072b2", "style": "solid"},
+    "curator_error": {"color": "#000000", "style": "dashed"},
 }
 # A bound that has no style of its own yet.
 DEFAULT: dict[str, Any] = {"color": "#999933", "style": "dashdot"}

@@ -49,8 +49,9 @@ Y_LABELS = {
     ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
     ("delta", "none"): r"$\delta$",
     ("renyi", "none"): r"$\varepsilon(\lambda)$",
+    ("mse", "none"): "total squared error",
 }
-_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)"}
+_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)", "mse": "total squared error"}
 # Axes that are drawn on a logarithmic scale.
 _LOGARITHMIC = ("n", "delta", "eps", "rounds", "order")
 # What is divided by ε where the logarithm to base 2 is drawn.

@@ -52,7 +52,7 @@ def test_lines_drawn_together_differ_in_greyscale(paper, name):
 
 @pytest.mark.parametrize("paper", CONFIG["papers"])
 def test_kinds_of_curves_have_their_kinds_of_lines(paper):
-    for curve, look in CONFIG[paper]["style"]["curves"].items():
+    for curve, look in CONFIG[paper].get("style", {}).get("curves", {}).items():
         entry = CONFIG[paper]["curves"][curve]
         if entry.get("k_joint", 1) > 1:
             expected = "dashdot"

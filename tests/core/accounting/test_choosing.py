@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds import choosing
-from shufflebounds.accounting import accuracy
+from shufflebounds.accounting import accuracy, choosing
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
 # the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.

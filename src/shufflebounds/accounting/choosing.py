@@ -14,14 +14,14 @@ from typing import Any
 
 from shufflebounds.accounting.accuracy import curator_mse, curator_mse_of_mean
 from shufflebounds.accounting.calibration import largest_eps0
-from shufflebounds.bounds.clones import stronger_clone
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.randomizers import estimation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import lacking
-from shufflebounds.randomizers.estimation import Error
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.estimation import Error, Spread
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 from shufflebounds.randomizers.registry import mechanism
@@ -195,6 +195,23 @@ def choose(
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
 
+def calibrated(
+    name: str, values: int, *, n: int, eps: float, delta: float, way: str, attributes: int, by: str
+) -> Choice:
+    """One mechanism of values by name, as `choose` ranks it.
+
+    ``by`` is what ε₀ rests on, ``clone`` or, as in rankings, the ``mechanism``. Raises ValueError
+    for other names.
+    """
+    task = _Task(values, 1, validation.users(n), eps, delta, attributes, 1)
+    families = {family.name: family for family in _families(task)}
+    family = families[validation.choice("mechanism", name, families)]
+    validation.choice("way", way, task.ways)
+    found = _Candidate(task, family, way, family.least).searched()
+    by_clone = validation.choice("by", by, ("mechanism", "clone")) == "clone"
+    return found.by_clone() if by_clone else found.certified()
+
+
 # What is asked.
 
 
@@ -244,7 +261,7 @@ class _Task:
 class _Family:
     """A mechanism by name, and its parameters by that which is searched, if there is one.
 
-    ``error`` is of one report, ``shuffles`` are those that one attribute takes. ``proof`` is
+    ``spread`` is of one report, ``shuffles`` are those that one attribute takes. ``proof`` is
     ``clone`` of a mechanism whose worst pair of inputs nobody knows.
     """
 
@@ -253,7 +270,7 @@ class _Family:
     least: int = 1
     most: int = 1
     preparation: str = ""
-    error: Callable[[Randomizer], Error] = lambda randomizer: randomizer.error(1)
+    spread: Callable[[Randomizer], Spread] = lambda randomizer: randomizer._variances()
     shuffles: int = 1
     proof: str = ""
 
@@ -293,7 +310,7 @@ def _of_numbers() -> Iterator[_Family]:
         "laplace",
         lambda _: {"domain": "interval"},
         preparation="x as (1 + x)/2",
-        error=lambda randomizer: _scaled(randomizer.error(1), 4.0),
+        spread=lambda randomizer: randomizer._variances().times(4.0),
         proof="clone",
     )
     yield _Family(
@@ -302,7 +319,7 @@ def _of_numbers() -> Iterator[_Family]:
         3,
         _MOST_GRID,
         preparation="x rounded at random to one of k evenly spaced numbers",
-        error=_of_grid,
+        spread=_of_grid,
     )
 
 
@@ -314,47 +331,43 @@ def _of_sets(d: int, s: int) -> Iterator[_Family]:
         "krr",
         lambda _: {"k": d},
         preparation="an item of the user's, drawn at random",
-        error=partial(_of_one_item, s),
+        spread=partial(_of_one_item, s),
     )
     yield _Family(
         "krr",
         lambda _: {"k": d},
         preparation="every item of the user's in a shuffle of its own",
-        error=partial(_of_every_item, s),
+        spread=partial(_of_every_item, s),
         shuffles=s,
     )
 
 
-def _of_grid(randomizer: Randomizer) -> Error:
-    """Of 1 report of k-RR, whose values stand for numbers."""
+def _of_grid(randomizer: Randomizer) -> Spread:
+    """Of k-RR, whose values stand for numbers."""
     supports = randomizer._supports()
     assert supports is not None  # of k-RR
-    return estimation.of_grid(supports).error(1, None)
+    return estimation.of_grid(supports)
 
 
-def _of_one_item(items: int, randomizer: Randomizer) -> Error:
+def _of_one_item(items: int, randomizer: Randomizer) -> Spread:
     """An item of the user's has a chance of 1/s to be the one that is reported."""
     supports = randomizer._supports()
     assert supports is not None  # of k-RR
     gap = supports.gap / items
     p = supports.q + gap
-    return replace(supports, p=p, miss=1.0 - p, gap=gap, items=items).spread.error(1, None)
+    return replace(supports, p=p, miss=1.0 - p, gap=gap, items=items).spread
 
 
-def _of_every_item(items: int, randomizer: Randomizer) -> Error:
+def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
     """The sum of so many histograms; a user holds an item in one of them at most."""
-    one = randomizer.error(1)
-    largest = one.largest + (items - 1) * one.rare
-    return replace(one, mse=items * one.mse, rare=items * one.rare, largest=largest)
+    one = randomizer._variances()
+    held, other = one.held + (items - 1) * one.other, items * one.other
+    return replace(one, held=held, other=other, total=items * one.total)
 
 
-def _scaled(error: Error, factor: float) -> Error:
-    return replace(
-        error,
-        mse=factor * error.mse,
-        rare=factor * error.rare,
-        largest=factor * error.largest,
-    )
+def _stronger_clone(eps0: float) -> Decomposition:
+    """Of all mechanisms with that ε₀: the blanket of 2-RR (docs/variation-ratio.md, section 5)."""
+    return KRR(2, eps0).blanket()
 
 
 # A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
@@ -375,7 +388,7 @@ class _Candidate:
     def blanket(self, eps0: float) -> Decomposition:
         """Of all that is sent in a shuffle."""
         if self.family.proof == "clone":
-            return stronger_clone(eps0)
+            return _stronger_clone(eps0)
         one, count = self.sent(eps0), self.task.attributes
         if self.way == "linked":
             return Joint([one] * count).blanket()
@@ -407,19 +420,10 @@ class _Candidate:
 
     def error(self, eps0: float) -> Error:
         """Of one attribute."""
-        one = self.family.error(self.sent(eps0))
-        count = self.task.attributes if self.way == "one" else 1
-        n = self.task.n
-        found = _scaled(one, count / n)
-        # Not asking all users is a sample of them, whatever they report: Σ f(1 − f) (d − 1)/n.
-        spread = 1.0 if math.isinf(one.values) else 1.0 - 1.0 / max(one.values, 2)
-        sampling = (count - 1) / n
-        return replace(
-            found,
-            n=n,
-            mse=found.mse + sampling * spread,
-            largest=found.largest + sampling / 4.0,
-        )
+        spread = self.family.spread(self.sent(eps0))
+        if self.way == "one":
+            spread = spread.sampled(1.0 / self.task.attributes)
+        return spread.error(self.task.n, None)
 
     @property
     def bits(self) -> float:
@@ -455,7 +459,7 @@ class _Candidate:
 
     def by_clone(self) -> Choice:
         """At what every mechanism of the same ε₀ may have."""
-        return self.choice(stronger_clone, "clone")
+        return self.choice(_stronger_clone, "clone")
 
     def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
         eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)

@@ -1,0 +1,52 @@
+"""Errors of histograms, beside what privacy costs (docs/accuracy.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import Protocol
+from shufflebounds.protocols.calibrated import Calibrated
+
+# Of a calibration by bisection, in floats.
+_ROUNDING = 1e-9
+
+
+def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclosure]) -> Bound:
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        if not isinstance(protocol, Calibrated):
+            raise ValueError(f"the bound {name} needs the protocol calibrated")
+        answer = Answer(of(protocol))
+        return lambda settings: [answer for _ in settings]
+
+    return Bound(
+        name=name,
+        kind=Kind.UPPER,
+        label=label,
+        source=source,
+        knows_mechanism=True,
+        is_divergence=False,
+        quantities=("mse",),
+        composes=False,
+        prepare=prepare,
+    )
+
+
+def _of_curator(protocol: Calibrated) -> Enclosure:
+    mse = protocol.curator_mse
+    return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
+
+
+ESTIMATE_ERROR = _bound(
+    "estimate_error",
+    "error of the estimate",
+    "docs/accuracy.md: supports of values, at an eps0 that meets the target",
+    lambda protocol: protocol.choice.mse,
+)
+CURATOR_ERROR = _bound(
+    "curator_error",
+    "error of a trusted curator",
+    "Balle and Wang, ICML 2018, Theorem 8: Gaussian noise, calibrated exactly",
+    _of_curator,
+)
