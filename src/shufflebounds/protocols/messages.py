@@ -18,6 +18,7 @@ from shufflebounds.protocols.base import (
     MultiMessage,
     Ratios,
 )
+from shufflebounds.randomizers.estimation import Error, of_pure
 
 # Relative rounding of a closed form, with room to spare.
 _ROUNDED = 1.0 + 2.0**-46
@@ -55,6 +56,14 @@ class BallsIntoBins(MultiMessage):
         if 3 * self.special > self.bins:
             return ()
         return (Candidate(self.decomposition(), others="third"),)
+
+    def error(self, n: int) -> Error:
+        """Of a histogram of values that are the bins (docs/accuracy.md): one special bin each.
+
+        Raises ValueError for more of them.
+        """
+        validation.whole("special", self.special, minimum=1, maximum=1)
+        return Dump(self.bins, blankets=self.blankets).error(n)
 
     def ratios(self) -> Ratios:
         """Two values exclude each other; every bin is as likely for a blanket."""
@@ -165,6 +174,13 @@ class CheuZhilyaev(MultiMessage):
             CLOSED_FORM_ERR,
         )
 
+    def error(self, n: int, values: int) -> Error:
+        """Of a histogram of so many values (docs/accuracy.md)."""
+        validation.whole("values", values, minimum=2)
+        f, gap = self.flip, 1.0 - 2.0 * self.flip
+        noise = (1 + self.blankets) * f * (1.0 - f) / gap / gap
+        return of_pure(values, noise, noise).error(validation.users(n), None)
+
     def of_lower_bounds(self) -> CheuZhilyaev:
         """The others hold a third value (of three or more), and two bits of a message are seen."""
         return _OthersAtAThird(self.flip, blankets=self.blankets)
@@ -253,6 +269,14 @@ class Dump(MultiMessage):
         masses = [(own, other, dummy), (other, own, dummy), (rest, rest, 1 - 2 * dummy)]
         a, b, c = np.array(masses, dtype=np.float64).T
         return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+
+    def error(self, n: int) -> Error:
+        """Of a histogram of the values (docs/accuracy.md)."""
+        d, flip = self.domain_size, self.flip
+        q, gap = flip / (d - 1), 1.0 - flip - flip / (d - 1)
+        dummies = self.blankets * (1.0 - 1.0 / d) / d
+        held, other = (x * (1.0 - x) + dummies for x in (1.0 - flip, q))
+        return of_pure(d, held / gap / gap, other / gap / gap).error(validation.users(n), None)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """For pureDUMP the same, where the others hold a third value. None for mixDUMP."""

@@ -152,19 +152,7 @@ class Supports:
         """Any two bits of support may depend on each other: variances do not care."""
         held = self.p * self.miss / self.gap / self.gap
         other = self.q * (1.0 - self.q) / self.gap / self.gap
-        rest = self.values - self.items
-        # A domain may have no more values than a user holds.
-        total = self.items * held + (rest * other if rest else 0.0)
-        # Shares add up to `items`, and are the most diverse if they are equal.
-        diversity = self.items * (1.0 - self.items / self.values)
-        return Spread(
-            self.values,
-            held,
-            other,
-            total,
-            lambda shares: shares * held + (1.0 - shares) * other,
-            diversity,
-        )
+        return of_pure(self.values, held, other, self.items)
 
     def shares(self, supporters: NDArray, reports: int) -> FloatArray:
         """The estimates, from how many of the reports support each value."""
@@ -177,6 +165,24 @@ def of_numbers(variance: float, diversity: float = 1.0) -> Spread:
     That of the numbers themselves is at most `diversity`, which is 1 in [−1, 1].
     """
     return Spread(1, variance, variance, variance, lambda _: np.array([variance]), diversity)
+
+
+def of_pure(values: float, held: float, other: float, items: int = 1) -> Spread:
+    """Of values whose variances are ``held`` for a user who holds them, ``other`` for the rest.
+
+    A user holds so many `items` of them.
+    """
+    rest = values - items
+    return Spread(
+        values,
+        held,
+        other,
+        # A domain may have no more values than a user holds.
+        items * held + (rest * other if rest else 0.0),
+        lambda shares: shares * held + (1.0 - shares) * other,
+        # Shares add up to `items`, and are the most diverse if they are equal.
+        items * (1.0 - items / values),
+    )
 
 
 def of_grid(supports: Supports) -> Spread:
