@@ -33,7 +33,7 @@ from shufflebounds.bounds.variation_ratio import (
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash
+from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
 from shufflebounds.randomizers.estimation import Error
@@ -137,6 +137,7 @@ __all__ = [
     "ShuffleAccountant",
     "Subsampled",
     "Subset",
+    "UnaryEncoding",
     "WorstDataset",
     "advantage",
     "best_lower_delta",

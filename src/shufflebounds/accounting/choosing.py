@@ -296,6 +296,8 @@ def _of_values(k: int) -> Iterator[_Family]:
     yield _Family(
         "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MOST_HASH_VALUES
     )
+    # The same odds as those of so many hash values, in bits that need no seed.
+    yield _Family("unary", lambda m: {"domain_size": k, "noise": 1.0 / m}, 3, _MOST_HASH_VALUES)
     for name in ("oue", "rappor", "blh", "hadamard"):
         yield _Family(name, lambda _: {"domain_size": k})
     yield _Family("hadamard_blocks", lambda m: {"domain_size": k, "blocks": m}, 2, k)

@@ -172,7 +172,7 @@ def _briefly(choice: Choice, found: Ranking) -> str:
     """The same without what all have in common; ``[1]`` is the number of its preparation."""
     values = choice.error.values
     shown = (
-        f"{flag(name)} {value}"
+        f"{flag(name)} {_short(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters.items()
         if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )

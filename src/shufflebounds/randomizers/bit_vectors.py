@@ -231,6 +231,62 @@ class OUE(BitVectorRandomizer):
         return math.exp(self.eps0)
 
 
+# Unary encoding with any odds, of which OUE and RAPPOR are choices.
+
+# Odds up to 10¹⁰⁰ keep probabilities far above the smallest float.
+_LEAST_NOISE = 1e-100
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(BitVectorRandomizer):
+    """UE: the one-hot encoding, whose zeros become ones with probability ``noise``.
+
+    Its one is kept with the odds e^{ε₀} noise : (1 − noise), as few or as many as ε₀ allows.
+
+    Parameters
+    ----------
+    eps0
+        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
+    domain_size
+        Number of values, at least 2; None stands for the limit of many.
+    noise
+        Chance of another value's bit to be 1, 10⁻¹⁰⁰ to below 1: 1/(e^{ε₀} + 1) is `OUE`,
+        1/(e^{ε₀/2} + 1) `RAPPOR`.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    Wang, Blocki, Li and Jha (USENIX Security 2017).
+
+    Examples
+    --------
+    >>> sb.UnaryEncoding(np.log(3.0), domain_size=2, noise=0.25).matrix().round(4).tolist()
+    [[0.375, 0.375, 0.125, 0.125], [0.375, 0.125, 0.375, 0.125]]
+    """
+
+    NAME = "unary encoding"
+
+    noise: float = field(
+        default=0.5, metadata={"help": "chance of another value's bit to be 1, 0.5 if left out"}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _LEAST_NOISE <= validation.probability("noise", self.noise) < 1.0:
+            raise ValueError(
+                f"noise must be a number with {_LEAST_NOISE:g} <= noise < 1, got {self.noise!r}"
+            )
+
+    @property
+    def odds(self) -> float:
+        """A zero stays a zero with odds (1 − noise) : noise."""
+        return (1.0 - self.noise) / self.noise
+
+
 # Basic one-time RAPPOR (Erlingsson, Pihur and Korolova, CCS 2014).
 
 

@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash
+from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
 from shufflebounds.randomizers.matching import HadamardBlocks, Piecewise, PrivSet, PrivUnit, Subset
@@ -44,6 +44,7 @@ _BUILT_IN: dict[str, type[Randomizer]] = {
     "privunit": PrivUnit,
     "rappor": RAPPOR,
     "subset": Subset,
+    "unary": UnaryEncoding,
 }
 _registered: dict[str, type[Randomizer]] = {}
 

@@ -16,6 +16,7 @@ PURE = {
     "krr": lambda e: sb.KRR(k=5, eps0=e),
     "subset": lambda e: sb.Subset(e, domain_size=6, subset_size=2),
     "oue": lambda e: sb.OUE(e, domain_size=4),
+    "unary": lambda e: sb.UnaryEncoding(e, domain_size=4, noise=0.1),
     "rappor": lambda e: sb.RAPPOR(e, domain_size=4),
     "blh": lambda e: sb.BLH(e, domain_size=4),
     "local_hash": lambda e: sb.LocalHash(e, domain_size=4, hash_values=5),
@@ -42,7 +43,7 @@ def test_supports_against_the_matrix(name, eps0):
     randomizer = PURE[name](eps0)
     matrix = randomizer.matrix()
     supports = matrix > 0.999 * matrix.max(axis=0)
-    if name in ("oue", "rappor", "blh", "local_hash"):
+    if name in ("oue", "unary", "rappor", "blh", "local_hash"):
         # Columns of BLH are hashes, first those of reports (h, 1), then of (h, 0).
         columns = np.arange(matrix.shape[1])
         bits = (columns % 16) ^ np.where(columns < 16, 0, 15)

@@ -327,3 +327,21 @@ def test_single_precision_is_no_other_eps0(kind):
         one, other = kind(eps0).blanket(), kind(float(eps0)).blanket()
         for name in "abc":
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("size", [2, 4, None])
+def test_unary_encoding_has_the_others_among_its_choices(size):
+    """Bits whose chances are those of OUE, RAPPOR and BLH have their decompositions."""
+    for other, noise in (
+        (sb.OUE, 1 / (math.e**2 + 1)),
+        (sb.RAPPOR, 1 / (math.e + 1)),
+        (sb.BLH, 0.5),
+    ):
+        one = sb.UnaryEncoding(2.0, domain_size=size, noise=noise)
+        for found, expected in (
+            (one.blanket(), other(2.0, domain_size=size).blanket()),
+            (one.dataset_pair(), other(2.0, domain_size=size).dataset_pair()),
+        ):
+            assert_same(found, expected, 2.0)
+    with pytest.raises(ValueError, match="noise must be a number with 1e-100 <= noise < 1, got 1"):
+        sb.UnaryEncoding(1.0, noise=1.0)
