@@ -59,10 +59,19 @@ rule claims:
         "every claim"
 
 
+rule verify:
+    """Points of every curve of every paper, proven by a second program; nothing else asks for it."""
+    input:
+        of_every_paper(proofs),
+    message:
+        "every proof"
+
+
 include: "workflow/rules/curves.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/proofs.smk"
 
 
 for paper in PLAN.papers:

@@ -16,6 +16,7 @@ LIBRARY = "src/shufflebounds"
 
 # Folders and files that make figures, tables, pages and verdicts of numbers.
 PRESENTING = (
+    f"{LIBRARY}/reproduce/proofs.py",
     f"{LIBRARY}/reproduce/papers",
     f"{LIBRARY}/reproduce/plotting",
     "workflow/html_page.py",

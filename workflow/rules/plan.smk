@@ -70,6 +70,7 @@ CURVE = "results/{paper}/curves/{experiment}/{regime}/{curve}.csv"
 CURVE_BENCHMARK = "results/{paper}/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"
 TABLE = "results/{paper}/tables/{table}"
 CLAIMS = "results/{paper}/claims"
+PROOFS = "results/{paper}/verified"
 FIGURE = "figures/{paper}/{figure}"
 VEGA = "results/vega.js"
 GALLERY = "results/{paper}/gallery.html"
@@ -91,7 +92,7 @@ wildcard_constraints:
     regime=in_any_paper(lambda paper: (name.regime for name in paper.curves)),
     curve=in_any_paper(lambda paper: (name.curve for name in paper.curves)),
     table=in_any_paper(lambda paper: paper.tables),
-    page="claims|tables/[A-Za-z0-9_-]+",
+    page="claims|verified|tables/[A-Za-z0-9_-]+",
 
 
 def figure_outputs(name, figure):
@@ -115,6 +116,10 @@ def tables(name):
 def claims(name):
     kinds = ("csv", "md", "html") if PLAN.papers[name].claims else ()
     return [f"results/{name}/claims.{kind}" for kind in kinds]
+
+
+def proofs(name):
+    return [f"results/{name}/verified.{kind}" for kind in ("csv", "md", "html")]
 
 
 def outputs(name):

@@ -30,6 +30,9 @@ FORMATS = {"png": "PNG", "pdf": "print (PDF)", "svg": "web (SVG)"}
 PAGE = "Page"
 DATA = "data (CSV)"
 CLAIMS_TITLE = "The paper's claims, measured"
+PROOFS_TITLE = "Points of the curves, proven again"
+# Pages that are not a table's: their titles, and what the report calls them together.
+PAGES = {"claims": (CLAIMS_TITLE, "Claims"), "verified": (PROOFS_TITLE, "Proofs")}
 
 
 def paper_title(wildcards):
@@ -68,11 +71,12 @@ def table_labels(wildcards):
 
 
 def page_labels(wildcards):
+    if wildcards.page in PAGES:
+        return {"table": PAGES[wildcards.page][0], "format": PAGE}
     name = wildcards.page.removeprefix("tables/")
     tables = PLAN.papers[wildcards.paper].tables
-    title = tables[name].kind.title if name in tables else CLAIMS_TITLE
-    return {"table": title, "format": PAGE}
+    return {"table": tables[name].kind.title if name in tables else CLAIMS_TITLE, "format": PAGE}
 
 
 def page_group(wildcards):
-    return "Claims" if wildcards.page == "claims" else "Tables"
+    return PAGES.get(wildcards.page, ("", "Tables"))[1]

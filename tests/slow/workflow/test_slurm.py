@@ -93,7 +93,7 @@ def test_the_profile_places_every_rule():
         check=True,
     )
     papers = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["papers"]
-    targets = {"all", "figures", "tables", "claims", *papers}
+    targets = {"all", "figures", "tables", "claims", "verify", *papers}
     rules = {
         name
         for name in (line.split()[0] for line in listed.stdout.splitlines())

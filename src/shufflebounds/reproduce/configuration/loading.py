@@ -27,9 +27,11 @@ RULES = (
     "interactive",
     "judgement",
     "page",
+    "proofs",
     "table",
     "tables",
     "vega",
+    "verify",
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)
 

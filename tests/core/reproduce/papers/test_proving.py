@@ -1,0 +1,69 @@
+"""Points of curves, handed to the second program."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from specifications import NAME, specification
+
+from shufflebounds.reproduce import curve
+from shufflebounds.reproduce.papers import proving
+
+pytest.importorskip("flint")
+PROGRAM = ROOT / "verify" / "verify.py"
+
+
+def verdicts(wanted, change=1.0):
+    """Of the curve of a specification, its numbers multiplied."""
+    frame = curve.frame(curve.compute(NAME, wanted))
+    ends = [f"{wanted.quantity}_{end}" for end in ("lower", "upper")]
+    frame[ends] *= change
+    found = proving.table({NAME: wanted}, {NAME: frame}, PROGRAM)
+    assert proving.page(found).markdown().count("\n| krr10/large/upper |") == len(found)
+    return found["verdict"].tolist()
+
+
+AXIS = {"n": [300, 500, 1000, 2000]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "false"),
+    [
+        ({}, 0.99),
+        ({"bound": "tight", "x": {"n": [2000]}}, 0.97),
+        ({"bound": "lower", "x": {"n": [500]}}, 1.01),
+        ({"bound": "clone", "x": {"n": [500]}}, 0.99),
+        ({"k_joint": 2, "eps0": 1.0}, 0.99),
+        ({"quantity": "delta", "eps": 0.4, "delta": None}, 0.9),
+        ({"mechanism": {"type": "laplace"}, "eps0": 1.0, "x": {"n": [500]}}, 0.99),
+    ],
+)
+def test_the_first_the_middle_and_the_last_are_proven_and_none_that_is_false(changes, false):
+    wanted = specification(**{"x": AXIS, **changes})
+    points = min(3, len(wanted.axis.values))
+    found = verdicts(wanted)
+    assert len(found) == points
+    assert {*found} <= {proving.PROVEN, proving.NEARLY}
+    assert verdicts(wanted, false) == [proving.OPEN] * points
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bound": "blanket_bennett"},
+        {"bound": "variation_ratio_published"},
+        {"quantity": "renyi", "order": 4.0, "delta": None},
+        {"bound": "lower", "rounds": 3},
+        {"k_joint": 2, "eps0": 1.0, "distance": 1},
+        {"mechanism": {"type": "collision", "items": 2, "hash_values": 9}},
+    ],
+)
+def test_what_is_not_attempted_is_told(changes):
+    wanted = specification(**changes)
+    found = proving.table({NAME: wanted}, {NAME: curve.frame(curve.compute(NAME, wanted))}, PROGRAM)
+    assert found["verdict"].tolist() == [proving.SKIPPED]
+    assert found["reason"].all()
