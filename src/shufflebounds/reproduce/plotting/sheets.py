@@ -179,12 +179,11 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         ]
         rows = [*rows, *ratios] if len(rows) == 1 else _shared(ratios, "y")
     rows = _shared(rows, "x")
-    titles = iter(lettered([view.title for row in rows for view in row]))
     symbol, x_label = X_LABELS[layout.x]
     quantity = _QUANTITIES[layout.quantity]
     return Sheet(
         title=layout.title,
-        rows=[[replace(view, title=next(titles)) for view in row] for row in rows],
+        rows=with_letters(rows),
         x_label=x_label,
         x=symbol,
         quantity=quantity,
@@ -199,6 +198,12 @@ def _told(quantity: str, layout: Layout) -> str:
     if layout.transform == "none" and not alone:
         return f"{ends}:"
     return f"What is drawn, and in brackets the enclosure: {ends}."
+
+
+def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
+    """The panels, their titles behind (a), (b), … where there are several."""
+    titles = iter(lettered([view.title for row in rows for view in row]))
+    return [[replace(view, title=next(titles)) for view in row] for row in rows]
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:

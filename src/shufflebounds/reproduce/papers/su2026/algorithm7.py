@@ -25,7 +25,7 @@ from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
 from shufflebounds.reproduce.papers.su2026 import AlgorithmSeven
 from shufflebounds.reproduce.papers.su2026.fft import fft
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number
 from shufflebounds.reproduce.specification import CurveName
 
@@ -156,9 +156,17 @@ def page(frame: pd.DataFrame) -> Page:
 # Column, label, look.
 _LINES = (
     ("upper", "upper bound", {"color": "#8ecae6", "width": 3.5}),
-    ("algorithm_upper", "Algorithm 7, rounded up", {"color": "#aa3377", "style": "dashed"}),
+    (
+        "algorithm_upper",
+        "Algorithm 7, rounded up",
+        {"color": "#aa3377", "style": "dashed", "marker": "^"},
+    ),
     ("lower", "lower bound", {"color": "#000000", "width": 0.9}),
-    ("algorithm_lower", "Algorithm 7, rounded down", {"color": "#0072b2", "style": "dotted"}),
+    (
+        "algorithm_lower",
+        "Algorithm 7, rounded down",
+        {"color": "#0072b2", "style": "dashed", "marker": "v"},
+    ),
 )
 _RATIO_LIMITS = (0.5, 1.2)
 
@@ -168,10 +176,12 @@ def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     panels = [rows.sort_values("n") for _, rows in frame.groupby("eps0")]
     return Sheet(
         title,
-        [
-            [_view(rows, ratio=False) for rows in panels],
-            [_view(rows, ratio=True) for rows in panels],
-        ],
+        with_letters(
+            [
+                [_view(rows, ratio=False) for rows in panels],
+                [_view(rows, ratio=True) for rows in panels],
+            ]
+        ),
         "number of users $n$",
         "n",
         "ε",
@@ -191,12 +201,16 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
     ]
     y = np.concatenate([curve.y for _, curve in drawn])
     return View(
-        title=[] if ratio else [f"ε₀ = {number(rows['eps0'].iloc[0])}"],
+        title=[
+            f"{rows['k'].iloc[0]}-RR",
+            f"ε₀ = {number(rows['eps0'].iloc[0])}",
+            f"δ = {number(rows['delta'].iloc[0])}",
+        ],
         lines=drawn,
         y_label=r"$\varepsilon$ / upper bound" if ratio else r"$\varepsilon$",
         x_log=True,
         y_log=not ratio,
-        x_limits=(float(n[0]), float(n[-1])),
+        x_limits=(0.9 * float(n[0]), 1.1 * float(n[-1])),
         y_limits=_RATIO_LIMITS if ratio else (0.8 * float(y.min()), 1.25 * float(y.max())),
         is_ratio=ratio,
     )

@@ -28,7 +28,7 @@ from shufflebounds.randomizers.description import Description
 from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
 from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
 from shufflebounds.reproduce.specification import CurveName
 
@@ -185,10 +185,12 @@ def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """Each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
     return Sheet(
         title,
-        [
-            [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
-            for n, row in frame.groupby("n")
-        ],
+        with_letters(
+            [
+                [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
+                for n, row in frame.groupby("n")
+            ]
+        ),
         "what the bound knows: ε₀, two laws of the randomizer, all of it; two datasets",
         "bound",
         "ε",
