@@ -334,8 +334,8 @@ CLAIMS = (
         judge=throughout(fold_below_joint, at_least(-0.0005)),
         note="Over more values than reports both are the same decomposition: some value agrees "
         "with none of the outputs. With fewer the other users are sure of more where all their "
-        "reports are of one value, and less is to be claimed: 11 % for four bits at ε₀ = 4 and "
-        "n = 10⁴.",
+        "reports are of one value, and a smaller ε may be claimed: 11 % less for four bits at "
+        "ε₀ = 4 and n = 10⁴.",
     ),
     Claim(
         name="parallel",
@@ -395,9 +395,9 @@ CLAIMS = (
     ),
     Claim(
         name="dependent_counts",
-        source="earlier version, Appendix A, of Koskela et al.",
-        words="The blanket's counts N₀ and N₁ of k-RR are not independent binomials; given N "
-        "blanket reports, N₁ is binomial of N − N₀ of them.",
+        source="earlier version, Appendix A",
+        words="The blanket's counts N₀ and N₁ of k-RR are not independent binomials, for which "
+        "Koskela et al. take them; given N blanket reports, N₁ is binomial of N − N₀ of them.",
         measure="The law of (N₀, N₁) against that of n − 1 other users' reports, in rational "
         "arithmetic: k = 2, 3, 10. Holds where the independent law differs and the corrected one "
         "does not.",

@@ -130,7 +130,7 @@ def dependent_counts(_: Evidence) -> Judgement:
         "values of k",
         f"the total variation distance from the right law is {first} for independent counts, and "
         f"{second} for the correction as printed",
-        f"n = {n}, e^ε₀ = {_RATIO}",
+        f"of n = {n} users at e^ε₀ = {_RATIO}",
     )
     # That the counts depend on each other holds everywhere.
     return judged if judged.reproduced else replace(judged, verdict=IN_PART)
