@@ -21,7 +21,7 @@ import click
 from shufflebounds.bounds.base import Answer, Bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import certificate
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Users
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.core.enclosure import DIGITS, Enclosure, outward
 from shufflebounds.reproduce.storage import write_text
@@ -66,7 +66,7 @@ def other(end: End) -> End:
 
 
 def show(
-    asked: Deployment,
+    asked: Users,
     answers: Mapping[str, Answer],
     output: Output,
     *,

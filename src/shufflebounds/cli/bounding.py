@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Users
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
 
@@ -19,13 +19,13 @@ FEW = 4
 OF_PAIRS = ("upper", "lower", "stronger_clone")
 
 
-def answering(asked: Deployment, *names: str) -> dict[str, Bound]:
+def answering(asked: Users, *names: str) -> dict[str, Bound]:
     """The bounds of some names: none of ε₀ alone where that is infinite, or says nothing at all."""
     bounds = {name: BOUNDS[name] for name in names}
     return {k: one for k, one in bounds.items() if one.knows_mechanism or asked.has_telling_eps0}
 
 
-def pairs(bound: Bound, asked: Deployment) -> tuple[Candidate, ...]:
+def pairs(bound: Bound, asked: Users) -> tuple[Candidate, ...]:
     """The pairs that a bound compares.
 
     Of dataset pairs only a few for several rounds, those that tell the inputs apart best. Raises
@@ -42,7 +42,7 @@ def pairs(bound: Bound, asked: Deployment) -> tuple[Candidate, ...]:
     return found[:FEW] if asked.rounds != 1 and bound.kind is Kind.LOWER else found
 
 
-def all_pairs(bound: Bound, asked: Deployment) -> tuple[Candidate, ...]:
+def all_pairs(bound: Bound, asked: Users) -> tuple[Candidate, ...]:
     """The pairs that a bound compares in one round, those that tell most first."""
     assert bound.candidates is not None
     return bound.candidates(bound.seen(asked.protocol))

@@ -7,21 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shufflebounds.bounds.base import Answer
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Deployment, Users
 from shufflebounds.cli.errors import UsageError, or_usage_error
 from shufflebounds.reproduce import proofs
 from shufflebounds.reproduce.storage import write_text
 
 
-def require_verifiable(asked: Deployment) -> None:
-    """Raise `UsageError` for what the program cannot check, before anything is computed."""
-    if proofs.described(asked.protocol.randomizer) is None:
+def require_verifiable(asked: Users) -> Deployment:
+    """What is asked; `UsageError` for what the program cannot check, before it is computed."""
+    if not isinstance(asked, Deployment) or proofs.described(asked.protocol.randomizer) is None:
         raise UsageError(
             f"--claim needs reports that verify/verify.py defines ({', '.join(proofs.VERIFIED)}, "
             f"alike if there are several, and without --rate then), got {asked.name}"
         )
     if len(asked.every_round) > 1:
         raise UsageError("--claim needs rounds of one number of users: leave out --also")
+    return asked
 
 
 def write(path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: float) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import types
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from shufflebounds._version import __version__
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.protocols.base import Protocol, SingleMessage
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
 from shufflebounds.reproduce.sent import Reports
@@ -49,31 +50,39 @@ def is_required(field: dataclasses.Field) -> bool:
     return field.default is field.default_factory is dataclasses.MISSING
 
 
-@dataclass(frozen=True)
-class Deployment:
-    """Users who send reports of a mechanism, in so many rounds.
+class Users(ABC):
+    """Those whom a question is about: how many hide each other, and how often they send something.
 
-    Each of ``n`` users sends ``k_joint`` independent reports together, which share ``eps0``
-    equally, and each of them with probability ``rate`` only (Poisson subsampling); ``colluding``
-    of the users hide nobody. ``also`` are more rounds, of other numbers of users: pairs of these
-    and of how many rounds. What is asked for, or runs along an axis, is None: ``eps0`` (which is
-    None as well where the mechanism fixes it), ``n`` and ``rounds``.
-
-    Raises ValueError for a number out of its range, and where no user would be left as victim.
+    ``eps0``, ``n`` and ``rounds`` are None where they are asked for or run along an axis; ``also``
+    are more rounds, of other numbers of users: pairs of these and of how many rounds.
     """
 
-    mechanism: Description
-    k_joint: int = 1
-    rate: float = 1.0
-    eps0: float | None = None
-    n: int | None = None
-    colluding: int = 0
-    rounds: int | None = 1
-    also: tuple[tuple[int, int], ...] = ()
+    eps0: float | None
+    n: int | None
+    colluding: int
+    rounds: int | None
+    also: tuple[tuple[int, int], ...]
 
-    def __post_init__(self) -> None:
-        validation.probability("rate", self.rate)
-        self.reports  # noqa: B018 - checks k_joint
+    @property
+    @abstractmethod
+    def protocol(self) -> Protocol:
+        """Of all that a user sends."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What a user sends, in words."""
+
+    @abstractmethod
+    def facts(self, **asked: Any) -> dict[str, Any]:
+        """What answers in JSON begin with."""
+
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """What the answers rest on, a sentence or a few each."""
+
+    def check_users(self) -> None:
+        """Raise ValueError for a number out of its range, and where no victim would be left."""
         validation.whole("colluding", self.colluding, minimum=0)
         for n in ([] if self.n is None else [self.n]) + [users for users, _ in self.also]:
             if self.colluding >= validation.users(n):
@@ -82,26 +91,8 @@ class Deployment:
                 )
         for _, rounds in self.also:
             validation.rounds(rounds)
-        if self.has_own_eps0 and self.eps0 is not None:
-            raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
         if self.rounds is not None:
             validation.rounds(self.rounds)
-
-    @cached_property
-    def reports(self) -> Reports:
-        """All that a user sends, at any ε₀."""
-        sampled = CompositionOf("subsample", (Part(self.mechanism, weight=self.rate),))
-        return Reports(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
-
-    @cached_property
-    def protocol(self) -> SingleMessage:
-        """Of all that a user sends, at its ε₀."""
-        return self.reports.protocol(Setting(eps0=self.eps0))
-
-    @property
-    def has_own_eps0(self) -> bool:
-        """Whether the mechanism fixes ε₀."""
-        return self.mechanism.has_own_eps0
 
     @property
     def has_telling_eps0(self) -> bool:
@@ -112,8 +103,7 @@ class Deployment:
     @property
     def has_crowds(self) -> bool:
         """Whether a bound for all datasets is known, which may be tight."""
-        some = None if self.has_own_eps0 else _SOME_EPS0
-        return bool(replace(self, eps0=some).protocol.randomizer.crowds())
+        return False
 
     @property
     def honest(self) -> int:
@@ -137,6 +127,88 @@ class Deployment:
     def setting(self, **asked: Any) -> Setting:
         """What bounds are asked at: the users, ε₀, and what is asked for."""
         return Setting(n=self.honest, eps0=self.eps0, **asked)
+
+    def facts_of_users(self, **asked: Any) -> dict[str, Any]:
+        """The part of `facts` that is about the users, and what is asked for."""
+        facts = {}
+        if self.n is not None:
+            facts = {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
+        also = {"also": [list(one) for one in self.also]} if self.also else {}
+        return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {}), **also}
+
+    def title(self, *asked: str) -> str:
+        """What answers to people begin with."""
+        users = []
+        if self.n is not None:
+            some = f" ({self.colluding} of them colluding)" if self.colluding else ""
+            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{some}"]
+        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
+        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
+        return ", ".join([self.name, *users, *rounds, *asked])
+
+    def notes_on_users(self) -> list[str]:
+        """What is to be said of the users who hide nobody."""
+        if not self.colluding:
+            return []
+        who = (
+            "users work with the observer, drop out or break the protocol. What they send"
+            if self.colluding > 1
+            else "user works with the observer, drops out or breaks the protocol. What it sends"
+        )
+        return [
+            f"{self.colluding} {who} hides nobody, and the answers are those of the others "
+            "alone, whoever they are."
+        ]
+
+
+@dataclass(frozen=True)
+class Deployment(Users):
+    """Users who send reports of a mechanism, in so many rounds.
+
+    Each of ``n`` users sends ``k_joint`` independent reports together, which share ``eps0``
+    equally, and each of them with probability ``rate`` only (Poisson subsampling); ``colluding``
+    of the users hide nobody. ``eps0`` is None as well where the mechanism fixes it.
+
+    Raises ValueError for a number out of its range, and where no user would be left as victim.
+    """
+
+    mechanism: Description
+    k_joint: int = 1
+    rate: float = 1.0
+    eps0: float | None = None
+    n: int | None = None
+    colluding: int = 0
+    rounds: int | None = 1
+    also: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.probability("rate", self.rate)
+        self.reports  # noqa: B018 - checks k_joint
+        self.check_users()
+        if self.has_own_eps0 and self.eps0 is not None:
+            raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
+
+    @cached_property
+    def reports(self) -> Reports:
+        """All that a user sends, at any ε₀."""
+        sampled = CompositionOf("subsample", (Part(self.mechanism, weight=self.rate),))
+        return Reports(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
+
+    @cached_property
+    def protocol(self) -> SingleMessage:
+        """Of all that a user sends, at its ε₀."""
+        return self.reports.protocol(Setting(eps0=self.eps0))
+
+    @property
+    def has_crowds(self) -> bool:
+        """Whether a bound for all datasets is known, which may be tight."""
+        some = None if self.has_own_eps0 else _SOME_EPS0
+        return bool(replace(self, eps0=some).protocol.randomizer.crowds())
+
+    @property
+    def has_own_eps0(self) -> bool:
+        """Whether the mechanism fixes ε₀."""
+        return self.mechanism.has_own_eps0
 
     def require_eps0(self) -> None:
         """Raise ValueError where ε₀ must be given."""
@@ -174,20 +246,7 @@ class Deployment:
         if self.eps0 is not None or self.has_own_eps0:
             eps0 = self.protocol.eps0 if self.eps0 is None else self.eps0
             facts["eps0"] = None if eps0 is None or math.isinf(eps0) else eps0
-        if self.n is not None:
-            facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
-        also = {"also": [list(one) for one in self.also]} if self.also else {}
-        return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {}), **also}
-
-    def title(self, *asked: str) -> str:
-        """What answers to people begin with."""
-        users = []
-        if self.n is not None:
-            some = f" ({self.colluding} of them colluding)" if self.colluding else ""
-            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{some}"]
-        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
-        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
-        return ", ".join([self.name, *users, *rounds, *asked])
+        return {**facts, **self.facts_of_users(**asked)}
 
     @property
     def name(self) -> str:
@@ -252,16 +311,7 @@ class Deployment:
             )
         if caveat := self.mechanism.randomizer(_SOME_EPS0).caveat:
             notes.append(caveat)
-        if self.colluding:
-            who = (
-                "users work with the observer, drop out or break the protocol. What they send"
-                if self.colluding > 1
-                else "user works with the observer, drops out or breaks the protocol. What it sends"
-            )
-            notes.append(
-                f"{self.colluding} {who} hides nobody, and the answers are those of the others "
-                "alone, whoever they are."
-            )
+        notes += self.notes_on_users()
         if self.rounds is None or self.times > 1:
             which = "Rounds" if self.rounds is None else f"The {self.times} rounds"
             notes.append(

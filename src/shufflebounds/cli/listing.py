@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import re
@@ -69,6 +68,10 @@ def bounds(as_json: bool) -> None:
         click.echo(f"{'':{width}}    of {quantities}, knows {bound['needs']}: {bound['source']}")
 
 
+# For terminals that show no other characters.
+_PLAIN = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
+
+
 def _explanation(name: str) -> str:
     """What its class says of it, without what it raises and the sections of numpydoc."""
     about = inspect.getdoc(registry.mechanism(name)) or ""
@@ -86,6 +89,7 @@ def _mechanism(name: str) -> dict[str, Any]:
         }
         for parameter, field in fields(name).items()
     }
-    module = importlib.import_module(found.__module__)
-    description = (module.__doc__ or name).strip().splitlines()[0]
+    description = (found.__doc__ or name).strip().splitlines()[0]
+    for symbol, plain in _PLAIN.items():
+        description = description.replace(symbol, plain)
     return {"name": name, "description": description, "parameters": parameters}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from shufflebounds.cli import messages
 from shufflebounds.cli.answers import Output
-from shufflebounds.cli.deployment import Deployment, fields, is_required, kind
+from shufflebounds.cli.deployment import Deployment, Users, fields, is_required, kind
+from shufflebounds.cli.messages import MessageDeployment
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
+from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Description, Mechanism, likely, parse
+from shufflebounds.reproduce.sent import Messages
 
 # Types of option values, and the one sentence for a value that is none.
 
@@ -251,36 +256,49 @@ _PART = option(
 _DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
 
 
-def question(*options: Option) -> Callable[[Callable], click.Command]:
-    """A command about users who report: its `options`, then the parameters of all mechanisms.
+def question(*options: Option, protocols: bool = False) -> Callable[[Callable], click.Command]:
+    """A command about users who report: its `options`, then the parameters of what they send.
 
-    It receives a `Deployment` as ``asked`` in place of the options that describe one.
+    It receives a `Deployment` as ``asked`` in place of the options that describe one; with
+    `protocols`, a `MessageDeployment` where a protocol was named.
     """
-    parameters: dict[str, list[str]] = {}
+    offered = messages.names() if protocols else []
+    owners: dict[str, list[str]] = {}
     for name in registry.mechanism_names():
         for parameter in fields(name):
-            parameters.setdefault(parameter, []).append(name)
+            owners.setdefault(parameter, []).append(name)
+    for name in offered:
+        for parameter in messages.parameters(name):
+            owners.setdefault(parameter, []).append(name)
 
     def made(ask: Callable) -> click.Command:
         @functools.wraps(ask)
-        def run(mechanism: str, **given: Any) -> None:
-            own = {name: value for name in parameters if (value := given.pop(name)) is not None}
+        def run(mechanism: str | None, protocol: str | None = None, **given: Any) -> None:
+            own = {name: value for name in owners if (value := given.pop(name)) is not None}
             described = {name: given.pop(name) for name in _DESCRIBING if name in given}
             parts = given.pop("part")
-            asked = Deployment(_described(mechanism, own, parts), **described)
-            if EPS0 in options:
-                asked.require_eps0()
+            if protocol is not None:
+                asked: Users = _sending(mechanism, protocol, own, parts, described)
+            else:
+                asked = Deployment(_described(_require(mechanism), own, parts), **described)
+                if EPS0 in options:
+                    asked.require_eps0()
             ask(asked=asked, **given)
 
-        choose = option(
-            "--mechanism",
-            Name([*registry.mechanism_names(), "parallel"]),
-            "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix of "
-            "them, each user's drawn at random.",
-            required=True,
-        )
-        tune = [_parameter(name, mechanisms) for name, mechanisms in parameters.items()]
-        return command(choose, *options, _K_JOINT, _RATE, _PART, *tune)(run)
+        choose = [
+            option(
+                "--mechanism",
+                Name([*registry.mechanism_names(), "parallel"]),
+                "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix "
+                "of them, each user's drawn at random.",
+                required=not protocols,
+            )
+        ]
+        if protocols:
+            meaning = f"A protocol of several messages instead: {', '.join(offered)}."
+            choose.append(option("--protocol", Name(offered), meaning))
+        tune = [_parameter(name, some) for name, some in owners.items()]
+        return command(*choose, *options, _K_JOINT, _RATE, _PART, *tune)(run)
 
     return made
 
@@ -326,11 +344,48 @@ def _typed(context: click.Context) -> str:
     return shlex.join(words)
 
 
-def _parameter(name: str, mechanisms: list[str]) -> Option:
-    type_ = kind(mechanisms[0], name)
-    meaning = fields(mechanisms[0])[name].metadata.get("help", "a parameter")
+def _require(mechanism: str | None) -> str:
+    if mechanism is None:
+        context = click.get_current_context()
+        [missing] = (one for one in context.command.params if one.name == "mechanism")
+        raise click.MissingParameter(ctx=context, param=missing)
+    return mechanism
+
+
+def _sending(
+    mechanism: str | None,
+    protocol: str,
+    given: Mapping[str, Any],
+    parts: Sequence[str],
+    described: Mapping[str, Any],
+) -> MessageDeployment:
+    """The users of a protocol; ValueError for options that are of a mechanism."""
+    if mechanism is not None:
+        raise ValueError("--protocol must be given in place of --mechanism, got both")
+    if parts or (described["k_joint"], described["rate"]) != (1, 1.0):
+        raise ValueError("--k-joint, --rate and --part must be left out: they compose mechanisms")
+    if described["also"]:
+        raise ValueError("--also must be left out: of a protocol all rounds have the same users")
+    own = messages.parameters(protocol)
+    _check_given(protocol, given, own)
+    for name, parameter in own.items():
+        if parameter.default is inspect.Parameter.empty and name not in given:
+            raise ValueError(f"{protocol} needs {flag(name)}")
+    count = given.get("messages")
+    sent = Messages(protocol, tuple((k, v) for k, v in given.items() if k != "messages"))
+    users = {name: described[name] for name in ("eps0", "n", "colluding", "rounds")}
+    return MessageDeployment(sent, count, **users)
+
+
+def _parameter(name: str, owners: list[str]) -> Option:
+    first = owners[0]
+    if first in PROTOCOLS:
+        type_, meaning = messages.kind(first, name), messages.meaning(name)
+    else:
+        type_ = kind(first, name)
+        meaning = fields(first)[name].metadata.get("help", "a parameter")
     kinds: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
-    return option(flag(name), kinds.get(type_, type_), f"{', '.join(mechanisms)}: {meaning}.")
+    return option(flag(name), kinds.get(type_, type_), f"{', '.join(owners)}: {meaning}.")
 
 
 # The number of values has two names in the literature; either will do.
@@ -350,12 +405,7 @@ def _described(mechanism: str, given: Mapping[str, Any], parts: Sequence[str] = 
     for name, same in _SAME:
         if name in given and name not in own and same in own and same not in given:
             given = {same if key == name else key: value for key, value in given.items()}
-    for name in given:
-        if name not in own:
-            has = f"has only {', '.join(map(flag, own))}" if own else "has none"
-            meant = likely(name, own)
-            guess = f"; did you mean {flag(meant)}?" if meant else ""
-            raise ValueError(f"{flag(name)} is not a parameter of {mechanism}, which {has}{guess}")
+    _check_given(mechanism, given, own)
     for name, field in own.items():
         if is_required(field) and name not in given:
             raise ValueError(f"{mechanism} needs {flag(name)}")
@@ -375,6 +425,16 @@ def _part(text: str) -> dict[str, Any]:
             "--part must be a weight, a mechanism and its parameters, such as '0.5 krr k=10', "
             f"got {text!r}"
         ) from None
+
+
+def _check_given(what: str, given: Mapping[str, Any], own: Collection[str]) -> None:
+    """ValueError for a parameter that a mechanism or protocol does not have."""
+    for name in given:
+        if name not in own:
+            has = f"has only {', '.join(map(flag, own))}" if own else "has none"
+            meant = likely(name, own)
+            guess = f"; did you mean {flag(meant)}?" if meant else ""
+            raise ValueError(f"{flag(name)} is not a parameter of {what}, which {has}{guess}")
 
 
 def flag(parameter: str) -> str:

@@ -23,7 +23,8 @@ from shufflebounds.cli.bounding import (
     proof,
     within_eps0,
 )
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Deployment, Users
+from shufflebounds.cli.messages import MessageDeployment
 from shufflebounds.cli.options import (
     ALSO,
     DELTA,
@@ -62,19 +63,21 @@ _MEANINGS = {
         "File to write claims to, which verify/verify.py proves again.",
     ),
     *OUTPUT,
+    protocols=True,
 )
 def epsilon(
-    asked: Deployment, delta: float, rtol: float | None, claim: Path | None, output: Output
+    asked: Users, delta: float, rtol: float | None, claim: Path | None, output: Output
 ) -> None:
     """What epsilon can you claim at a given delta?
 
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
     if claim is not None:
-        claims.require_verifiable(asked)
+        asked = claims.require_verifiable(asked)
     with progress(hidden=output.as_json):
         found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
     if claim is not None:
+        assert isinstance(asked, Deployment)  # since it is verifiable
         claims.write(claim, asked, found, delta)
     answers, capped = within_eps0(found, asked.protocol.eps0, asked.times)
     show(
@@ -84,7 +87,7 @@ def epsilon(
         target={"delta": delta},
         wording=f"delta = {delta!r}",
         column="epsilon (natural log)",
-        meanings={"tight": _least(answers, asked.times), **_MEANINGS},
+        meanings=_meanings(answers, asked.times),
         instead={
             ("upper", math.inf): "no epsilon is known to hold at this delta.",
             ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
@@ -93,8 +96,8 @@ def epsilon(
     )
 
 
-@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT)
-def delta(asked: Deployment, eps: float, rtol: float | None, output: Output) -> None:
+@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT, protocols=True)
+def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """What delta can you claim at a given epsilon?
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
@@ -112,7 +115,7 @@ def delta(asked: Deployment, eps: float, rtol: float | None, output: Output) -> 
         target={"eps": eps},
         wording=f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
-        meanings={"tight": _least(answers, asked.times), **_MEANINGS},
+        meanings=_meanings(answers, asked.times),
     )
 
 
@@ -151,6 +154,11 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
     )
 
 
+def _meanings(answers: Mapping[str, Answer], rounds: int) -> Mapping[str, str]:
+    tight = {"tight": _least(answers, rounds)} if "tight_bound" in answers else {}
+    return {**tight, **_MEANINGS}
+
+
 def _least(answers: Mapping[str, Answer], rounds: int) -> str:
     """What the tight bound is; of many rounds it may be another at every point of their curves."""
     by = f" ({proof(answers).removeprefix('the ')})" if rounds == 1 else ""
@@ -158,9 +166,12 @@ def _least(answers: Mapping[str, Answer], rounds: int) -> str:
 
 
 def _answers(
-    asked: Deployment, quantity: str, setting: Setting, numerics: Numerics
+    asked: Users, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     """Of one round, or of several, and the least of the upper ends where it is said to be."""
+    if isinstance(asked, MessageDeployment):
+        return _evaluated(asked, asked.known, quantity, setting.at(rounds=asked.times), numerics)
+    assert isinstance(asked, Deployment)
     if asked.times == 1:
         found = _evaluated(asked, _BOUNDS, quantity, setting, numerics)
     else:
@@ -197,7 +208,7 @@ def _of_rounds(
 
 
 def _evaluated(
-    asked: Deployment, keys: Sequence[str], quantity: str, setting: Setting, numerics: Numerics
+    asked: Users, keys: Sequence[str], quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     return {
         key: bound.prepare(bound.seen(asked.protocol), quantity, numerics)([setting])[0]

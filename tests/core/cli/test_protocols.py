@@ -1,0 +1,99 @@
+"""Protocols on the command line, against the library."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import shufflebounds as sb
+from shufflebounds.cli import main, messages
+from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
+from shufflebounds.protocols.registry import PROTOCOLS
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def answered(*arguments):
+    found = run(*arguments, "--json")
+    assert found.exit_code == 0, found.output
+    return json.loads(found.output)
+
+
+@pytest.mark.parametrize(
+    ("options", "protocol"),
+    [
+        (["cheu_zhilyaev", "--flip", 0.25], CheuZhilyaev(0.25)),
+        (["Balls-Into-Bins", "--bins", 8, "--blankets", 2], BallsIntoBins(8, blankets=2)),
+        (["dump", "--domain-size", 5, "--flip", 0.2], Dump(5, 0.2)),
+    ],
+)
+def test_answers_are_those_of_the_decomposition(options, protocol):
+    found = answered("epsilon", "--protocol", *options, "--n", 5000, "--delta", 1e-6)
+    expected = sb.epsilon(protocol.decomposition(), protocol.draws(5000), 1e-6)
+    assert found["upper"] == {"lower": expected.lower, "upper": expected.upper}
+    assert "mechanism" not in found
+    delta = answered("delta", "--protocol", *options, "--n", 5000, "--eps", expected.upper)
+    assert delta["upper"]["lower"] <= 1e-6
+    # Who colludes sends nothing that hides anybody.
+    fewer = answered(
+        "epsilon", "--protocol", *options, "--n", 6000, "--colluding", 1000, "--delta", 1e-6
+    )
+    assert fewer["upper"] == found["upper_bound"]
+
+
+def test_rounds_of_several_shuffles_are_composed():
+    options = ["--height", 2, "--attributes", 4, "--messages", 3, "--n", 5000, "--delta", 1e-6]
+    found = answered("epsilon", "--protocol", "decision_trees", *options, "--rounds", 2)
+    parts = DecisionTrees(2, 4, 3).parts(5000)
+    expected = sb.compose(
+        (part.protocol.decomposition(), part.protocol.draws(part.n), 2 * part.times)
+        for part in parts
+    ).epsilon(1e-6)
+    assert found["upper"] == {"lower": expected.lower, "upper": expected.upper}
+    assert "lower" not in found
+    assert any("no lower bound" in note for note in found["notes"])
+
+
+def test_every_protocol_that_is_offered_says_what_its_options_mean():
+    shown = run("epsilon", "--help").output
+    for name in messages.names():
+        assert name in shown
+        for parameter in messages.parameters(name):
+            assert f"--{parameter.replace('_', '-')}" in shown
+            assert messages.meaning(parameter) != "a parameter"
+    assert set(PROTOCOLS) - set(messages.names()) == {
+        "balls_into_bins_designed",
+        "calibrated",
+        "cheu_zhilyaev_designed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("dump --flip 0.2", "dump needs --domain-size"),
+        ("dump --domain-size 5 --k 3", "--k is not a parameter of dump, which has only"),
+        ("binary_sum --eps0 1", "--eps0 must be left out: binary_sum has none"),
+        ("hierarchical_histogram --domain-size 8", "missing option '--eps0'"),
+        ("binary_sum --mechanism krr --k 3", "--protocol must be given in place of --mechanism"),
+        ("binary_sum --k-joint 2", "--k-joint, --rate and --part must be left out"),
+        ("cheu_zhilyaev --flip 0.7", "flip must be a number with 1e-100 <= flip < 0.5, got 0.7"),
+        ("binary_sum --claim x.json", "--claim needs reports that verify/verify.py defines"),
+        ("binary", "'binary' is not one of balls_into_bins, binary_sum"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(options, sentence):
+    found = run("epsilon", "--protocol", *options.split(), "--n", 100, "--delta", 1e-3)
+    assert found.exit_code == 2
+    assert sentence in found.output
+
+
+def test_descriptions_of_mechanisms_are_their_own():
+    listed = {
+        one["name"]: one["description"] for one in json.loads(run("mechanisms", "--json").output)
+    }
+    assert len(set(listed.values())) == len(listed)
+    assert all(one.isascii() for one in listed.values())
