@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import log_ndtr
-
 from shufflebounds.core import validation
 
 _BISECTIONS = 200
@@ -17,6 +15,8 @@ def gaussian_noise(eps: float, delta: float) -> float:
     Balle and Wang (ICML 2018), Theorem 8: s with Φ(1/(2s) − εs) − e^ε Φ(−1/(2s) − εs) = δ. T
     rounds are one with √T times the sensitivity. For comparisons only: nothing is certified.
     """
+    from scipy.special import log_ndtr  # takes longer to load than most answers
+
     eps, delta = validation.eps(eps), validation.delta(delta)
 
     def log_divergence(s: float) -> float:

@@ -38,7 +38,7 @@ _RTOL, _RTOL_OF_MANY = 1e-3, 3e-3
 _STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
 # Parameters are searched in factors of 4, then in smaller ones down to this.
 _FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
-_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**20, 4096, 100
+_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**40, 4096, 100
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,9 @@ def bits_of(outcomes: float) -> float:
 def bits_of_sets(values: int, size: int) -> float:
     """log₂ C(values, size)."""
     size = min(size, values - size)
-    if size < _FEW:  # logarithms of factorials of large numbers would cancel
+    if size < _FEW:
         return math.fsum(math.log2((values - i) / (i + 1)) for i in range(size))
-    logs = math.lgamma(values + 1) - math.lgamma(size + 1) - math.lgamma(values - size + 1)
-    return logs / math.log(2.0)
+    from scipy.special import betaln  # takes longer to load than most answers
+
+    # Logarithms of factorials of large numbers would cancel.
+    return float(-math.log(values + 1) - betaln(values - size + 1, size + 1)) / math.log(2.0)

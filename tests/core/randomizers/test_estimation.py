@@ -191,8 +191,9 @@ def test_bits_of_a_report():
     assert sb.Subset(1.0, domain_size=6, subset_size=2).bits == pytest.approx(math.log2(15))
     many = sb.Subset(1.0, domain_size=2**53, subset_size=2).bits
     assert many == pytest.approx(math.log2(math.comb(2**53, 2)))
-    large = estimation.bits_of_sets(10_000, 4_000)
-    assert large == pytest.approx(math.log2(math.comb(10_000, 4_000)))
+    for values, size in ((10_000, 4_000), (2**53, 5_000)):
+        large = estimation.bits_of_sets(values, size)
+        assert large == pytest.approx(math.log2(math.comb(values, size)))
     assert sb.HadamardResponse(1.0, domain_size=6).bits == 3.0
     assert sb.HadamardBlocks(1.0, blocks=4, domain_size=8).bits == 4.0
     assert sb.LocalHash(1.0, hash_values=16).bits == 68.0
