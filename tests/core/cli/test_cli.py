@@ -993,7 +993,7 @@ def test_mechanisms_are_listed_with_their_parameters():
 @pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
-    values |= {"x0": 0.25, "x1": 0.75}
+    values |= {"x0": 0.25, "x1": 0.75, "noise": 0.25}
     own = {parameter: values.get(parameter, 5) for parameter in deployment.fields(name)}
     given = [part for name in own for part in (flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
