@@ -40,13 +40,12 @@ from shufflebounds.randomizers.estimation import Error
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.matching import (
     HadamardBlocks,
-    Piecewise,
     PrivSet,
-    PrivUnit,
     Subset,
 )
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
+from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 if TYPE_CHECKING:
     from shufflebounds.reproduce.curve import Curve

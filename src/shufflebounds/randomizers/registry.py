@@ -19,8 +19,9 @@ from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
-from shufflebounds.randomizers.matching import HadamardBlocks, Piecewise, PrivSet, PrivUnit, Subset
+from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix import MatrixFile
+from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 ENTRY_POINTS = "shufflebounds.randomizers"
 

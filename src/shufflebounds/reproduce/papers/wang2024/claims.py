@@ -25,7 +25,8 @@ from shufflebounds.protocols.base import MultiMessage, largest_variation
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
-from shufflebounds.randomizers.matching import PrivUnit, Subset
+from shufflebounds.randomizers.matching import Subset
+from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.judging import (
     NOT_REPRODUCED,
     POSITIVE,

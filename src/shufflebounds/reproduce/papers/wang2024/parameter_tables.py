@@ -22,7 +22,8 @@ from shufflebounds.protocols.base import MultiMessage, total_variation
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
 from shufflebounds.randomizers.discrete import KRR, Duchi, HadamardResponse
-from shufflebounds.randomizers.matching import HadamardBlocks, PrivUnit, Subset
+from shufflebounds.randomizers.matching import HadamardBlocks, Subset
+from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.base import Page, TableCode
 
 # Variations β, measured: on the rows of a probability matrix, or by integration.
