@@ -93,8 +93,8 @@ def checked(claim):
             refuse("a row of the matrix does not sum to 1 exactly, or is shorter than others")
     if name == "subset" and claim["subset_size"] >= claim["domain_size"]:
         refuse("a subset has fewer values than the domain")
-    if claim["reports"] > 1 and (isinstance(name, list) or bound == "all"):
-        refuse("of several reports only the blanket and pairs of named mechanisms are attempted")
+    if claim["reports"] > 1 and (isinstance(name, list) or "clone" in name or bound == "all"):
+        refuse("of several reports only blankets and pairs of named mechanisms are attempted")
     if (claim["rounds"] > 1 and bound != "blanket") or (bound == "all" and claim["n"] == 1):
         refuse("several rounds are attempted by the blanket only, and so is one user")
     if bound == "pair":

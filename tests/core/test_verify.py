@@ -142,6 +142,11 @@ def refused(text, tmp_path, capsys):
         json.dumps({**KRR, "bound": "pair", "datasets": [0, 2, 1]}),
         json.dumps({**KRR, "bound": "pair", "datasets": [0, 1]}),
         json.dumps({**KRR, "bound": "all", "rounds": 2}),
+        json.dumps({**KRR, "bound": "all", "reports": 2}),
+        json.dumps({**KRR, "bound": "all", "n": 1}),
+        json.dumps(
+            {"bound": "all", "mechanism": "clone", "eps0": 1, "n": 9, "eps": 9, "delta": 0.9}
+        ),
         *(
             json.dumps({"bound": "blanket", "mechanism": rows, "n": 9, "eps": 9, "delta": 0.9})
             for rows in (
