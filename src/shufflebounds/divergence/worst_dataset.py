@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,13 +16,22 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
+from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.enclosing import assembled, excess
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier import unscaled, with_factor
-from shufflebounds.divergence.law import Law, U, characteristic, compress, law, spaced, tilt
+from shufflebounds.divergence.law import (
+    Law,
+    U,
+    characteristic,
+    compress,
+    law,
+    log_mgf,
+    spaced,
+    tilt,
+)
 from shufflebounds.divergence.window import rounded_down
 
 # How to aim: any aim gives a bound, and these decide how tight it is and what it costs (no
@@ -43,7 +52,9 @@ _MOST_MODES = 2**20
 # Levels up to which the blanket is used up.
 _LEVELS = 200
 # Inputs, and values of each, that are looked at to aim.
-_LEADING, _MANY_VALUES = 3, 200
+_LEADING, _MANY_VALUES = 3, 300
+# Standard deviations of the sum of the others by which values that count one by one exceed it.
+_APART = 3.0
 # Tilts of a first look, and of those around the best, closer each time.
 _TILTS, _CLOSER = 48, (9, 9, 9)
 
@@ -54,6 +65,7 @@ class Aim:
 
     ``tau`` (J,) is the share of the blanket that heads report from; ``theta`` is 0 where no value
     is above 0. ``modes`` of the sum are evaluated. ``log_main`` and ``log_rest`` are estimates.
+    Values above ``cap`` count one by one, the others' sum being bounded from below by ``back``.
     """
 
     tau: FloatArray
@@ -63,6 +75,8 @@ class Aim:
     modes: int
     log_main: float
     log_rest: float
+    cap: float = math.inf
+    back: float = 0.0
 
     def goal(self) -> float:
         """The logarithm of what the bound is expected to be."""
@@ -77,7 +91,6 @@ class Aim:
         laws = [_values(*one, eps, tau) for one in _ranked(crowd, eps)[:_LEADING]]
         few = [_few(*one) for one in laws]
         masses, values = (_padded([one[k] for one in few]) for k in range(2))
-        largest = float(values.max())
         share = float(tau @ crowd.c)
         blanket = crowd.c * (1.0 - tau) / (1.0 - share)
         if too_small(blanket):
@@ -87,16 +100,53 @@ class Aim:
         log_rest = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
             log_rest += min(0.0, float(np.nan_to_num(left[0])))
-        if not largest > 0.0:
-            return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
-        theta, log_main, sigma = _tilt(values, masses, n)
-        eta = _SMOOTHING / theta
-        step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
-        cut = math.sqrt(-2.0 * math.log(_BEYOND))
-        modes = max(1, math.ceil(cut / (eta * step)))
-        if not (modes <= _MOST_MODES and math.isfinite(log_main)):
-            return None
-        return Aim(tau, theta, eta, step, modes, log_main, log_rest)
+        found = [_sampled(tau, values, masses, n, log_rest)]
+        pull = (n - 1) * math.expm1(eps)
+        if float(values.max()) > pull and not crowd.extremes:
+            found.append(_capped(tau, values, masses, n, log_rest, pull))
+        return min((aim for aim in found if aim is not None), key=Aim.goal, default=None)
+
+
+def _sampled(
+    tau: FloatArray, values: FloatArray, masses: FloatArray, n: int, log_rest: float
+) -> Aim | None:
+    """With the line of integration that suits values and masses, shape (inputs, J)."""
+    if not float(values.max()) > 0.0:
+        return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
+    theta, log_main, sigma = _tilt(values, masses, n)
+    eta = _SMOOTHING / theta
+    step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
+    cut = math.sqrt(-2.0 * math.log(_BEYOND))
+    modes = max(1, math.ceil(cut / (eta * step)))
+    if not (modes <= _MOST_MODES and math.isfinite(log_main)):
+        return None
+    return Aim(tau, theta, eta, step, modes, log_main, log_rest)
+
+
+def _capped(
+    tau: FloatArray, values: FloatArray, masses: FloatArray, n: int, log_rest: float, pull: float
+) -> Aim | None:
+    """The same without values that alone exceed what all others draw together, about −`pull`."""
+    small = np.where(values <= pull, values, 0.0)
+    spread = n * float(np.max(np.sum(masses * small**2, axis=1)))
+    cap = pull + _APART * math.sqrt(spread)
+    large = values > cap
+    if not large.any():
+        return None
+    found = _sampled(tau, np.where(large, 0.0, values), masses, n, log_rest)
+    if found is None:
+        return None
+    jumps = float(np.max(np.sum(np.where(large, masses * (values - pull), 0.0), axis=1)))
+    # What all others draw is rarely so low that the least of these does not make up for it.
+    least = float(values[large].min())
+    tilts = np.geomspace(0.01, 10.0, _TILTS) * (least - pull) / spread
+    down = np.where(values < -cap, 0.0, np.minimum(values, cap))
+    growth = np.array([np.max(np.sum(masses * np.expm1(-t * down), axis=1)) for t in tilts])
+    below = np.exp(np.minimum((n - 1) * np.log1p(growth) - tilts * least, 1.0)) / tilts
+    enough = below <= _NO_HEADS * (least - pull)
+    back = float(tilts[np.argmax(enough) if enough.any() else np.argmin(below)])
+    log_main = float(np.logaddexp(found.log_main, math.log(jumps)))
+    return replace(found, log_main=log_main, cap=cap, back=back)
 
 
 def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
@@ -156,7 +206,9 @@ def _few(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray
         return masses, values
     order = np.argsort(values)
     masses, values = masses[order], values[order]
-    starts = spaced(values, masses, _MANY_VALUES)
+    # Rare values may matter most.
+    even = np.arange(_MANY_VALUES) * masses.size // _MANY_VALUES
+    starts = np.unique(np.append(even, spaced(values, masses, _MANY_VALUES)))
     held = np.add.reduceat(masses, starts)
     return held, np.add.reduceat(masses * values, starts) / np.where(held > 0.0, held, 1.0)
 
@@ -262,6 +314,7 @@ _BLOCK = 2**19
 _LARGEST_EPS = 690.0
 # What may be added to the maximum without another look.
 _NEGLIGIBLE = 1e-4
+_HARDLY_MORE = 1.0 + _NEGLIGIBLE
 # Relative uncertainty of masses beyond which nothing is claimed: up to it the factor 1.01 covers
 # what the first order of errors leaves out.
 _MOST_DOUBT = 1e-4
@@ -295,45 +348,118 @@ def _at_most_one(bound: float) -> float:
 
 def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """The maximum over x; inf where round-off leaves nothing."""
+    low = math.inf, math.inf
+    if aim.cap < math.inf:
+        some = [_low(*one, eps, aim) for one in _ranked(crowd, eps)]
+        low = max(one for one, _ in some), max(one for _, one in some)
     found = 0.0
     # Once the largest is known the others need not be.
     for whose, held in _ranked(crowd, eps):
-        one = _one_input(whose, held, eps, n, aim, found)
+        one = _one_input(whose, held, eps, n, aim, found, low)
         if math.isnan(one):
             return math.inf
         found = max(found, one)
     return found
 
 
-def _one_input(crowd: Crowd, held: Held, eps: float, n: int, aim: Aim, enough: float) -> float:
-    """What all others holding one input give in the maximum; roughly if below `enough`."""
-    heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
-    sure = held.pieces(aim.tau * crowd.c)
+def _without_heads(crowd: Crowd, held: Held, tau: FloatArray) -> Decomposition | None:
+    """(a, b, R(x) − d), with pieces as components; None where round-off leaves nothing of it."""
+    sure = held.pieces(tau * crowd.c)
     rest = held.law - sure
     if (rest < 0.0).any() or too_small(rest):
-        return math.inf
+        return None
     # Subtracting at most 9/10 of what another input is sure of magnifies errors.
     used = rest > 0.0
     magnified = np.max((held.law + sure)[used] / rest[used], initial=1.0)
     off = compounded(crowd.rel_err, held.rel_err)
     rel_err = (1.01 * off + 5.0 * U) * float(magnified)
     if not rel_err < _MOST_DOUBT:
+        return None
+    return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), rest, rel_err)
+
+
+def _low(crowd: Crowd, held: Held, eps: float, aim: Aim) -> tuple[float, float]:
+    """Upper bounds of log E e^{−tG}, t = ``aim.back``, without G < −cap, and of E |G| of these.
+
+    Infinite where R(x) = 0 tells too much.
+    """
+    rest = _without_heads(crowd, held, aim.tau)
+    if rest is None or not rest.c.all():
+        return math.inf, math.inf
+    g = law(rest, eps)
+    lost = np.ldexp(g.values, g.exponent) < -aim.cap
+    fallen = float(rest.b[lost].sum()) * math.exp(eps) * (1.0 + rest.rel_err + 1e-12)
+    k, err = log_mgf(_without(g, lost), np.array([-math.ldexp(aim.back, g.exponent)]))
+    return float(k[0] + err[0]), fallen
+
+
+def _one_input(
+    crowd: Crowd,
+    held: Held,
+    eps: float,
+    n: int,
+    aim: Aim,
+    enough: float,
+    low: tuple[float, float] = (math.inf, math.inf),
+) -> float:
+    """What all others holding one input give in the maximum; roughly if below `enough`."""
+    heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
+    rest = _without_heads(crowd, held, aim.tau)
+    if rest is None:
         return math.inf
-    laws = held.pieces(crowd.a), held.pieces(crowd.b)
-    decomposition = Decomposition(*laws, rest, rel_err)
-    apart = excess(decomposition, math.expm1(eps), decomposition.c == 0.0)[1]
-    g = law(decomposition, eps)
+    apart = float(excess(rest, math.expm1(eps), rest.c == 0.0)[1])
+    g = law(rest, eps)
+    large = np.ldexp(g.values - g.value_err, g.exponent) > aim.cap
+    if low[0] < math.inf and large.any():
+        apart += _one_by_one(rest, g, large, eps, n, aim, low)
+        g = _without(g, large)
     if g.values.size == 0:  # others never send what the victim does
-        return float(apart)
+        return apart
     if aim.theta == 0.0:  # no value of any input seems to be above 0
-        return float(apart) if (g.values + g.value_err <= 0.0).all() else math.inf
+        return apart if (g.values + g.value_err <= 0.0).all() else math.inf
     bound = math.inf
     for cells in _CELLS:
         log_sum = _log_integral(g, n, aim, heads, cells)
-        bound = assembled((0.0, float(apart)), (0.0, math.inf), (-math.inf, log_sum), n)[1]
-        if bound <= enough or g.values.size <= 2 * cells:
+        bound = assembled((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+        if bound <= max(enough, apart) * _HARDLY_MORE or g.values.size <= 2 * cells:
             break
     return bound
+
+
+def _one_by_one(
+    rest: Decomposition,
+    g: Law,
+    large: BoolArray,
+    eps: float,
+    n: int,
+    aim: Aim,
+    low: tuple[float, float],
+) -> float:
+    """Upper bound of what the large values of g add; no R(x) is 0 where `low` is finite."""
+    growth, c = math.expm1(eps), float(rest.c[large].sum())
+    rounding = rest.rel_err + (rest.c.size + 16.0) * U
+    pulled = c * (n - 1) * growth * max(0.0, 1.0 - rounding)
+    alone = max(0.0, float(excess(rest, growth, large)[1]) - pulled)
+    least = math.ldexp(float((g.values - g.value_err)[large].min()), g.exponent)
+    parts = (n - 1) * low[0], aim.back * least
+    exponent = parts[0] - parts[1] + 1e-12 * (abs(parts[0]) + abs(parts[1]))
+    if not exponent < 700.0:
+        return math.inf
+    below = math.exp(exponent) / (math.e * aim.back) + (n - 1) * low[1]
+    return (alone + c * below * (1.0 + rounding)) * (1.0 + 8.0 * U)
+
+
+def _without(g: Law, large: BoolArray) -> Law:
+    """With 0 for those values."""
+    kept, mass = ~large, float(g.masses[large].sum())
+    return replace(
+        g,
+        values=g.values[kept],
+        masses=g.masses[kept],
+        value_err=g.value_err[kept],
+        rest=g.rest + mass,
+        rest_err=g.rest_err + mass * (float(g.mass_err) + (large.size + 4.0) * U),
+    )
 
 
 def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0) -> float:

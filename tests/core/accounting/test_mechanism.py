@@ -127,6 +127,14 @@ def test_joints_of_many_components_are_tight(joint):
     assert found.enclosure.relative_width < 2e-3
 
 
+def test_rare_large_values_count_one_by_one():
+    """δ is about what four true values give away, too large a value of G for one line."""
+    joint = sb.Joint([sb.KRR(256, 2.0)] * 4)
+    found = sb.mechanism_epsilon(joint, 10**5, 4e-7)
+    assert found.upper_bound == "all datasets"
+    assert found.enclosure.relative_width < 1e-3
+
+
 def test_fewer_cells_only_raise_the_bound_of_a_joint():
     coarse, fine = (sb.Joint([sb.Laplace(1.0, cells=cells)] * 2) for cells in (3, 12))
     bounds = [largest(joint.crowds(), 0.1, 5000) for joint in (coarse, fine)]
