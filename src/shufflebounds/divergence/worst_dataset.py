@@ -314,7 +314,8 @@ _BLOCK = 2**19
 _LARGEST_EPS = 690.0
 # What may be added to the maximum without another look.
 _NEGLIGIBLE = 1e-4
-_HARDLY_MORE = 1.0 + _NEGLIGIBLE
+# What may be more than the largest so far, or than what values that count one by one make.
+_HARDLY_MORE, _LITTLE_MORE = 1.0 + 1e-4, 1.0 + 1e-3
 # Relative uncertainty of masses beyond which nothing is claimed: up to it the factor 1.01 covers
 # what the first order of errors leaves out.
 _MOST_DOUBT = 1e-4
@@ -348,14 +349,20 @@ def _at_most_one(bound: float) -> float:
 
 def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """The maximum over x; inf where round-off leaves nothing."""
+    rests = []
+    for whose, held in _ranked(crowd, eps):
+        rest = _without_heads(whose, held, aim.tau)
+        if rest is None:
+            return math.inf
+        rests.append((whose, rest))
     low = math.inf, math.inf
     if aim.cap < math.inf:
-        some = [_low(*one, eps, aim) for one in _ranked(crowd, eps)]
+        some = [_low(rest, eps, aim) for _, rest in rests]
         low = max(one for one, _ in some), max(one for _, one in some)
     found = 0.0
     # Once the largest is known the others need not be.
-    for whose, held in _ranked(crowd, eps):
-        one = _one_input(whose, held, eps, n, aim, found, low)
+    for whose, rest in rests:
+        one = _one_input(whose, rest, eps, n, aim, found, low)
         if math.isnan(one):
             return math.inf
         found = max(found, one)
@@ -378,13 +385,12 @@ def _without_heads(crowd: Crowd, held: Held, tau: FloatArray) -> Decomposition |
     return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), rest, rel_err)
 
 
-def _low(crowd: Crowd, held: Held, eps: float, aim: Aim) -> tuple[float, float]:
+def _low(rest: Decomposition, eps: float, aim: Aim) -> tuple[float, float]:
     """Upper bounds of log E e^{−tG}, t = ``aim.back``, without G < −cap, and of E |G| of these.
 
     Infinite where R(x) = 0 tells too much.
     """
-    rest = _without_heads(crowd, held, aim.tau)
-    if rest is None or not rest.c.all():
+    if not rest.c.all():
         return math.inf, math.inf
     g = law(rest, eps)
     lost = np.ldexp(g.values, g.exponent) < -aim.cap
@@ -395,18 +401,15 @@ def _low(crowd: Crowd, held: Held, eps: float, aim: Aim) -> tuple[float, float]:
 
 def _one_input(
     crowd: Crowd,
-    held: Held,
+    rest: Decomposition,
     eps: float,
     n: int,
     aim: Aim,
     enough: float,
-    low: tuple[float, float] = (math.inf, math.inf),
+    low: tuple[float, float],
 ) -> float:
     """What all others holding one input give in the maximum; roughly if below `enough`."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
-    rest = _without_heads(crowd, held, aim.tau)
-    if rest is None:
-        return math.inf
     apart = float(excess(rest, math.expm1(eps), rest.c == 0.0)[1])
     g = law(rest, eps)
     large = np.ldexp(g.values - g.value_err, g.exponent) > aim.cap
@@ -421,7 +424,8 @@ def _one_input(
     for cells in _CELLS:
         log_sum = _log_integral(g, n, aim, heads, cells)
         bound = assembled((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
-        if bound <= max(enough, apart) * _HARDLY_MORE or g.values.size <= 2 * cells:
+        rough = max(enough * _HARDLY_MORE, apart * _LITTLE_MORE)
+        if bound <= rough or g.values.size <= 2 * cells:
             break
     return bound
 
