@@ -10,7 +10,13 @@ from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem, never_below
-from shufflebounds.accounting.round_laws import Round, compositions, enumerated, typical_loss
+from shufflebounds.accounting.round_laws import (
+    Round,
+    compositions,
+    dominated,
+    enumerated,
+    typical_loss,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -131,7 +137,9 @@ DEFAULT_DELTA_RTOL = 0.05
 _WIDTH = 0.6
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
-_REFINEMENTS, _GAIN = 3, 0.9
+_REFINEMENTS, _GAIN = 6, 0.9
+# From where on a coarse lattice comes first, and that one.
+_FINE, _COARSE = 100.0, 24.0
 # Of what is proven for all datasets, whose every point takes some milliseconds.
 _FINEST_OF_CROWDS = 64.0
 
@@ -172,7 +180,8 @@ class Composed:
         rtol
             The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 10⁻³, and leaves out
             of account what separates the ends in theory: a decomposition whose two directions
-            differ, several of them in a round, and ``inner`` from ``outer``.
+            differ, several of them in a round, and ``inner`` from ``outer``. In the first two
+            cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
 
         Returns
         -------
@@ -201,8 +210,13 @@ class Composed:
         end = self._largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
 
+        level = delta * min(0.05, 0.02 * goal * depth)
+
+        def certain(density: float) -> float:
+            law = dominated(self.rounds, density, level)
+            return math.inf if law is None else largest_eps(law, delta)
+
         def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
-            level = delta * min(0.05, 0.02 * goal * depth)
             above, below = compositions(rounds, density, level)
             upper = min(smallest_eps(above, delta), end)
             lower = max((largest_eps(law, delta) for law in below), default=0.0)
@@ -219,7 +233,7 @@ class Composed:
             found = Enclosure(0.0, end)
         what = f"epsilon at delta = {delta!r}"
         single = partial(self._epsilon_of_single_rounds, delta)
-        return self._refined(found, enclose, single, goal, rtol, what, depth=1.0)
+        return self._refined(found, enclose, certain, single, goal, rtol, what, depth=1.0)
 
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
@@ -257,6 +271,11 @@ class Composed:
             return Enclosure(0.0, 0.0)
         guess = self._guess(eps)
 
+        def certain(density: float) -> float:
+            level = 0.05 * goal * max(best.lower, validation.MIN_DELTA)
+            law = dominated(self.rounds, density, level)
+            return math.inf if law is None else delta_at(law, eps).lower
+
         def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
             level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
             for _ in range(8):
@@ -280,29 +299,40 @@ class Composed:
             best = Enclosure(0.0, 1.0)
         what = f"delta at eps = {eps!r}"
         single = partial(self._delta_of_single_rounds, eps)
-        return self._refined(best, enclose, single, goal, rtol, what, depth)
+        return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
 
     def _refined(
         self,
         best: Enclosure,
         enclose: Callable[[float, Sequence[Round]], Enclosure],
+        certain: Callable[[float], float],
         single: Callable[[], float],
         goal: float,
         rtol: float | None,
         what: str,
         depth: float,
     ) -> Enclosure:
-        """The first enclosure narrow enough, of ever more lattice points, where `best` is not."""
+        """The first enclosure narrow enough, of ever more lattice points, where `best` is not.
+
+        Where theory keeps the ends apart, the upper one is held against a lower bound of what it
+        stands for, which `certain` gives.
+        """
+        promises, floor = self._promises(), 0.0
 
         def is_done() -> bool:
-            return best.relative_width <= goal or best.upper <= validation.MIN_DELTA
+            if best.upper <= validation.MIN_DELTA or best.relative_width <= goal:
+                return True
+            return not promises and best.upper - floor <= goal * best.upper
 
-        promises = self._promises()
         # Of few outcomes all is known, and theory alone is between the ends of other rounds.
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
             return best
         density = math.sqrt(_WIDTH * depth / goal)
         with suppress(WorkError):
+            if density > _FINE:
+                # What is known where the finer lattice costs too much.
+                blankets = [replace(one, crowds=()) for one in self.rounds]
+                best = _both(best, enclose(_COARSE, blankets))
             if any(one.crowds for one in self.rounds):
                 # Blankets cost next to nothing, and often say all there is to say.
                 blankets = [replace(one, crowds=()) for one in self.rounds]
@@ -310,10 +340,13 @@ class Composed:
                 density = min(density, _FINEST_OF_CROWDS)
             if not is_done():
                 best = _both(best, enclose(density, self.rounds))
-            for _ in range(_REFINEMENTS if promises else 0):
+            for _ in range(_REFINEMENTS):
+                if not promises and best.relative_width > goal:
+                    floor = max(floor, certain(density))
                 if is_done():
-                    return best
-                density *= min(4.0, max(1.4, 1.2 * math.sqrt(best.relative_width / goal)))
+                    break
+                width = 1.0 - max(floor, best.lower) / best.upper
+                density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / goal)))
                 closer = _both(best, enclose(density, self.rounds))
                 stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
                 best = closer
@@ -322,11 +355,11 @@ class Composed:
         if best.relative_width > goal:
             with reserve():
                 best = _both(best, Enclosure(0.0, max(single(), best.lower)))
-        if best.relative_width > goal and (rtol is not None or promises):
+        if best.relative_width > goal and (rtol is not None or not is_done()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
                 f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
-                f"rtol = {goal:g} was asked for",
+                f"rtol = {goal:g} was asked for; a larger rtol would help",
                 best,
             )
         return best

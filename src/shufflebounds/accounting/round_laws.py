@@ -275,9 +275,9 @@ def crowd_grid(
     return CrowdGrid(tuple(grid(one, n, points) for one in blankets), crowds, n, points)
 
 
-# Relative width of D at the points, in units of ε's own: narrower costs time, wider shows in ε
-# (benchmarks/rounds.py).
-_NODE_WIDTH = 0.06
+# Relative width of D at the points, in units of ε's own: narrower costs time, above all of very
+# narrow ones, and wider shows in ε (benchmarks/rounds.py).
+_NODE_WIDTH, _NARROW_NODE_WIDTH, _NARROW = 0.06, 0.09, 1e-5
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0
 
@@ -316,6 +316,11 @@ class Round:
         return max(typical_loss(one, self.n) for one in self.decompositions)
 
     @property
+    def is_known(self) -> bool:
+        """Whether upper ends are of the decompositions, and these of what is sent."""
+        return not self.crowds and all(one.is_finite() for one in self.decompositions)
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether both directions of each that lower ends are of are the same."""
         return all(each.is_symmetric() for each in self.lowest)
@@ -331,14 +336,11 @@ def compositions(
     """
     steps = _steps(rounds, density)
     step = lattice_step(min(steps))
-    rtol = max(_NODE_WIDTH / density**2, 1e-9)
-    dense = _dense(rounds, level)
     above: list[tuple[LossLaw, int]] = []
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
     for one, wanted in zip(rounds, steps, strict=True):
-        multiple = 2 ** math.floor(math.log2(wanted / step))
-        scaled, times, rest = multiple * step, one.times, level / (one.times * len(rounds))
-        points = Points(scaled, rtol, max(one.size / scaled, 1.0), dense)
+        points, rest = _points(one, wanted, step, rounds, density, level)
+        scaled, times = points.step, one.times
         upper = highest(one, points, rest)
         above.append((pessimistic(points.places[: upper.size], upper, scaled).on(step), times))
         pairs = sides(one, points, rest)
@@ -348,6 +350,44 @@ def compositions(
     if all(one.is_symmetric for one in rounds):
         below.pop()
     return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
+
+
+def dominated(rounds: Sequence[Round], density: float, level: float) -> Composition | None:
+    """A composition below that of the largest curves, which the pessimistic one is above.
+
+    At the points of `compositions`. None where more is between than points: what holds for all
+    datasets, and decompositions that surround a continuous randomizer.
+    """
+    if not all(one.is_known for one in rounds):
+        return None
+    steps = _steps(rounds, density)
+    step = lattice_step(min(steps))
+    laws = []
+    for one, wanted in zip(rounds, steps, strict=True):
+        points, rest = _points(one, wanted, step, rounds, density, level)
+        upper = highest(one, points, rest)
+        grids, _ = _grids(one.decompositions, one.n, points, rest)
+        known = [side for nodes in grids for side in nodes.sides(upper.size)]
+        lower = np.max([side.lower for side in known], axis=0)
+        limit = max(side.limit for side in known)
+        curve = Side(points.places[: upper.size], lower, upper, limit)
+        law = optimistic(curve, curve, points.step)
+        if law is None:
+            return None
+        laws.append((law.on(step), one.times))
+    return Composition(laws)
+
+
+def _points(
+    one: Round, wanted: float, step: float, rounds: Sequence[Round], density: float, level: float
+) -> tuple[Points, float]:
+    """Those of a round on the lattice of all, and down to which level D is wanted there."""
+    scaled = 2 ** math.floor(math.log2(wanted / step)) * step
+    rtol = _NODE_WIDTH / density**2
+    if rtol < _NARROW:
+        rtol = max(min(_NARROW_NODE_WIDTH / density**2, _NARROW), 1e-9)
+    points = Points(scaled, rtol, max(one.size / scaled, 1.0), _dense(rounds, level))
+    return points, level / (one.times * len(rounds))
 
 
 def highest(one: Round, points: Points, level: float) -> FloatArray:

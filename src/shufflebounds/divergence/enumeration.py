@@ -20,7 +20,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 
 # Beyond so many it is left to the engines of many users: speed (benchmarks/deployer_grid.py).
-MAX_HISTOGRAMS, MAX_USERS = 400_000, 300
+MAX_HISTOGRAMS, MAX_USERS = 600_000, 1_500
 
 # Masses below the first are counted as this much, from above, and as nothing from below; quotients
 # below the second are not dealt with: no product of both is below the range of floats.
@@ -74,11 +74,10 @@ def outcomes(
     decomposition: Decomposition,
     n: int,
     *,
-    max_users: int = MAX_USERS,
     max_histograms: int = MAX_HISTOGRAMS,
 ) -> Outcomes | None:
     """The outcomes of n ≥ 1 users; None where there are too many of them."""
-    if n > max_users or histogram_count(decomposition, n) > max_histograms:
+    if n > MAX_USERS or histogram_count(decomposition, n) > max_histograms:
         return None
     a, b, c = decomposition.a, decomposition.b, decomposition.c
     shared, doubt = c > 0.0, decomposition.rel_err * float(c.sum())

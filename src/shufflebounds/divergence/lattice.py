@@ -61,7 +61,7 @@ class Coefficients:
 
 def coefficients(tilts: Tilts, size: int, step: float) -> Coefficients:
     """Those of the sum of independent tilted laws, each so many times, at least `size` of them."""
-    spend(1e5 + 100.0 * size * len(tilts))
+    spend(1e5 + 300.0 * size * len(tilts))
     # Here, since it takes longer to load than all of this library.
     from scipy.fft import next_fast_len
 
@@ -284,7 +284,7 @@ class TiltedSum:
         decay = math.exp(-theta * step)
 
         w = self.coefficients
-        spend(1e5 + 100.0 * w.modes.size)
+        spend(1e5 + 300.0 * w.modes.size)
         bent, wave, bottom = self._angles
         top = near + far * decay * ((1.0 - bent) - 1j * wave)
         size = gain * (near + far * decay) / np.abs(bottom)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.enumeration import Outcomes, outcomes
+from shufflebounds.divergence.enumeration import MAX_HISTOGRAMS, Outcomes, outcomes
 from shufflebounds.divergence.fourier_rows import log_divergences
 from shufflebounds.divergence.law import U
 
@@ -138,8 +138,6 @@ _MOST_HIDDEN = 1e-3
 _LEAST_SHARE = 1e-12
 # A share of the whole that is counted in full from above.
 _NEGLIGIBLE = 1e-7
-# Users and histograms that are enumerated for few orders.
-_MAX_USERS, _MAX_HISTOGRAMS = 1_500, 600_000
 # Terms of all orders, and histograms that are enumerated whatever the number of orders.
 _MOST_FEW_TERMS, _FEW = 1_500_000, 50_000
 
@@ -152,8 +150,8 @@ def few_moments(
     Every outcome of P must be one of Q.
     """
     # Beyond, curves are quicker.
-    most = max(_FEW, min(_MAX_HISTOGRAMS, _MOST_FEW_TERMS // orders.size))
-    found = outcomes(decomposition, n, max_users=_MAX_USERS, max_histograms=most)
+    most = max(_FEW, min(MAX_HISTOGRAMS, _MOST_FEW_TERMS // orders.size))
+    found = outcomes(decomposition, n, max_histograms=most)
     return None if found is None or found.err > 1e-3 else _moments(found, orders)
 
 

@@ -17,7 +17,7 @@ import shufflebounds as sb
 from shufflebounds.accounting.profile import Profile, advantage, profile
 from shufflebounds.accounting.round_laws import Points, grid
 from shufflebounds.divergence.enumeration import atoms
-from shufflebounds.divergence.losses import lattice_step, optimistic, pessimistic
+from shufflebounds.divergence.losses import Side, lattice_step, optimistic, pessimistic
 
 
 def curve(law, eps):
@@ -43,17 +43,26 @@ def test_pairs_lie_on_their_sides(data, n, size):
     above = pessimistic(nodes.places[:reach], nodes.upper(reach), step)
     sides = nodes.sides(reach)
     below = [optimistic(*sides, step), optimistic(*sides[::-1], step)]
+    lower, upper = (
+        np.maximum(*(getattr(side, end) for side in sides)) for end in ("lower", "upper")
+    )
+    larger = Side(sides[0].places, lower, upper, 0.0)
+    both = optimistic(larger, larger, step)
     last = int(nodes.places[reach - 1]) + 1
     some = st.floats(-1.2, 1.2).map(lambda x: x * last * step)
     points = st.integers(-2 * last, 2 * last).map(lambda i: 0.5 * i * step)
     for eps in data.draw(st.lists(st.one_of(some, points), min_size=1, max_size=6)):
+        most = 0
         for one, law in zip((pair, shuffles.swapped(pair)), below, strict=True):
             low, high = (
                 mpmath.mpf(end.numerator) / end.denominator for end in shuffles.divergence(one, eps)
             )
+            most = max(most, high)
             assert curve(above, eps) >= low * (1 - mpmath.mpf(10) ** -14)
             if law is not None:
                 assert curve(law, eps) <= high * (1 + mpmath.mpf(10) ** -14)
+        if both is not None:
+            assert curve(both, eps) <= most * (1 + mpmath.mpf(10) ** -14)
 
 
 def test_pairs_are_close():
