@@ -241,6 +241,8 @@ class CrowdGrid:
     n: int
     points: Points
     found: list[float] = field(default_factory=list)
+    # Of each crowd, at the last point where it was asked for.
+    before: dict[int, float] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
@@ -255,7 +257,12 @@ class CrowdGrid:
                 if i >= _FEWEST and self.found[-1] <= level:
                     break
                 eps = float(self.points.places[i]) * self.points.step
-                every = max(supremum(crowd, eps, self.n) for crowd in self.crowds)
+                every = 0.0
+                for k, crowd in enumerate(self.crowds):
+                    # D falls in ε: what it was at most before is enough where others are larger.
+                    if self.before.get(k, math.inf) > every:
+                        self.before[k] = supremum(crowd, eps, self.n)
+                        every = max(every, self.before[k])
                 require_work()
                 self.found.append(min(every, float(blanket[i])))
         enough = next(

@@ -14,6 +14,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.losses import pessimistic
+from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.protocols.base import SingleMessage
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
@@ -170,3 +171,14 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
         above = float(pair.masses @ np.maximum(-np.expm1(eps - losses), 0.0)) + pair.infinite
         assert truth * (1 - 1e-11) - 1e-14 <= above
     assert made.crowds
+
+
+def test_points_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
+    """Most points ask one kind, as the others were smaller before."""
+    made = round_of(sb.Joint([sb.BLH(1.0)] * 3), 10_000, 2)
+    assert len(made.crowds) == 3
+    points = Points(0.01, 1e-3)
+    bounds = crowd_grid(made.decompositions, made.crowds, 10_000, points).upper(1e-4)
+    for i, bound in enumerate(bounds):
+        every = max(supremum(one, 0.01 * i, 10_000) for one in made.crowds)
+        assert bound == pytest.approx(every, rel=1e-9)
