@@ -104,7 +104,8 @@ def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """
     setting = asked.setting(eps=eps)
     if is_zero(eps, asked.protocol.eps0, asked.times):
-        answers = dict.fromkeys(answering(asked, *_BOUNDS), Answer(Enclosure(0.0, 0.0)))
+        known = asked.known if isinstance(asked, MessageDeployment) else _BOUNDS
+        answers = dict.fromkeys(answering(asked, *known), Answer(Enclosure(0.0, 0.0)))
     else:
         with progress(hidden=output.as_json):
             answers = _answers(asked, "delta", setting, Numerics(rtol=rtol))
@@ -155,7 +156,7 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
 
 
 def _meanings(answers: Mapping[str, Answer], rounds: int) -> Mapping[str, str]:
-    tight = {"tight": _least(answers, rounds)} if "tight_bound" in answers else {}
+    tight = {"tight": _least(answers, rounds)} if "tight" in answers else {}
     return {**tight, **_MEANINGS}
 
 

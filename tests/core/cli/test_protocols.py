@@ -41,7 +41,7 @@ def test_answers_are_those_of_the_decomposition(options, protocol):
     fewer = answered(
         "epsilon", "--protocol", *options, "--n", 6000, "--colluding", 1000, "--delta", 1e-6
     )
-    assert fewer["upper"] == found["upper_bound"]
+    assert fewer["upper"] == found["upper"]
 
 
 def test_rounds_of_several_shuffles_are_composed():
