@@ -6,7 +6,17 @@ import re
 import pytest
 import yaml
 from test_pipeline import Checkout
-from whole_run import CURVES, FIGURES, INTERACTIVE, LATEX, OUTPUTS, config, made, write_config
+from whole_run import (
+    CURVES,
+    FIGURES,
+    GALLERY,
+    INTERACTIVE,
+    LATEX,
+    OUTPUTS,
+    config,
+    made,
+    write_config,
+)
 
 PREFIX = "bounds"
 TABLES = "results/su2026/tables"
@@ -127,7 +137,7 @@ def test_the_importers_report_shows_it_with_captions(importer):
     text = (importer.path / "report.html").read_text(encoding="utf-8")
     (importer.path / "report.html").unlink()
     results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', text)[1])
-    assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES | INTERACTIVE
+    assert {path.removeprefix(f"{PREFIX}/") for path in results} >= FIGURES | GALLERY
     assert all(path.startswith(f"{PREFIX}/") for path in results)
     assert all(result["caption"] for result in results.values())
     assert "A law." in results[f"{PREFIX}/figures/su2026/cdf.png"]["caption"]
