@@ -134,7 +134,7 @@ DEFAULT_RTOL = 1e-3
 DEFAULT_DELTA_RTOL = 0.05
 
 # ε is wide by about this over the square of the lattice points per standard deviation.
-_WIDTH = 0.6
+_WIDTH = 0.65
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 6, 0.9
