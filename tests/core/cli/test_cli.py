@@ -414,13 +414,16 @@ def test_no_epsilon_is_minus_zero():
     assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
 
 
-@pytest.mark.parametrize(("command", "at"), [("epsilon", "1e-6"), ("delta", "0.3")])
-def test_the_least_is_the_least_to_whatever_width(command, at):
+@pytest.mark.parametrize(
+    ("command", "at", "rtol"), [("epsilon", "1e-6", "1e-4"), ("delta", "0.3", "1e-2")]
+)
+def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
     given = "--delta" if command == "epsilon" else "--eps"
     options = ("--mechanism", "krr", "--k", "3", "--eps0", "2", "--n", "1e4", "--rounds", "9")
-    found = answer(command, *options, given, at, "--rtol", "2e-5")
+    # A width that theory alone may keep the ends of the tight bound from.
+    found = json.loads(run(command, *options, given, at, "--rtol", rtol, "--json").stdout)
     least, blanket = (found[key]["upper"] for key in ("tight", "upper"))
-    assert blanket * (1 - 1e-4) <= least <= blanket
+    assert blanket * (1 - 10 * float(rtol)) <= least <= blanket
 
 
 def composed_binary(eps0: float, rounds: int, eps: float) -> float:

@@ -221,8 +221,10 @@ def test_our_code_evaluates_starts_and_unpickles_nothing(folder):
             if isinstance(node, ast.Import)
             for alias in node.names
         }
-        # A package that declares an entry point for mechanisms is installed to be run.
+        # A package that declares an entry point for mechanisms is installed to be run, and
+        # verify/verify.py is a program of this repository.
         allowed = {"load"} if path.match("randomizers/registry.py") else set()
+        allowed |= {"subprocess"} if path.match("papers/proving.py") else set()
         assert not names & FORBIDDEN - allowed, path
 
 
