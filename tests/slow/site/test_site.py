@@ -44,7 +44,7 @@ class Page(HTMLParser):
 def site(tmp_path_factory):
     """Built from a copy of what it is made from, without figures."""
     checkout = tmp_path_factory.mktemp("checkout")
-    for part in ("docs", "config", "src", "workflow"):
+    for part in ("docs", "config", "src", "verify", "workflow"):
         skipped = shutil.ignore_patterns("__pycache__", "*.egg-info", "api", "gallery")
         shutil.copytree(ROOT / part, checkout / part, ignore=skipped)
     for part in ("config.yaml", "CHANGELOG.md"):

@@ -241,7 +241,7 @@ def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout
     with mounted(disk, "--bind", disk):
         remount(disk, "bind,ro")
         # Snakemake itself refuses to write the gallery, which is there, once more.
-        run = checkout.snakemake("--cores", "1", FIGURE)
+        run = checkout.snakemake("--cores", "1", UPPER)
         assert run.returncode != 0
         assert run.stderr.splitlines()[-1] == "results cannot be written to, so nothing was run"
         assert "Traceback" not in run.stdout + run.stderr

@@ -19,7 +19,7 @@ PROGRAM = ROOT / "verify" / "verify.py"
 
 def verdicts(wanted, change=1.0):
     """Of the curve of a specification, its numbers multiplied."""
-    frame = curve.frame(curve.compute(NAME, wanted))
+    frame = curve.compute(NAME, wanted).frame()
     ends = [f"{wanted.quantity}_{end}" for end in ("lower", "upper")]
     frame[ends] *= change
     found = proving.table({NAME: wanted}, {NAME: frame}, PROGRAM)
@@ -64,6 +64,6 @@ def test_the_first_the_middle_and_the_last_are_proven_and_none_that_is_false(cha
 )
 def test_what_is_not_attempted_is_told(changes):
     wanted = specification(**changes)
-    found = proving.table({NAME: wanted}, {NAME: curve.frame(curve.compute(NAME, wanted))}, PROGRAM)
+    found = proving.table({NAME: wanted}, {NAME: curve.compute(NAME, wanted).frame()}, PROGRAM)
     assert found["verdict"].tolist() == [proving.SKIPPED]
     assert found["reason"].all()
