@@ -245,7 +245,7 @@ def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout
         assert run.returncode != 0
         assert run.stderr.splitlines()[-1] == "results cannot be written to, so nothing was run"
         assert "Traceback" not in run.stdout + run.stderr
-        assert checkout.snakemake("--dry-run").returncode == 0
+        assert checkout.snakemake("--dry-run", UPPER).returncode == 0
     complete(checkout)
     assert results(checkout) == results(undisturbed)
 
