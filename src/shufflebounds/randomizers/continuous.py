@@ -23,8 +23,28 @@ MAX_CELLS = 100_000
 _OTHERS: dict[str, dict[str, float]] = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
 
 
+class _LaplaceNoise(Randomizer):
+    """Numbers in [0, 1], to which noise of the scale 1/ε₀ is added: drawing and estimating."""
+
+    eps0: float
+    bits = WORD
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Of a mean of numbers in [0, 1]: that of the noise."""
+        refuse_frequencies(self, frequencies)
+        return of_numbers(2.0 / self.eps0**2, 0.25)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Numbers."""
+        numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
+        return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
+
+    def _estimate(self, reports: NDArray) -> FloatArray:
+        return sampling.mean_of(reports)
+
+
 @dataclass(frozen=True)
-class Laplace(Randomizer):
+class Laplace(_LaplaceNoise):
     """Laplace noise: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
 
     No finite list of components describes a continuous report, so the decompositions come with one
@@ -106,21 +126,6 @@ class Laplace(Randomizer):
             "the worst of the domain [0, 1]. So the lower bound holds, but the upper bound may be "
             "too optimistic."
         )
-
-    bits = WORD
-
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers in [0, 1]: that of the noise."""
-        refuse_frequencies(self, frequencies)
-        return of_numbers(2.0 / self.eps0**2, 0.25)
-
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Numbers."""
-        numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
-        return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
-
-    def _estimate(self, reports: NDArray) -> FloatArray:
-        return sampling.mean_of(reports)
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
@@ -207,7 +212,7 @@ def _default_cells(eps0: float) -> int:
 
 
 @dataclass(frozen=True)
-class MetricLaplace(Randomizer):
+class MetricLaplace(_LaplaceNoise):
     """Laplace noise on [0, 1], of density (ε₀/2) e^{−ε₀|y − x|}, for the inputs ``x0`` and ``x1``.
 
     The bounds are for these two, at the distance ε₀|x0 − x1|; all others may hold anything in [0,
@@ -273,21 +278,6 @@ class MetricLaplace(Randomizer):
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
         pairs = {f"{x:g}": self._ends(x) for x in dict.fromkeys([*ends, self.x1])}
         return {name: replace(inner, outer=outer) for name, (inner, outer) in pairs.items()}
-
-    bits = WORD
-
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers in [0, 1]: that of the noise."""
-        refuse_frequencies(self, frequencies)
-        return of_numbers(2.0 / self.eps0**2, 0.25)
-
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Numbers."""
-        numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
-        return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
-
-    def _estimate(self, reports: NDArray) -> FloatArray:
-        return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.
