@@ -322,7 +322,8 @@ class Composed:
         def is_done() -> bool:
             if best.upper <= validation.MIN_DELTA or best.relative_width <= goal:
                 return True
-            return not promises and best.upper - floor <= goal * best.upper
+            known = math.isfinite(best.upper) and best.upper - floor <= goal * best.upper
+            return known and not promises
 
         # Of few outcomes all is known, and theory alone is between the ends of other rounds.
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
