@@ -5,6 +5,7 @@ Neighbours are datasets in which one user's value is replaced: ``REPLACE_ONE`` t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from shufflebounds.accounting.composition import compose
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.discrete import KRR
 
 try:
     import dp_accounting
@@ -71,12 +73,14 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
             if do_compose:
                 self._shuffles.compose(event.randomizer, event.n, count)
             return None
+        if isinstance(event, dp_accounting.RandomizedResponseDpEvent):
+            # Version 0.6 composes it once, whatever its count; as a shuffle of one it is certified.
+            noise, k = event.noise_parameter, event.num_buckets
+            if k > 1 and 0.0 < noise < 1.0:
+                eps0 = math.log1p((1.0 - noise) / noise * k) * (1.0 + 2.0**-48)
+                return self._maybe_compose(ShuffleEvent(KRR(k, eps0), 1), count, do_compose)
         self._has_others |= do_compose
-        # Version 0.6 forgets the count of some events.
-        is_gaussian = isinstance(event, dp_accounting.GaussianDpEvent)
-        each, times = (count, 1) if is_gaussian or not do_compose else (1, count)
-        faults = [self._others._maybe_compose(event, each, do_compose) for _ in range(times)]
-        return next((fault for fault in faults if fault is not None), None)
+        return self._others._maybe_compose(event, count, do_compose)
 
     def get_epsilon(self, target_delta: float) -> float:
         """The ε that can be claimed at δ (natural log), rounded up."""

@@ -304,12 +304,14 @@ def test_bad_targets():
 
 def test_another_accountant_agrees():
     """dp_accounting's connect-the-dots composition of the same enumerated pair."""
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     decomposition, times = sb.KRR(3, 1.0).blanket(), 10
     grid = np.arange(-1.2, 1.2, 1e-3)
     pair = shuffles.pair_of(decomposition, 8)
     deltas = [float(shuffles.divergence(pair, float(eps))[1]) for eps in grid]
-    pmf = pytest.importorskip("dp_accounting.pld.pld_pmf")
+    from dp_accounting.pld import pld_pmf as pmf
+
     one = pmf.create_pmf_pessimistic_connect_dots(1e-3, np.rint(grid / 1e-3).astype(int), deltas)
     other = pld.PrivacyLossDistribution(one).self_compose(times)
     found = compose([(decomposition, 8, times)])
