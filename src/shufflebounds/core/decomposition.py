@@ -11,13 +11,17 @@ The hockey-stick divergence of the histogram pair it induces is what `divergence
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shufflebounds.core import validation
 from shufflebounds.core.products import (
@@ -25,11 +29,8 @@ from shufflebounds.core.products import (
     BoolArray,
     FloatArray,
     compounded,
-    entry_error,
     merge_rows,
     mirror_gap,
-    read_masses,
-    read_ties,
     united_products,
 )
 
@@ -100,7 +101,7 @@ class Decomposition:
     def __post_init__(self) -> None:
         rounded = False
         for name in "abc":
-            masses, inexact = read_masses(name, getattr(self, name))
+            masses, inexact = _read_masses(name, getattr(self, name))
             object.__setattr__(self, name, masses)
             rounded = rounded or inexact
         if not self.a.shape == self.b.shape == self.c.shape:
@@ -115,7 +116,7 @@ class Decomposition:
         if c > _SUM_TOLERANCE:
             raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
         given = self.rel_err
-        object.__setattr__(self, "rel_err", entry_error(given, rounded, max(abs(a), abs(b), c)))
+        object.__setattr__(self, "rel_err", _entry_error(given, rounded, max(abs(a), abs(b), c)))
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
@@ -123,8 +124,8 @@ class Decomposition:
         apart = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
         exact, equal = given == 0.0 and not rounded and apart == 0.0, self.a == self.b
         if self.tied is not None:
-            object.__setattr__(self, "tied", read_ties(self.tied, equal))
-        ties = self.tied if self.tied is not None else read_ties(equal & exact, equal)
+            object.__setattr__(self, "tied", _read_ties(self.tied, equal))
+        ties = self.tied if self.tied is not None else _read_ties(equal & exact, equal)
         object.__setattr__(self, "ties", ties)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -455,3 +456,102 @@ def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
 def _scaled(name: str, weight: float, masses: FloatArray) -> FloatArray:
     check_product(name, np.array([weight]), masses)
     return weight * masses
+
+
+# Arrays of masses as users write them, as floats that are known to be those or next to them.
+
+# Products of finer uncertainties with masses might underflow.
+_FINEST = 2.0**-60
+
+
+def _read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
+    """A read-only float64 copy, shape (J,), of masses >= 0, and whether any had to be rounded.
+
+    Fractions, Decimals and numbers of more digits are rounded to the nearest float. Raises
+    ValueError for what is no one-dimensional array of masses: text, truth values and masks
+    included.
+    """
+    array, rounded = _floats(name, values)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"{name} must be a one-dimensional, non-empty array, got shape {array.shape}"
+        )
+    wrong = array[~(np.isfinite(array) & (array >= 0.0))]
+    if wrong.size:
+        raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
+    tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
+    if tiny.size:
+        raise ValueError(
+            f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}, "
+            "too small for floating point"
+        )
+    array.flags.writeable = False
+    return array, rounded
+
+
+def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
+    """A read-only copy of truth values, shape (J,), that are true only where `equal` is.
+
+    Raises ValueError for what is none.
+    """
+    with contextlib.suppress(ValueError):  # rows of different lengths
+        array = np.array(tied)
+        if (
+            not isinstance(tied, np.ma.MaskedArray)
+            and array.dtype == np.bool_
+            and array.shape == equal.shape
+            and equal[array].all()
+        ):
+            array.flags.writeable = False
+            return array
+    raise ValueError(
+        f"tied must hold a truth value per component, true only where a = b, got {tied!r}"
+    )
+
+
+def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be an array without a mask, got {values!r}")
+    # In a list beside floats they would pass for floats.
+    if isinstance(values, list | tuple) and any(
+        isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
+    ):
+        raise _refusal(name, values)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "fiuO" or (
+            given.dtype.kind == "O" and not all(map(_is_number, given.flat))
+        ):
+            raise _refusal(name, values)
+        with np.errstate(over="ignore", under="ignore"):
+            array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise _refusal(name, values) from None
+    different = array != given
+    lost = different & (array == 0.0)
+    if lost.any():
+        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {given[lost][0]!r}")
+    return array, bool(different.any())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _refusal(name: str, values: object) -> ValueError:
+    """Made only when it is raised: writing an array out takes longer than reading it."""
+    return ValueError(f"{name} must be an array of numbers, got {values!r}")
+
+
+def _entry_error(rel_err: object, rounded: bool, off: float) -> float:
+    """The uncertainty of entries said to be good to `rel_err`.
+
+    It grows where they were `rounded` to floats, and is at least twice what their sums are `off`,
+    0 or more: masses x that sum to 1 + s stand for x/(1 + s), or other masses as close to x as
+    these. Raises ValueError unless `rel_err` is in [0, 0.001), or where it grows out of that.
+    """
+    given = validation.finite("rel_err", rel_err)
+    total = max(compounded(given, _U) if rounded else given, 2.0 * off)
+    if given < 0.0 or total >= 1e-3:
+        raise ValueError(f"rel_err must be a number in [0, 0.001), got {rel_err!r}")
+    return max(total, _FINEST) if total > 0.0 else 0.0
