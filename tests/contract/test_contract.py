@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 import shuffles
+from engines import fourier, sweep
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -23,9 +24,7 @@ from shufflebounds.bounds.base import DIVERGENCES, QUANTITIES, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence import engine as certified
-from shufflebounds.divergence.fourier import fourier
 from shufflebounds.divergence.fourier_rows import stacked
-from shufflebounds.divergence.tree import sweep
 from shufflebounds.protocols.base import GenericReports, SingleMessage
 from shufflebounds.protocols.messages import CheuZhilyaev
 

@@ -15,7 +15,7 @@ from shufflebounds.accounting.root_search import LARGEST_EPS, Search, Start
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
-from shufflebounds.divergence.convex_order import Question, sketch, spread, united
+from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.enumeration import Atoms, atoms, histogram_count
 from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
@@ -368,21 +368,21 @@ class _Few:
 
     def above(self, start: Start) -> Problem:
         """Of outer decompositions."""
-        ends = zip(self.problem.directions, self._questions(start), strict=True)
-        return _only(self.problem, (spread(outer, question) for (_, outer), question in ends))
+        ends = zip(self.problem.directions, self._foci(start), strict=True)
+        return _only(self.problem, (spread(outer, focus) for (_, outer), focus in ends))
 
     def below(self, start: Start) -> Problem:
         """Of inner decompositions."""
-        ends = zip(self.problem.directions, self._questions(start), strict=True)
-        return _only(self.problem, (united(inner, question) for (inner, _), question in ends))
+        ends = zip(self.problem.directions, self._foci(start), strict=True)
+        return _only(self.problem, (united(inner, focus) for (inner, _), focus in ends))
 
-    def _questions(self, start: Start) -> list[Question]:
+    def _foci(self, start: Start) -> list[Focus]:
         loss, most, delta = _STRIPS * self.goal * -start.slope * start.eps, math.inf, self.delta
         if not start.doubt < _ROUGH:
             loss, most = _ROUGH_LOSS if start.eps > 0.0 else _LOSS_AT_ZERO, _ROUGH_STRIPS
             delta = max(delta, math.exp(self.sketched.rare_estimate(start.eps)))
         return [
-            Question.about(like, start.eps, self.problem.n, delta, loss, most)
+            Focus.about(like, start.eps, self.problem.n, delta, loss, most)
             for like, _ in self.sketched.directions
         ]
 

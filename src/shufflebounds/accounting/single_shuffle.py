@@ -16,8 +16,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.estimates import roots
-from shufflebounds.divergence.fourier import fourier
+from shufflebounds.divergence.fourier import log_bounds
 from shufflebounds.divergence.fourier_rows import stacked
 
 T = TypeVar("T")
@@ -267,7 +268,7 @@ def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None
 #
 # Where log D is this flat in log ε, estimates of its root are worth little.
 _FLAT = 1.0
-# Beyond, `fourier` works with fewer values, and the cost of calling NumPy is nothing.
+# Beyond, the Fourier engine works with fewer values, and the cost of calling NumPy is nothing.
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
@@ -432,7 +433,7 @@ def _one_by_one(
 ) -> tuple[FloatArray, FloatArray]:
     """What `stacked` gives."""
     points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [fourier(decomposition, *point) for point in points]
+    found = [enclose(decomposition, *point, log_bounds) for point in points]
     return np.array([x.lower for x in found]), np.array([x.upper for x in found])
 
 

@@ -1,10 +1,15 @@
-"""What matters of a law where its D is about δ: estimates that steer, and claim nothing."""
+"""Unite below, spread above: laws and decompositions in fewer components that bound one of many.
+
+D is a mean of convex functions of the components, so it falls where some are united at their mean,
+and grows where they are spread with their mean kept. Proofs: docs/engine.md, sections 3 and 5.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +17,100 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, compounded
-from shufflebounds.divergence.atoms import Nodes, joined, log_weight_margin, margin
-from shufflebounds.divergence.law import U, cumulants, law, spaced, tilting_point
+from shufflebounds.divergence.law import Law, U, cumulants, law, tilting_point
+
+# Laws with fewer values that bound a law with many, for the Fourier engine.
+#
+# E[S₊] is increasing and convex in every draw of G, so it grows with each value and with each
+# mean-preserving spread. Values may then be split between two neighbouring vertices for an upper
+# bound and united at their mean for a lower one. Both errors are of second order in the distance
+# of the vertices, which lie densest where the tilted law has most of its mass.
+
+# Values with more than this share of the mass are kept, as moving them would cost much width.
+_HEAVY_VALUE = 0.1
+
+
+def compress(law: Law, weights: FloatArray, cells: int) -> tuple[Law, Law]:
+    """Laws with about `cells` values whose E[S₊] is never above and never below that of `law`.
+
+    `weights` (J,) are the masses of the tilted law in which the losses should be small.
+    """
+    order = np.argsort(law.values)
+    weights = weights[order]
+    masses, err = law.masses[order], law.value_err[order]
+    # Values moved by their uncertainty, the safe way each time.
+    above = np.maximum.accumulate(np.nextafter(law.values[order] + err, np.inf))
+    below = np.nextafter(law.values[order] - err, -np.inf)
+    picks = spaced(above, weights, cells)
+    return _united_law(law, below, masses, picks), _spread_law(law, above, masses, picks)
+
+
+def spaced(values: FloatArray, weights: FloatArray, cells: int) -> NDArray[np.int64]:
+    """Indices into the sorted `values`, both ends included, for cells of equal cost.
+
+    A cell of width h costs its mass times h²; that is least for a density of vertices that goes
+    like the cube root of the density of mass.
+    """
+    gaps = np.diff(values, append=values[-1])
+    cost = np.cbrt(weights) * np.cbrt(gaps) ** 2
+    total = np.cumsum(cost)
+    picks = np.searchsorted(total, np.linspace(0.0, total[-1], cells + 1)[1:-1])
+    # A heavy value costs its mass in any cell but its own.
+    heavy = np.flatnonzero(weights[:-1] > _HEAVY_VALUE * weights.sum())
+    return np.unique(np.concatenate([[0], picks, heavy, heavy + 1, [values.size - 1]]))
+
+
+def between(
+    values: FloatArray, vertices: FloatArray
+) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
+    """The vertices on either side of each value, by index, and its share of each: means are kept.
+
+    The vertices ascend and reach from the least value to the largest. A share is a quotient of
+    differences of floats, good to three roundings.
+    """
+    if vertices.size == 1:
+        yield np.zeros(values.size, dtype=np.int64), np.ones(values.size)
+        return
+    left = np.clip(np.searchsorted(vertices, values, side="right") - 1, 0, vertices.size - 2)
+    width = vertices[left + 1] - vertices[left]
+    yield left, (vertices[left + 1] - values) / width
+    yield left + 1, (values - vertices[left]) / width
+
+
+def _spread_law(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
+    vertices = np.unique(values[picks])
+    total = np.zeros(vertices.size)
+    for place, share in between(values, vertices):
+        part = masses * share
+        # What underflows is rounded up to the smallest mass where more mass means more.
+        part[(share > 0.0) & (part < 1e-300) & (vertices[place] > 0.0)] = 1e-300
+        total += np.bincount(place, weights=part, minlength=vertices.size)
+    kept = total > 0.0
+    return _rebuilt(law, vertices[kept], total[kept], np.zeros(int(kept.sum())), values.size)
+
+
+def _united_law(law: Law, values: FloatArray, masses: FloatArray, picks: NDArray[np.int64]) -> Law:
+    rows = np.stack([masses, masses * values, masses * np.abs(values)])
+    total, mean, size = np.add.reduceat(rows, picks, axis=1)
+    mean, size = mean / total, size / total
+    # Masses that are known only nearly move the mean of a cell, the more the wider it is.
+    off = np.abs(values - np.repeat(mean, np.diff(picks, append=values.size)))
+    width = np.add.reduceat(masses * off, picks) / total
+    err = (2.0 * values.size + 4.0) * U * size + 2.1 * law.mass_err * width
+    return _rebuilt(law, mean, total, err, values.size)
+
+
+def _rebuilt(
+    law: Law, values: FloatArray, masses: FloatArray, value_err: FloatArray, terms: int
+) -> Law:
+    """A law with other values; a sum of `terms` products and shares makes each of its masses."""
+    # One that holds for all masses: laws with one for each are not compressed.
+    mass_err = compounded(
+        law.mass_err,  # type: ignore[arg-type]
+        (terms + 8.0) * U,
+    )
+    return replace(law, values=values, masses=masses, value_err=value_err, mass_err=mass_err)
+
 
 # Estimates of where D is made, which say where components must be fine and claim nothing; what they
 # decide is speed and width (benchmarks/deployer_grid.py).
@@ -27,7 +124,7 @@ _NEIGHBOURS = 0.15
 _FEW_COMPONENTS, _ONE_AXIS, _TWO_AXES, _VARYING = 300, 400, 28, 1e-11
 
 
-class Question(NamedTuple):
+class Focus(NamedTuple):
     """D near an `eps`, where it is about δ, with log D to be off by at most `loss`.
 
     That is asked for as far as no more than `most` components are needed. The sum of the other
@@ -46,7 +143,7 @@ class Question(NamedTuple):
     @staticmethod
     def about(
         like: Decomposition, eps: float, n: int, delta: float, loss: float, most: float = math.inf
-    ) -> Question:
+    ) -> Focus:
         """By Chernoff's bounds for a similar decomposition, `like`."""
         g = law(like, eps)
         tilts = heights = np.zeros(0)
@@ -65,7 +162,7 @@ class Question(NamedTuple):
             scale = math.ldexp(1.0, -g.exponent)
             tilts, heights = tilts[known] * scale, heights[known] + math.log(scale)
         reaches = np.maximum.accumulate(np.diff(heights) / -np.diff(tilts))
-        return Question(eps, math.log(delta), loss, most, tilts, heights, reaches)
+        return Focus(eps, math.log(delta), loss, most, tilts, heights, reaches)
 
     def log_importance(self, ascending: FloatArray) -> FloatArray:
         """The logarithm of f/δ for ascending g, the most that it is in the neighbourhood of g."""
@@ -129,12 +226,12 @@ _MARGIN, _EVENLY, _FEWEST = 1.3, 0.3, 300.0
 _HEAVY = 0.3
 
 
-def united(decomposition: Decomposition, question: Question) -> Decomposition:
+def united(decomposition: Decomposition, focus: Focus) -> Decomposition:
     """One of no larger D at any ε: what a strip holds becomes one component.
 
     As it is where that would be nearly as many.
     """
-    strips = _Strips.of(decomposition, question, _UNITED)
+    strips = _Strips.of(decomposition, focus, _UNITED)
     if strips is None:
         return decomposition
     labels = np.repeat(np.arange(strips.starts.size), strips.counts())
@@ -146,12 +243,12 @@ def united(decomposition: Decomposition, question: Question) -> Decomposition:
     return Decomposition(a, b, c, compounded(decomposition.rel_err, (4.0 + most) * U))
 
 
-def spread(decomposition: Decomposition, question: Question) -> Decomposition:
+def spread(decomposition: Decomposition, focus: Focus) -> Decomposition:
     """One of no smaller D at any ε: what a strip holds goes to the ends of its borders.
 
     As it is where that would be nearly as many.
     """
-    strips = _Strips.of(decomposition, question, _SPREAD)
+    strips = _Strips.of(decomposition, focus, _SPREAD)
     if strips is None:
         return decomposition
     borders = strips.borders()
@@ -189,27 +286,27 @@ class _Strips(NamedTuple):
     slope: float
 
     @staticmethod
-    def of(decomposition: Decomposition, question: Question, sharpness: float) -> _Strips | None:
+    def of(decomposition: Decomposition, focus: Focus, sharpness: float) -> _Strips | None:
         """Strips of widths h that cost Σ p f h²/`sharpness` δ; None where they are many."""
         a, b, c = decomposition.a, decomposition.b, decomposition.c
-        if c.size <= _FEW or not question.tilts.size or question.eps > _LARGEST_EPS:
+        if c.size <= _FEW or not focus.tilts.size or focus.eps > _LARGEST_EPS:
             return None
         least = min(a.min(), b.min(), c.min())
         if not least > _SMALLEST_MASS or max(a.max(), b.max(), c.max()) > _WIDEST_RATIO * least:
             return None
-        slope = math.exp(question.eps)
+        slope = math.exp(focus.eps)
         values = a / c - slope * (b / c)
         order = np.argsort(values)
         values = values[order]
         with np.errstate(under="ignore"):
-            weights = c[order] * np.exp(np.minimum(question.log_importance(values), 600.0))
+            weights = c[order] * np.exp(np.minimum(focus.log_importance(values), 600.0))
         gaps = np.diff(values, append=values[-1])
         # The sum of masses times squared widths is least for a density of borders like the cube
         # root of the density of mass.
         costs = np.cbrt(weights) * np.cbrt(gaps) ** 2
         total = float(costs.sum())
-        wanted = _MARGIN * math.sqrt(total * total * total / (sharpness * question.loss))
-        cells = max(min(wanted, question.most), _FEWEST)
+        wanted = _MARGIN * math.sqrt(total * total * total / (sharpness * focus.loss))
+        cells = max(min(wanted, focus.most), _FEWEST)
         if not cells <= _MANY * c.size:
             return None
         spans = np.arcsinh(gaps / (1.0 + np.abs(values)))
@@ -311,92 +408,3 @@ def _masses(borders: FloatArray, slope: float, place: FloatArray, c: FloatArray)
     x = np.where(gains, borders + slope * place, place)
     y = np.where(gains, place, (place - borders) / slope)
     return np.stack([x * c, y * c, c])[:, c > 0.0]
-
-
-# Fewer nodes of the sweep that bound many: by convexity in v, one end at a time.
-#
-# See docs/engine.md, section 11, and `nodes` for what a node stands for.
-
-
-def united_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes of no larger Σ w E(B + v)₊: those alike in j and n′ are united at their mean.
-
-    E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
-    matters.
-    """
-    low, weight = nodes.value - margin(nodes), nodes.log_weight - log_weight_margin(nodes)
-    large = _in_large_groups(nodes, cells)
-    parts = [nodes.where(~large)]
-    for group, picks in _groups(nodes, large, low, slack, cells):
-        v, log_w = low[group], weight[group]
-        cell = np.searchsorted(picks, np.arange(v.size), side="right") - 1
-        top = np.full(picks.size, -np.inf)
-        np.maximum.at(top, cell, log_w)
-        with np.errstate(under="ignore"):
-            w = np.exp(log_w - top[cell])
-            w[w < 1e-300] = 0.0  # what has lost its precision adds nothing to a lower bound
-            total = np.bincount(cell, weights=w)
-            centre = np.bincount(cell, weights=w * v) / total
-            size = np.bincount(cell, weights=w * np.abs(v)) / total
-        draws = np.full(picks.size, nodes.draws[group[0]])
-        log_total = top + np.log(total)
-        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        law = np.full(picks.size, nodes.law[group[0]])
-        parts.append(Nodes(law, draws, centre, (2.0 * v.size + 8.0) * U * size, log_total, err))
-    return joined(parts)
-
-
-def spread_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes of no smaller Σ w E(B + v)₊: those alike in j and n′ are split between some.
-
-    Convexity again, the mean v being kept. `slack` is that of `united`.
-    """
-    high, weight = nodes.value + margin(nodes), nodes.log_weight + log_weight_margin(nodes)
-    large = _in_large_groups(nodes, cells)
-    parts = [nodes.where(~large)]
-    for group, picks in _groups(nodes, large, high, slack, cells):
-        v, log_w = high[group], weight[group]
-        vertices = np.unique(v[picks])
-        top = float(log_w.max())
-        w = np.exp(np.maximum(log_w - top, -600.0))
-        if vertices.size == 1:
-            total = np.array([w.sum()])
-        else:
-            left = np.clip(np.searchsorted(vertices, v, side="right") - 1, 0, vertices.size - 2)
-            width = vertices[left + 1] - vertices[left]
-            shares = (vertices[left + 1] - v) / width, (v - vertices[left]) / width
-            total = np.asarray(
-                sum(
-                    np.bincount(left + side, weights=w * share, minlength=vertices.size)
-                    for side, share in enumerate(shares)
-                )
-            )
-        draws = np.full(vertices.size, nodes.draws[group[0]])
-        log_total = top + np.log(total + 1e-290)  # more than products that underflow
-        err = 1e-12 + v.size * 2.0 * U + 4.0 * U * np.abs(log_total)
-        law = np.full(vertices.size, nodes.law[group[0]])
-        parts.append(Nodes(law, draws, vertices, 0.0 * draws, log_total, err))
-    return joined(parts)
-
-
-def _in_large_groups(nodes: Nodes, cells: int) -> NDArray[np.bool_]:
-    """Which nodes share law and n′ with so many that uniting them to so many cells pays."""
-    _, label, count = np.unique(
-        np.stack([nodes.law, nodes.draws]), axis=1, return_inverse=True, return_counts=True
-    )
-    return np.asarray(count[label] > 2 * cells)
-
-
-def _groups(
-    nodes: Nodes, large: NDArray[np.bool_], value: FloatArray, slack: FloatArray, cells: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Indices of large groups of equal law and n′ by rising value, and which begin a cell."""
-    # No bound at all is more than any other.
-    slack = np.minimum(slack, 1e300)
-    pairs = set(zip(nodes.law[large].tolist(), nodes.draws[large].tolist(), strict=True))
-    for which, draws in sorted(pairs):
-        group = np.flatnonzero((nodes.law == which) & (nodes.draws == draws))
-        group = group[np.argsort(value[group], kind="stable")]
-        with np.errstate(under="ignore"):
-            weight = np.exp(slack[group] - slack.max())
-        yield group, spaced(value[group], weight, cells)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from functools import partial
 
-import numpy as np
-
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.enclosing import LogBounds, enclose
+from shufflebounds.divergence.estimates import outlook
 from shufflebounds.divergence.fourier import log_bounds as smooth_bounds
-from shufflebounds.divergence.law import Law, cumulants, tilt, tilting_point
+from shufflebounds.divergence.fourier import log_mean_positive_part
+from shufflebounds.divergence.law import Law, tilt, tilting_point
 from shufflebounds.divergence.tree import log_bounds as sweep_bounds
 
 
@@ -22,7 +22,7 @@ def _smooth(bits: int) -> LogBounds:
 
 def _sweep(nodes: int) -> LogBounds:
     """Takes at most so many nodes."""
-    return partial(sweep_bounds, most_work=nodes)
+    return partial(sweep_bounds, smooth=log_mean_positive_part, most_work=nodes)
 
 
 # What to try in turn until one gets there, up to these excess kurtoses of the tilted S, which are
@@ -77,7 +77,7 @@ def divergence(
 
 def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
-    kurtosis = _tilted_kurtosis(g, n)
+    kurtosis = outlook(g, n)[1]
     ladder = next(rungs for most, rungs in _LADDERS if kurtosis <= most)
     low, high, sought = -math.inf, math.inf, math.log(n * target)
     for bounds in ladder:
@@ -96,15 +96,3 @@ def _rounding(g: Law, n: int) -> float:
     if not (g.values.size and g.values.max() > 0.0):
         return math.inf
     return n * tilt(g, tilting_point(g, n)).log_mgf_err
-
-
-def _tilted_kurtosis(g: Law, n: int) -> float:
-    """Excess kurtosis of S under the tilted law, but for a constant: 1/draws that matter."""
-    if not (g.values.size and g.values.max() > 0.0):
-        return 0.0
-    theta = tilting_point(g, n)
-    k, mean, variance = cumulants(g, theta)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        fourth = weights @ np.square(np.square(g.values - mean))
-        return float(np.nan_to_num(fourth / (n * np.square(variance)), nan=0.0))

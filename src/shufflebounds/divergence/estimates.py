@@ -42,6 +42,25 @@ def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[floa
     return value + g.exponent * math.log(2.0), slope
 
 
+def outlook(g: Law, n: int) -> tuple[float, float]:
+    """A saddlepoint estimate of log E[S₊], and the excess kurtosis of the tilted S.
+
+    The latter is, but for a constant, one over the number of draws that matter. −inf and 0 where no
+    value is above 0; the estimate is not finite where it is beyond floats.
+    """
+    if not g.values.max(initial=0.0) > 0.0:
+        return -math.inf, 0.0
+    theta = tilting_point(g, n)
+    k, mean, variance = cumulants(g, theta)
+    spread = n * variance + 2.0 / theta / theta
+    found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
+    with np.errstate(all="ignore"):
+        weights = g.masses * np.exp(theta * g.values - k)
+        away = np.where(weights > 0.0, g.values - mean, 0.0)
+        kurtosis = float(weights @ np.square(np.square(away))) / (n * np.square(variance))
+    return found, float(np.nan_to_num(kurtosis, nan=0.0))
+
+
 def _vanishes(g: Law) -> NDArray[np.bool_]:
     """Whether no value is known to be above 0, or nothing of one; for each row of several laws."""
     with np.errstate(invalid="ignore"):

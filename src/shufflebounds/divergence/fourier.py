@@ -27,17 +27,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
-from shufflebounds.divergence.enclosing import enclose
+from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.law import (
     Law,
     Tilted,
     U,
     away_from_one,
-    compress,
     exp_down,
     log,
     tilt,
@@ -230,16 +227,6 @@ _FEW_VALUES = 1000
 _SERIES = 0.5
 # More cells are tried for as long as they narrow the gap to this share of it.
 _WORTHWHILE, _MOST_REFINED = 0.7, 8.0
-
-
-def fourier(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
-    """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
-
-    Aims at a relative width of `rtol`; where that is out of reach (few users with few components,
-    or ε so close to its end that the data's own rounding decides) the enclosure is wider but still
-    holds. Raises ValueError for eps < 0 or n < 1.
-    """
-    return enclose(decomposition, eps, n, rtol, log_bounds)
 
 
 def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:

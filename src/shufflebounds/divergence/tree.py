@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.atoms import (
@@ -26,6 +25,8 @@ from shufflebounds.divergence.atoms import (
     joined,
     log_of_drawn,
     log_slack,
+    log_weight_margin,
+    margin,
     mean,
     moments,
     negligible,
@@ -35,10 +36,12 @@ from shufflebounds.divergence.atoms import (
     tilts,
     total,
 )
-from shufflebounds.divergence.convex_order import spread_nodes, united_nodes
-from shufflebounds.divergence.enclosing import enclose
-from shufflebounds.divergence.fourier import log_mean_positive_part
-from shufflebounds.divergence.law import Law, U, compress, cumulants, exp_down, tilt, tilting_point
+from shufflebounds.divergence.convex_order import between, compress, spaced
+from shufflebounds.divergence.estimates import outlook
+from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
+
+# Bounds of log E[S₊] by the smooth engine, given a law, n, a relative width and the most work.
+Smooth = Callable[[Law, int, float, float], tuple[float, float]]
 
 # Nodes of the sweep that the smooth engine evaluates. Proofs: docs/engine.md, section 11.
 
@@ -78,6 +81,7 @@ def leaves(
     goal: float,
     precise: float,
     work: float,
+    smooth: Smooth,
 ) -> tuple[NDArray[np.bool_], tuple[float, float]]:
     """Which nodes the smooth engine could evaluate, and bounds of their sum.
 
@@ -97,13 +101,15 @@ def leaves(
             break
         node = nodes.where(np.array([i]))
         g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
-        log_estimate, kurtosis = _leaf_outlook(g, n)
+        log_estimate, kurtosis = outlook(g, n)
         if kurtosis > _RARE:
             continue
-        size = min(float(slack[i]), float(node.log_weight[0]) + log_estimate)
+        size = float(slack[i])
+        if math.isfinite(log_estimate):
+            size = min(size, float(node.log_weight[0]) + log_estimate)
         rtol = _CAUTION * max(float(allowed[i]) / exp_up(size), precise)
         rtol = min(max(rtol, _FINEST), _COARSEST)
-        ends = log_mean_positive_part(g, n, rtol, float(most_work[i]))
+        ends = smooth(g, n, rtol, float(most_work[i]))
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
@@ -134,24 +140,94 @@ def leaf(atoms: Atoms, node: Nodes, side: float) -> Law:
     return Law(values, masses, 0, value_err, 1.02 * mass_err + 4.0 * U, 0.0, 0.0)
 
 
-def _leaf_outlook(g: Law, n: int) -> tuple[float, float]:
-    """A saddlepoint estimate of log E[S₊], to aim with, and the excess kurtosis of the tilted S."""
-    if not g.values.max() > 0.0:
-        return math.inf, 0.0
-    theta = tilting_point(g, n)
-    k, mean, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta / theta
-    found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    with np.errstate(all="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        away = np.where(weights > 0.0, g.values - mean, 0.0)
-        kurtosis = float(weights @ away**4) / (n * np.square(variance))
-    return found if math.isfinite(found) else math.inf, float(np.nan_to_num(kurtosis, nan=0.0))
-
-
 def exp_up(x: float) -> float:
     """e^x, at least 10⁻³⁰⁰ and finite: to be added to upper bounds, or multiplied by 1 − 10⁻¹²."""
     return math.exp(min(max(x, -690.0), 709.0))
+
+
+# Fewer nodes of the sweep that bound many: by convexity in v, one end at a time.
+#
+# See docs/engine.md, section 11, and `nodes` for what a node stands for.
+
+
+def united_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
+    """Fewer nodes of no larger Σ w E(B + v)₊: those alike in j and n′ are united at their mean.
+
+    E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
+    matters.
+    """
+    low, weight = nodes.value - margin(nodes), nodes.log_weight - log_weight_margin(nodes)
+    rest, groups = _groups(nodes, low, slack, cells)
+    parts = [rest]
+    for group, picks in groups:
+        v, log_w = low[group], weight[group]
+        top = np.maximum.reduceat(log_w, picks)
+        with np.errstate(under="ignore"):
+            w = np.exp(log_w - np.repeat(top, np.diff(picks, append=v.size)))
+            w[w < 1e-300] = 0.0  # what has lost its precision adds nothing to a lower bound
+            total, centre, size = (np.add.reduceat(x, picks) for x in (w, w * v, w * np.abs(v)))
+            centre, size = centre / total, size / total
+        parts.append(_alike(nodes, group, centre, (2.0 * v.size + 8.0) * U * size, top, total))
+    return joined(parts)
+
+
+def spread_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
+    """Fewer nodes of no smaller Σ w E(B + v)₊: those alike in j and n′ are split between some.
+
+    Convexity again, the mean v being kept. `slack` is that of `united_nodes`.
+    """
+    high, weight = nodes.value + margin(nodes), nodes.log_weight + log_weight_margin(nodes)
+    rest, groups = _groups(nodes, high, slack, cells)
+    parts = [rest]
+    for group, picks in groups:
+        v, log_w = high[group], weight[group]
+        vertices = np.unique(v[picks])
+        top = np.full(vertices.size, log_w.max())
+        w = np.exp(np.maximum(log_w - log_w.max(), -600.0))
+        total = np.zeros(vertices.size)
+        for place, share in between(v, vertices):
+            total += np.bincount(place, weights=w * share, minlength=vertices.size)
+        total += 1e-290  # more than products that underflow
+        parts.append(_alike(nodes, group, vertices, np.zeros(vertices.size), top, total))
+    return joined(parts)
+
+
+def _alike(
+    nodes: Nodes,
+    group: NDArray[np.int64],
+    value: FloatArray,
+    value_err: FloatArray,
+    top: FloatArray,
+    total: FloatArray,
+) -> Nodes:
+    """Nodes with j and n′ of a group, and weights e^top · total, sums over the group."""
+    log_weight = top + np.log(total)
+    err = 1e-12 + group.size * 2.0 * U + 4.0 * U * np.abs(log_weight)
+    law, draws = (np.full(value.size, x[group[0]]) for x in (nodes.law, nodes.draws))
+    return Nodes(law, draws, value, value_err, log_weight, err)
+
+
+def _groups(
+    nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
+) -> tuple[Nodes, list[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+    """Of nodes that share law and n′ with many: indices by rising value, and which begin a cell.
+
+    Returned before are the others, of which uniting them to so many cells would not pay.
+    """
+    _, label, count = np.unique(
+        np.stack([nodes.law, nodes.draws]), axis=1, return_inverse=True, return_counts=True
+    )
+    label, large = label.ravel(), count > 2 * cells
+    # No bound at all is more than any other.
+    slack = np.minimum(slack, 1e300)
+    groups = []
+    for which in np.flatnonzero(large):
+        group = np.flatnonzero(label == which)
+        group = group[np.argsort(value[group], kind="stable")]
+        with np.errstate(under="ignore"):
+            weight = np.exp(slack[group] - slack.max())
+        groups.append((group, spaced(value[group], weight, cells)))
+    return nodes.where(~large[label]), groups
 
 
 # What is closed, left out or united is charged: how much of each decides speed and width
@@ -191,10 +267,16 @@ class Found:
 
 
 def tree_bounds(
-    atoms: Atoms, table: Moments, n: int, goal: float, rtol: float, most_work: int
+    atoms: Atoms,
+    table: Moments,
+    n: int,
+    goal: float,
+    rtol: float,
+    most_work: int,
+    smooth: Smooth,
 ) -> Found:
     """Bounds that are about `goal` apart, or `rtol` times themselves, by at most so many nodes."""
-    branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work)
+    branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work, smooth)
     low, high = branch.run(root(atoms, n), _BOTH)
     return Found(low * (1.0 - 1e-12), high * (1.0 + 1e-12), branch.slack, branch.complete)
 
@@ -230,6 +312,7 @@ class _Branch:
     goal: float
     rtol: float
     most_work: int
+    smooth: Smooth
     low: float = 0.0
     high: float = 0.0
     closable: float = math.nan
@@ -309,7 +392,9 @@ class _Branch:
         goal = _LEAVES * self.goal + spent
         work = _WORK_PER_NODE * left * min(1.0, self.atoms.size / _MANY_ATOMS)
         precise = _PRECISE * self.rtol
-        done, ends = leaves(self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work)
+        done, ends = leaves(
+            self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work, self.smooth
+        )
         self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
         self.retry = 0.5 * abs(self.atoms.values[j])
@@ -387,39 +472,32 @@ _COARSE = 2e-3
 _SMALLEST, _LARGEST = 1e-250, 1e300
 
 
-def sweep(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
-    """Enclosure of the divergence D(ε) of (a, b, c), in this one direction, for n ≥ 1 users.
-
-    Like `fourier`, and for the laws that are hard for it: few, rare, large values above many small
-    ones, or few draws that count at all.
-    """
-    return enclose(decomposition, eps, n, rtol, log_bounds)
-
-
-def log_bounds(g: Law, n: int, rtol: float, most_work: int = _MOST_WORK) -> tuple[float, float]:
+def log_bounds(
+    g: Law, n: int, rtol: float, smooth: Smooth, most_work: int = _MOST_WORK
+) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
 
-    `most_work` limits the nodes of one pass.
+    `smooth` evaluates nodes whose laws are tame; `most_work` limits the nodes of one pass.
     """
     if g.values.size <= _MOST_ATOMS or not (
         g.values.max() > 0.0 and np.isfinite(g.value_err).all()
     ):
-        return _log_bounds(g, n, rtol, most_work)
+        return _log_bounds(g, n, rtol, smooth, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
     low, high, cells = -math.inf, math.inf, _CELLS
     while high - low > rtol and cells <= _FINEST_CELLS:
         if 2 * cells > g.values.size:
-            return _log_bounds(g, n, rtol, most_work)
+            return _log_bounds(g, n, rtol, smooth, most_work)
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_bounds(below, n, 0.5 * rtol, most_work)[0])
-        high = min(high, _log_bounds(above, n, 0.5 * rtol, most_work)[1])
+        low = max(low, _log_bounds(below, n, 0.5 * rtol, smooth, most_work)[0])
+        high = min(high, _log_bounds(above, n, 0.5 * rtol, smooth, most_work)[1])
         cells *= 4
     return low, high
 
 
-def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, float]:
+def _log_bounds(g: Law, n: int, rtol: float, smooth: Smooth, most_work: int) -> tuple[float, float]:
     """`log_bounds` with every value as it is."""
     outlook = _outlook(g, n)
     if outlook is None:
@@ -434,7 +512,7 @@ def _log_bounds(g: Law, n: int, rtol: float, most_work: int) -> tuple[float, flo
         # What was not reached before is not reached for about as much.
         if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        found = tree_bounds(atoms, table, n, goal, goal / size, most_work)
+        found = tree_bounds(atoms, table, n, goal, goal / size, most_work, smooth)
         low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high:
             break

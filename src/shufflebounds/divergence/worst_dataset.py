@@ -18,6 +18,7 @@ from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
+from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.enclosing import assembled, excess
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import estimates
@@ -26,10 +27,8 @@ from shufflebounds.divergence.law import (
     Law,
     U,
     characteristic,
-    compress,
     law,
     log_mgf,
-    spaced,
     tilt,
 )
 from shufflebounds.divergence.window import rounded_down

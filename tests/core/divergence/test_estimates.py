@@ -4,13 +4,13 @@ import math
 
 import mpmath as mp
 import pytest
+from engines import fourier
 
 import shufflebounds as sb
 from shufflebounds.accounting import problem
 from shufflebounds.accounting.problem import start_of
 from shufflebounds.divergence import estimates
 from shufflebounds.divergence.estimates import log_estimate, refined_estimate
-from shufflebounds.divergence.fourier import fourier
 
 
 def log_mean(theta, density, reach):

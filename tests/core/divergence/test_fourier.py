@@ -5,6 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from engines import fourier
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -12,11 +13,11 @@ from strategies import examples
 
 from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import window
-from shufflebounds.divergence.fourier import fourier, log_bounds, log_mean_positive_part, mode_sums
+from shufflebounds.divergence.convex_order import compress
+from shufflebounds.divergence.fourier import log_bounds, log_mean_positive_part, mode_sums
 from shufflebounds.divergence.law import (
     Law,
     characteristic,
-    compress,
     law,
     log_mgf,
     tilt,

@@ -1,4 +1,4 @@
-"""Decompositions in fewer components for one question: order in fractions, loss by asking."""
+"""Decompositions in fewer components for one focus: order in fractions, loss by asking."""
 
 import functools
 import math
@@ -9,7 +9,7 @@ import pytest
 from convex_order import assert_ordered
 
 import shufflebounds as sb
-from shufflebounds.divergence.convex_order import Question, sketch, spread, united
+from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import log_estimate
 
@@ -45,8 +45,8 @@ def before_and_after(request, monkeypatch):
     monkeypatch.setattr("shufflebounds.divergence.convex_order._FEW", 0)
     monkeypatch.setattr("shufflebounds.divergence.convex_order._FEWEST", 40.0)
     inner, outer, eps = ends(request.param)
-    question = Question.about(sketch(outer), eps, 1000, 1e-6, 1e-2, most=40.0)
-    found = [(-1, inner, united(inner, question)), (1, outer, spread(outer, question))]
+    focus = Focus.about(sketch(outer), eps, 1000, 1e-6, 1e-2, most=40.0)
+    found = [(-1, inner, united(inner, focus)), (1, outer, spread(outer, focus))]
     for _, old, new in found:
         assert len(new) < 0.8 * len(old)
     return found
@@ -95,8 +95,8 @@ def test_little_is_lost_where_it_was_asked_about(factors, rate, n, eps):
     exact = divergence(outer, eps, n, 1e-3)
     assert exact.lower > 0.0
     assert math.isfinite(log)
-    question = Question.about(sketch(outer), eps, n, exact.upper, loss)
-    for before, after in ((inner, united(inner, question)), (outer, spread(outer, question))):
+    focus = Focus.about(sketch(outer), eps, n, exact.upper, loss)
+    for before, after in ((inner, united(inner, focus)), (outer, spread(outer, focus))):
         assert len(after) < len(before)
         old, new = (divergence(one, eps, n, 0.2 * loss) for one in (before, after))
         logs = [math.log(x) for x in (old.lower, old.upper, new.lower, new.upper)]
@@ -106,15 +106,15 @@ def test_little_is_lost_where_it_was_asked_about(factors, rate, n, eps):
 def test_left_as_they_are():
     """What is short, has masses of 0 or nothing to gain, or is asked about where floats end."""
     inner, _, eps = ends("blankets")
-    question = Question.about(sketch(inner), eps, 1000, 1e-6, 1e-2)
+    focus = Focus.about(sketch(inner), eps, 1000, 1e-6, 1e-2)
     short = sb.Laplace(1.0).blanket()
     hidden = sb.Decomposition(np.full(400, 1 / 400), np.full(400, 1 / 400), np.zeros(400))
     for change in (united, spread):
-        assert change(short, question) is short
-        assert change(hidden, question) is hidden
-        assert change(inner, question._replace(eps=400.0)) is inner
-        assert change(inner, question._replace(loss=1e-300)) is inner
-        nothing = Question.about(hidden, eps, 1000, 1e-6, 1e-2)
+        assert change(short, focus) is short
+        assert change(hidden, focus) is hidden
+        assert change(inner, focus._replace(eps=400.0)) is inner
+        assert change(inner, focus._replace(loss=1e-300)) is inner
+        nothing = Focus.about(hidden, eps, 1000, 1e-6, 1e-2)
         assert change(inner, nothing) is inner
 
 
@@ -125,9 +125,9 @@ def test_one_value_only():
     masses = np.append(ratios * c, 1.0 - (ratios * c).sum())
     like = sb.Decomposition(masses, masses, np.append(c, 0.4))
     inner, _, eps = ends("blankets")
-    question = Question.about(sketch(inner), eps, 1000, 1e-6, 1e-2)._replace(eps=0.0)
-    assert len(united(like, question)) <= 2
-    assert spread(like, question) is like
+    focus = Focus.about(sketch(inner), eps, 1000, 1e-6, 1e-2)._replace(eps=0.0)
+    assert len(united(like, focus)) <= 2
+    assert spread(like, focus) is like
 
 
 @pytest.mark.parametrize("side", ["blanket", "dataset_pair"])

@@ -7,6 +7,7 @@ from functools import partial
 import mpmath as mp
 import numpy as np
 import pytest
+from engines import fourier, sweep, sweep_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -15,7 +16,6 @@ from strategies import decompositions, epsilons, examples
 import shufflebounds as sb
 from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
 from shufflebounds.divergence import atoms as draws_module
-from shufflebounds.divergence import tree as sweep_module
 from shufflebounds.divergence.atoms import (
     Nodes,
     grown,
@@ -27,9 +27,8 @@ from shufflebounds.divergence.atoms import (
     tilts,
 )
 from shufflebounds.divergence.enclosing import enclose
-from shufflebounds.divergence.fourier import fourier, log_mean_positive_part
+from shufflebounds.divergence.fourier import log_mean_positive_part
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.tree import sweep
 
 
 def overlap(one, two):
@@ -43,7 +42,7 @@ def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
     """Nodes that were left open when the limit was met count as well."""
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
-    limited = partial(sweep_module.log_bounds, most_work=most_work)
+    limited = partial(sweep_bounds, most_work=most_work)
     found = enclose(decomposition, eps, n, 1e-4, limited)
     assert overlap(found, exact(decomposition, eps, n))
 
@@ -314,7 +313,7 @@ def test_many_values_that_are_rare_one_by_one(rtol):
     decomposition = subsample(Joint([KRR(k=10, eps0=0.5)] * 16).blanket(), 1e-4)
     eps, n = 1.509e-4, 100_000
     g = law(decomposition, eps)
-    low, high = sweep_module.log_bounds(g, n, rtol, most_work=2000)
+    low, high = sweep_bounds(g, n, rtol, most_work=2000)
     assert high - low <= rtol
     assert overlap(sb.Enclosure(low, high), sb.Enclosure(*log_mean_positive_part(g, n, rtol)))
 

@@ -10,6 +10,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from engines import fourier, sweep, sweep_bounds
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import examples
@@ -17,13 +18,10 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds import Decomposition
 from shufflebounds.divergence import engine as certified
-from shufflebounds.divergence import tree as leaves_module
-from shufflebounds.divergence import tree as sweep_module
-from shufflebounds.divergence import tree as tree_module
+from shufflebounds.divergence import tree
 from shufflebounds.divergence.enclosing import assembled
-from shufflebounds.divergence.fourier import ModeSums, fourier, mean_bounds
+from shufflebounds.divergence.fourier import ModeSums, mean_bounds
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.tree import sweep
 from shufflebounds.divergence.window import Window
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -200,11 +198,10 @@ def test_no_choice_of_the_sweep_affects_validity(seed, name):
     a, b, c, n = nasty_law(rng)
     decomposition, eps = Decomposition(a, b, c), losses(rng, a, b)
     with mp.workdps(80), pytest.MonkeyPatch.context() as patch:
-        module = leaves_module if name in ("_TAME", "_COMMON") else tree_module
-        patch.setattr(module, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED" else 2**30)
+        patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED" else 2**30)
         if name == "_MANY_NODES":
-            patch.setattr(tree_module, name, int(rng.choice([2, 5])))
-            patch.setattr(tree_module, "_CELLS", int(rng.choice([1, 3])))
+            patch.setattr(tree, name, int(rng.choice([2, 5])))
+            patch.setattr(tree, "_CELLS", int(rng.choice([1, 3])))
         truth = divergence_between(*([mp.mpf(v) for v in x] for x in (a, b, c)), eps, n)
         assume(truth)
         found = sweep(decomposition, eps, n, 1e-4)
@@ -300,4 +297,4 @@ def test_nothing_is_attempted_where_what_is_left_is_hardly_known():
     c = np.full(1000, 0.999e-3)
     a, b = (c * np.exp(2.0 * rng.random(c.size)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), c, rel_err=9.9e-4)
-    assert sweep_module.log_bounds(law(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)
+    assert sweep_bounds(law(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)

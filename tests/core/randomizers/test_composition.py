@@ -9,6 +9,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from engines import fourier
 from hypothesis import given
 from oracles import exact
 from strategies import examples
@@ -16,7 +17,6 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds.bounds import blanket_inequalities
 from shufflebounds.core import decomposition
-from shufflebounds.divergence.fourier import fourier
 from shufflebounds.randomizers import joint as joint_size
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import inputs_are_alike

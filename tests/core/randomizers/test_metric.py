@@ -8,11 +8,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from engines import fourier
 from scipy import integrate
 
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import NOISES
-from shufflebounds.divergence.fourier import fourier
 
 
 def variation(decomposition):

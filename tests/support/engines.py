@@ -1,0 +1,17 @@
+"""D(ε) by one engine alone; `engine.divergence` chooses between both."""
+
+from functools import partial
+
+from shufflebounds.divergence import fourier as smooth
+from shufflebounds.divergence import tree
+from shufflebounds.divergence.enclosing import enclose
+
+sweep_bounds = partial(tree.log_bounds, smooth=smooth.log_mean_positive_part)
+
+
+def fourier(decomposition, eps, n, rtol=1e-4):
+    return enclose(decomposition, eps, n, rtol, smooth.log_bounds)
+
+
+def sweep(decomposition, eps, n, rtol=1e-4):
+    return enclose(decomposition, eps, n, rtol, sweep_bounds)
