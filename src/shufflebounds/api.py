@@ -16,13 +16,14 @@ from shufflebounds.accounting.many_pairs import (
     worst_delta,
     worst_epsilon,
 )
-from shufflebounds.accounting.mechanism import (
+from shufflebounds.accounting.profile import advantage, profile
+from shufflebounds.accounting.questions import (
     MechanismBounds,
+    delta,
+    epsilon,
     mechanism_delta,
     mechanism_epsilon,
 )
-from shufflebounds.accounting.profile import advantage, profile
-from shufflebounds.accounting.questions import delta, epsilon
 from shufflebounds.accounting.renyi import epsilon_of_orders, renyi, renyi_epsilon
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.variation_ratio import (

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from shufflebounds.accounting.accuracy import curator_mse, curator_mse_of_mean
 from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -21,7 +20,7 @@ from shufflebounds.randomizers import estimation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import lacking
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.randomizers.estimation import Error, Spread
+from shufflebounds.randomizers.estimation import Error, Spread, curator_mse, curator_mse_of_mean
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 from shufflebounds.randomizers.registry import mechanism

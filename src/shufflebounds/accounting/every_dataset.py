@@ -1,21 +1,25 @@
-"""Datasets by enumerating what is sent: for few users and outputs, all of them or the promising."""
+"""Bounds over all datasets: by enumerating them for few users and outputs, or by suprema."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.datasets import Crowd, both_directions
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, compounded, ratio_labels
 from shufflebounds.divergence.law import U
+from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
@@ -291,3 +295,153 @@ def _more(
         middle = 0.5 * (low + high)
         low, high = (middle, high) if least(middle) >= at else (low, middle)
     return low
+
+
+# What holds for all datasets, by the suprema of crowds: δ, ε, the fewest users, the largest ε₀.
+#
+# Each search returns a point at which the suprema themselves were found to be at most δ, or the
+# one it was given. That they grow or fall along the axis steers it, and no more rests on that.
+
+# A blanket that is so close to the lower end is as good as the bound for all datasets.
+AS_CLOSE = 3e-4
+# The search ends where the bound cannot be lowered by more than about this share, or with so many
+# probes. Speed and width only (no benchmark asks for mechanisms so far).
+_WITHIN = 1e-4
+_PROBES = 40
+# So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
+_FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
+# About by which power of ε, n or 1/ε₀ suprema fall, before it is known.
+_STEEP = 20.0
+# Suprema so many times as large as δ need not be known.
+_HOPELESS = 1e3
+# What a supremum of 0 counts for where the secant takes its logarithm.
+_SMALLEST = 1e-304
+# Whether the suprema at a point are at most δ, and log of the largest over δ.
+_Excess = Callable[[float], tuple[bool, float]]
+
+
+def unsettled(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
+    """Those of many whose blankets leave it open whether D(ε) is above δ, in both directions.
+
+    The others' datasets have at most δ at `eps` and beyond, whatever a finer bound would say. Of
+    extremes the blanket is not that of all their pairs. One is kept, so that there is an answer.
+    """
+    if len(crowds) <= _FEW_CROWDS:
+        return list(crowds)
+    open_ = [one for one in crowds if one.extremes or not _is_settled(one.blanket(), eps, delta, n)]
+    return open_ or [crowds[0]]
+
+
+def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
+    problem = Problem.of(blanket, n)
+    return problem.delta(min(eps, LARGEST_EPS), _COARSE_SUPREMUM).upper <= delta
+
+
+def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
+    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
+    found = (supremum(crowd, eps, n) for crowd in both_directions(crowds))
+    return min(high, max(found, default=math.inf))
+
+
+def all_datasets_epsilon(
+    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
+) -> float:
+    """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+
+    The lower end of what it searches need not be certain.
+    """
+    if not crowds or not low < high < math.inf:
+        return high
+    both = both_directions(crowds)
+    return _least(lambda eps: _excess(both, eps, n, delta), low, high)
+
+
+def all_datasets_users(
+    crowds: Sequence[Crowd], eps: float, delta: float, low: int, high: float
+) -> float:
+    """The least n found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+
+    As D does not grow with n, more users do as well. `high` is inf where no n is known to do.
+    """
+    if not crowds or not low < high < math.inf:
+        return high
+    both = both_directions(crowds)
+
+    @cache
+    def at(n: int) -> tuple[bool, float]:
+        return _excess(both, eps, n, delta)
+
+    return math.ceil(_least(lambda n: at(math.ceil(n)), low, high))
+
+
+def all_datasets_eps0(
+    crowds: Callable[[float], Sequence[Crowd]],
+    eps: float,
+    delta: float,
+    n: int,
+    low: float,
+    high: float,
+) -> float:
+    """The largest ε₀ found in [low, high] with a supremum of at most δ; else `low`.
+
+    `crowds` are those of the randomizer at an ε₀.
+    """
+    if not low < high or not crowds(low):
+        return low
+
+    def eps0(inverse: float) -> float:
+        # What is returned is the very number that was asked about.
+        return min(max(1.0 / inverse, low), high)
+
+    def at(inverse: float) -> tuple[bool, float]:
+        some = unsettled(crowds(eps0(inverse)), eps, delta, n)
+        return _excess(both_directions(some), eps, n, delta)
+
+    found = _least(at, 1.0 / high, 1.0 / low)
+    return eps0(found) if found < 1.0 / low else low
+
+
+def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
+    """See `_Excess`. Where it does not hold, crowds whose suprema are at most δ are dropped.
+
+    Beyond that point, where D is no larger, they are settled. Of no crowds nothing is known.
+    """
+    if not both:
+        return False, 1.0
+    found = [supremum(crowd, eps, n, _HOPELESS * delta) for crowd in both]
+    open_ = [crowd for crowd, one in zip(both, found, strict=True) if not one <= delta]  # or NaN
+    both[:] = open_ or both
+    return not open_, math.log(max(*found, _SMALLEST)) - math.log(delta)
+
+
+def _least(excess: _Excess, low: float, high: float) -> float:
+    """The least point found in [low, high) at which the excess holds; else `high`.
+
+    Secants of the logarithm. It holds from some point on.
+    """
+    left, right = low, high
+    points: list[tuple[float, float]] = []
+    # That close to a lower end which two datasets attain the bound mostly is.
+    probe = min(low * (1.0 + AS_CLOSE), high)
+    for _ in range(_PROBES):
+        holds, found = excess(probe)
+        points.append((probe, found))
+        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
+        if right - left <= max(_WITHIN, (1.01 * AS_CLOSE) * (len(points) == 1)) * right:
+            break
+        root = _secant(points, left, right) if len(points) > 1 else probe * math.exp(found / _STEEP)
+        if right < high and right - root <= _WITHIN * right:
+            break
+        # Just beyond the root, where the supremum should be small enough.
+        probe = min(max(root * (1.0 + 0.4 * _WITHIN), left + 0.01 * (right - left)), right)
+        if probe >= right:
+            # The blanket's end was not looked at: a little below it decides who wins.
+            probe = max(0.5 * (left + right), right * (1.0 - _WITHIN))
+    return right
+
+
+def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
+    """Where the line through the last two points vanishes; the middle where that says nothing."""
+    (x, f), (y, g) = points[-2:]
+    root = y - g * (y - x) / (g - f) if f != g else left
+    return root if left < root < right else 0.5 * (left + right)

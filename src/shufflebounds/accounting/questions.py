@@ -1,17 +1,37 @@
-"""ε and δ of a shuffle, once or the same round many times over: the public questions."""
+"""ε and δ of a shuffle, once or the same round many times over: the public questions.
+
+Of a mechanism the answer lies between its worst known dataset and its best proven bound.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import overload
 
 import numpy as np
 
-from shufflebounds.accounting import mechanism, single_shuffle
+from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.accounting.every_dataset import (
+    AS_CLOSE,
+    all_datasets_delta,
+    all_datasets_epsilon,
+    few_switched,
+    unsettled,
+)
+from shufflebounds.accounting.many_pairs import (
+    Divergence,
+    largest_answer,
+    worth_asking,
+    worth_trying,
+)
 from shufflebounds.accounting.single_shuffle import Several
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
 from shufflebounds.core.work import limited
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -103,7 +123,7 @@ def epsilon(
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
-            return mechanism.epsilons(decomposition, n, delta, rtol=rtol)
+            return _mechanism_epsilons(decomposition, n, delta, rtol=rtol)
         return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
     _require_single(n=n, delta=delta)
     return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
@@ -187,7 +207,7 @@ def delta(
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
-            return mechanism.deltas(decomposition, eps, n, rtol=rtol)
+            return _mechanism_deltas(decomposition, eps, n, rtol=rtol)
         return single_shuffle.delta(decomposition, eps, n, rtol=rtol)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
@@ -206,3 +226,240 @@ def _require_single(**given: object) -> None:
                 f"{name} must be one number for more rounds than one, got {value!r}: "
                 "ask for each by itself"
             )
+
+
+# A mechanism's own ε and δ, and what shows them.
+
+# The blankets of crowds are of coarser parts; finer ones may matter where they came so close, and
+# the lower end did not. Speed and width only.
+_NEARLY, _CLOSE = 0.9, 1e-3
+# So few decompositions are asked at all points together.
+_FEW_TOGETHER = 4
+
+
+@dataclass(frozen=True)
+class MechanismBounds:
+    """What is known of a mechanism's own ε or δ, and what shows it.
+
+    Parameters
+    ----------
+    enclosure
+        Two datasets attain ``lower``; ``upper`` is proven for all (docs/closing-the-gap.md).
+    upper_bound
+        The bound that is the smallest: ``blanket`` or ``all datasets``.
+    others
+        What all other users hold at ``lower``, such as ``third`` or ``x1, 3 of them x0``; of
+        compositions also the coordinates in which the victim's inputs differ there, if not in all.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=1.0), eps=0.0, n=1)
+    >>> found.upper_bound, found.others
+    ('blanket', 'x1')
+    """
+
+    enclosure: Enclosure
+    upper_bound: str
+    others: str
+
+
+@limited
+def mechanism_epsilon(
+    randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
+) -> MechanismBounds:
+    """Enclose a mechanism's own smallest ε at which n shuffled reports are (ε, δ)-DP, and say why.
+
+    For two datasets that differ by the replacement of one user's input, whatever the others hold.
+    Assumed: reports are independent given the inputs.
+
+    Parameters
+    ----------
+    randomizer
+        That all users share.
+    n
+        Number of users, 1 to 10¹⁵, without those who drop out or collude.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1, a float.
+    rtol
+        The relative width to which decompositions are evaluated, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+        No promise of how far the ends lie apart.
+
+    Returns
+    -------
+    MechanismBounds
+        Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset, in
+        which all other users hold one input or, where few users leave a gap, up to four of them
+        another one; ``upper`` is the least of the proven bounds. What lies between them is not
+        known.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    The bound for all datasets is proven in docs/closing-the-gap.md.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_epsilon(sb.BLH(4.0), n=10_000, delta=1e-6)
+    >>> found.upper_bound, f"{found.enclosure.upper:.2f}"
+    ('all datasets', '0.20')
+    """
+    delta, n = validation.delta(delta), validation.users(n)
+    asked, question = _Asked.of(randomizer), _Reached("epsilon", n, delta, rtol)
+    return asked.bounds(question, *asked.ends(question))
+
+
+@limited
+def mechanism_delta(
+    randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
+) -> MechanismBounds:
+    """Enclose a mechanism's own smallest δ at which n shuffled reports are (ε, δ)-DP, and say why.
+
+    What is assumed, and the proof, are as for `mechanism_epsilon`.
+
+    Parameters
+    ----------
+    randomizer
+        That all users share.
+    eps
+        ε ≥ 0 (natural log), a float.
+    n
+        Number of users, 1 to 10¹⁵, without those who drop out or collude.
+    rtol
+        The relative width to which decompositions are evaluated, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    MechanismBounds
+        Its ``enclosure`` is of δ: two datasets attain ``lower``, ``upper`` is proven for all.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Examples
+    --------
+    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=np.log(3.0)), eps=0.0, n=1)
+    >>> f"{found.enclosure.upper:.2f}"
+    '0.50'
+    """
+    eps, n = validation.eps(eps), validation.users(n)
+    asked, question = _Asked.of(randomizer), _Reached("delta", n, eps, rtol)
+    return asked.bounds(question, *asked.ends(question))
+
+
+def _mechanism_epsilons(
+    randomizer: Randomizer,
+    n: int | Several[int],
+    delta: float | Several[float],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """The enclosures of `mechanism_epsilon`; either `n` or `delta` may be an array."""
+    if not (single_shuffle.is_several(n) or single_shuffle.is_several(delta)):
+        return mechanism_epsilon(randomizer, n, delta, rtol=rtol).enclosure  # type: ignore[arg-type]
+    users, targets = single_shuffle.paired(
+        ("n", n, validation.users), ("delta", delta, validation.delta)
+    )
+    return _Asked.of(randomizer).several(
+        [_Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
+        lambda one: single_shuffle.epsilon(one, n, delta, rtol=rtol),
+    )
+
+
+def _mechanism_deltas(
+    randomizer: Randomizer,
+    eps: float | Several[float],
+    n: int | Several[int],
+    *,
+    rtol: float | None = None,
+) -> Enclosure | Enclosures:
+    """The enclosures of `mechanism_delta`; either `eps` or `n` may be an array."""
+    if not (single_shuffle.is_several(eps) or single_shuffle.is_several(n)):
+        return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
+    losses, users = single_shuffle.paired(("eps", eps, validation.eps), ("n", n, validation.users))
+    return _Asked.of(randomizer).several(
+        [_Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
+        lambda one: single_shuffle.delta(one, eps, n, rtol=rtol),
+    )
+
+
+@dataclass(frozen=True)
+class _Reached(Divergence):
+    """What was found counts, however wide: one decomposition must not hide the others."""
+
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """See `Question`."""
+        return reached(partial(super().answer, decomposition))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A mechanism, by decompositions ``below`` it (of datasets) and ``above`` it (blankets)."""
+
+    randomizer: Randomizer
+    crowds: tuple[Crowd, ...]
+    below: Mapping[str, Decomposition]
+    above: Mapping[str, Decomposition]
+
+    @staticmethod
+    def of(randomizer: Randomizer) -> _Asked:
+        if not isinstance(randomizer, Randomizer):
+            raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
+        crowds = randomizer.crowds()
+        if crowds and all(one.tried for one in crowds):
+            # A composition's own may be long.
+            above = {str(i): one.blanket() for i, one in enumerate(crowds)}
+        else:
+            above = randomizer.blankets()
+        return _Asked(randomizer, crowds, randomizer.known_datasets(), above)
+
+    def ends(self, question: _Reached) -> tuple[str, float, float]:
+        """What all others hold in the worst known dataset, its lower end, the blankets' upper."""
+        others, low = largest_answer(self.below, question, worth_trying)
+        return others, low.lower, largest_answer(self.above, question, worth_asking)[1].upper
+
+    def several(
+        self, questions: Sequence[_Reached], ask: Callable[[Decomposition], Enclosures]
+    ) -> Enclosures:
+        """Answers to all questions, those of a decomposition together if there are few of them."""
+        if max(len(self.below), len(self.above)) <= _FEW_TOGETHER:
+            below, above = (
+                [reached(partial(ask, one)) for one in some.values()]
+                for some in (self.below, self.above)
+            )
+            low = np.max([one.lower for one in below], axis=0).tolist()
+            high = np.max([one.upper for one in above], axis=0).tolist()
+            ends = [("", *one) for one in zip(low, high, strict=True)]
+        else:
+            ends = [self.ends(question) for question in questions]
+        pairs = zip(questions, ends, strict=True)
+        found = [self.bounds(question, *one).enclosure for question, one in pairs]
+        return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
+
+    def bounds(
+        self, question: _Reached, others: str, low: float, blanket: float
+    ) -> MechanismBounds:
+        """With the bound for all datasets, unless the blanket is as close as that would be."""
+        lower, n = min(low, blanket), question.n
+        upper = blanket
+        if blanket > lower * (1.0 + AS_CLOSE):
+            if question.quantity == "epsilon":
+                some = unsettled(self.crowds, lower, question.at, n)
+                upper = all_datasets_epsilon(some, n, question.at, lower, blanket)
+            else:
+                some = unsettled(self.crowds, question.at, lower, n)
+                upper = max(lower, all_datasets_delta(some, question.at, n, blanket))
+        if self.crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
+            finer = largest_answer(self.randomizer.blankets(), question, worth_asking)[1].upper
+            blanket = min(blanket, finer)
+        name = "all datasets" if upper < blanket else "blanket"
+        upper = max(lower, min(upper, blanket))
+        if upper > lower * (1.0 + _CLOSE):
+            more = few_switched(self.crowds, n, question.quantity, question.at, lower)
+            others, lower = more or (others, lower)
+        return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)

@@ -1,13 +1,14 @@
-"""Errors of histograms, beside what privacy costs (docs/accuracy.md)."""
+"""Errors of histograms at the largest ε₀ that meets a target, and a curator's: docs/accuracy.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from shufflebounds.accounting.choosing import calibrated
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.protocols.base import Protocol
-from shufflebounds.protocols.calibrated import Calibrated
+from shufflebounds.protocols.base import Calibrated, Protocol
+from shufflebounds.randomizers.estimation import curator_mse
 
 # Of a calibration by bisection, in floats.
 _ROUNDING = 1e-9
@@ -33,8 +34,22 @@ def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclos
     )
 
 
+def _of_estimate(protocol: Calibrated) -> Enclosure:
+    return calibrated(
+        protocol.mechanism,
+        protocol.values,
+        n=protocol.n,
+        eps=protocol.target,
+        delta=protocol.delta,
+        way=protocol.way,
+        attributes=protocol.attributes,
+        by=protocol.by,
+    ).mse
+
+
 def _of_curator(protocol: Calibrated) -> Enclosure:
-    mse = protocol.curator_mse
+    p = protocol
+    mse = curator_mse(p.values, p.n, p.target, p.delta, sums=p.attributes)
     return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
 
 
@@ -42,7 +57,7 @@ ESTIMATE_ERROR = _bound(
     "estimate_error",
     "error of the estimate",
     "docs/accuracy.md: supports of values, at an eps0 that meets the target",
-    lambda protocol: protocol.choice.mse,
+    _of_estimate,
 )
 CURATOR_ERROR = _bound(
     "curator_error",

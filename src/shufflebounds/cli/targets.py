@@ -9,7 +9,7 @@ from functools import partial
 
 from shufflebounds.accounting import calibration
 from shufflebounds.accounting.calibration import FewestUsers
-from shufflebounds.accounting.mechanism import all_datasets_eps0, all_datasets_users, unsettled
+from shufflebounds.accounting.every_dataset import all_datasets_eps0, all_datasets_users, unsettled
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS

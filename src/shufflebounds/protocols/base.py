@@ -306,3 +306,31 @@ class GenericReports(Protocol):
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """None: the clones bring their own."""
         return ()
+
+
+@dataclass(frozen=True)
+class Calibrated(Protocol):
+    """Reports of a mechanism of `values` values at the largest ε₀ that meets a target.
+
+    That is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in one of
+    the ways of `choose`; ``mechanism`` is its name, and ``by`` says what ε₀ rests on, ``mechanism``
+    or ``clone``. `bounds.errors` finds ε₀ and the other parameters, and checks all of it.
+    """
+
+    target: float
+    n: int
+    delta: float
+    mechanism: str
+    values: int
+    attributes: int = 1
+    way: str = "separate"
+    by: str = "mechanism"
+
+    @property
+    def eps0(self) -> None:  # type: ignore[override]
+        """None: it is what is sought."""
+        return
+
+    def upper_candidates(self) -> tuple[Candidate, ...]:
+        """None: ValueError, as what it leaks is the target, by definition."""
+        raise ValueError("the protocol calibrated has errors only: its epsilon is the target")

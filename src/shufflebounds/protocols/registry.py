@@ -12,8 +12,7 @@ from types import MappingProxyType
 
 from shufflebounds.core import validation
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import Protocol
-from shufflebounds.protocols.calibrated import Calibrated
+from shufflebounds.protocols.base import Calibrated, Protocol
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting import mechanism
-from shufflebounds.accounting.mechanism import all_datasets_eps0, all_datasets_users
+from shufflebounds.accounting import every_dataset
+from shufflebounds.accounting.every_dataset import all_datasets_eps0, all_datasets_users
 
 EPS, DELTA = 0.3, 0.05
 
@@ -51,7 +51,7 @@ def test_what_is_returned_was_evaluated_there(monkeypatch):
         seen[n] = 1e-3 if n % 7 < 3 else 1.0
         return seen[n]
 
-    monkeypatch.setattr(mechanism, "supremum", wild)
+    monkeypatch.setattr(every_dataset, "supremum", wild)
     crowds = sb.KRR(3, 1.0).crowds()
     for high in (50, 1000, 10**6 + 5):
         found = all_datasets_users(crowds, EPS, DELTA, 10, high)
@@ -79,7 +79,7 @@ def test_eps0_is_the_very_number_that_was_looked_at(monkeypatch, holds):
         seen.add(eps0)
         return sb.KRR(3, eps0).crowds()
 
-    monkeypatch.setattr(mechanism, "supremum", lambda *_: 0.5 * DELTA if holds else 1.0)
+    monkeypatch.setattr(every_dataset, "supremum", lambda *_: 0.5 * DELTA if holds else 1.0)
     for low in np.random.default_rng(5).uniform(0.1, 3.0, 50).tolist():
         high = low * 1.01
         found = all_datasets_eps0(crowds, EPS, DELTA, 10, low, high)

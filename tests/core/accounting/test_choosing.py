@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds.accounting import accuracy, choosing
+from shufflebounds.accounting import choosing
+from shufflebounds.randomizers import estimation
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
 # the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.
@@ -23,7 +24,7 @@ TABLE = [
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 1e-3), (0.1, 1e-12), (1.0, 1e-8), (20.0, 1e-5)])
 def test_noise_of_the_curator(eps, delta):
     """δ as the difference of two Gaussian tails, by SciPy's own distribution."""
-    s = accuracy.gaussian_noise(eps, delta)
+    s = estimation.gaussian_noise(eps, delta)
     found = norm.cdf(0.5 / s - eps * s) - math.exp(eps) * norm.cdf(-0.5 / s - eps * s)
     assert found == pytest.approx(delta, rel=1e-6)
 
@@ -31,7 +32,7 @@ def test_noise_of_the_curator(eps, delta):
 @pytest.mark.parametrize(("values", "n", "eps"), [(4, 10**4, 0.2), (256, 2 * 10**6, 1.0)])
 def test_ranking_of_values(values, n, eps):
     found = sb.choose(values, n=n, eps=eps, delta=1e-8)
-    s = accuracy.gaussian_noise(eps, 1e-8)
+    s = estimation.gaussian_noise(eps, 1e-8)
     curator = values * (math.sqrt(2.0) / n * s) ** 2
     assert found.curator_mse == pytest.approx(curator, rel=1e-9)
     ratios = {one.name: one.mse.upper / curator for one in found.choices}

@@ -11,8 +11,8 @@ import pytest
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting import mechanism as all_datasets
-from shufflebounds.accounting import mechanism as bounding
+from shufflebounds.accounting import every_dataset as all_datasets
+from shufflebounds.accounting import questions as bounding
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
