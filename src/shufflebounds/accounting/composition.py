@@ -25,7 +25,7 @@ from shufflebounds.core.work import WorkError, limited, reserve
 from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import Composition
+from shufflebounds.divergence.losses import LossSum
 from shufflebounds.randomizers.base import Randomizer
 
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
@@ -56,7 +56,7 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
 # δ at ε and ε at δ of composed discrete pairs.
 
 
-def delta_at(composition: Composition, eps: float) -> Enclosure:
+def delta_at(composition: LossSum, eps: float) -> Enclosure:
     """δ(ε) of discrete pairs, for ε ≥ 0."""
     told = Enclosure(*composition.infinite)
     if eps >= composition.largest:
@@ -65,7 +65,7 @@ def delta_at(composition: Composition, eps: float) -> Enclosure:
     return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
 
 
-def smallest_eps(composition: Composition, delta: float) -> float:
+def smallest_eps(composition: LossSum, delta: float) -> float:
     """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
     if composition.infinite[1] > delta:
         return math.inf
@@ -80,7 +80,7 @@ def smallest_eps(composition: Composition, delta: float) -> float:
     return eps
 
 
-def largest_eps(composition: Composition, delta: float) -> float:
+def largest_eps(composition: LossSum, delta: float) -> float:
     """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
 
     0 where none was found.
@@ -97,7 +97,7 @@ def largest_eps(composition: Composition, delta: float) -> float:
     return eps
 
 
-def _near(composition: Composition, delta: float) -> TiltedSum | None:
+def _near(composition: LossSum, delta: float) -> TiltedSum | None:
     theta, eps = tilt_at_delta(composition, delta)
     if eps <= 0.0:  # δ may be more than δ(0)
         theta, eps = tilt_at_eps(composition, 0.0), 0.0

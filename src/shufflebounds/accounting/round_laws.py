@@ -33,8 +33,8 @@ from shufflebounds.divergence.enumeration import (
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.losses import (
-    Composition,
     LossLaw,
+    LossSum,
     Side,
     lattice_step,
     optimistic,
@@ -335,7 +335,7 @@ class Round:
 
 def compositions(
     rounds: Sequence[Round], density: float, level: float
-) -> tuple[Composition, list[Composition]]:
+) -> tuple[LossSum, list[LossSum]]:
     """The pessimistic composition, and the optimistic ones of both orders.
 
     With so many lattice points per standard deviation, and as far out as D times the number of
@@ -349,17 +349,17 @@ def compositions(
         points, rest = _points(one, wanted, step, rounds, density, level)
         scaled, times = points.step, one.times
         upper = highest(one, points, rest)
-        above.append((pessimistic(points.places[: upper.size], upper, scaled).on(step), times))
+        above.append((pessimistic(points.places[: upper.size], upper, scaled), times))
         pairs = sides(one, points, rest)
         for laws, ordered in zip(below, (pairs, [pair[::-1] for pair in pairs]), strict=True):
             found = [optimistic(ahead, behind, scaled) for ahead, behind in ordered]
-            laws.append([(law.on(step), times) for law in found if law is not None])
+            laws.append([(law, times) for law in found if law is not None])
     if all(one.is_symmetric for one in rounds):
         below.pop()
-    return Composition(above), [law for laws in below for law in _each_in_turn(laws)]
+    return LossSum.of(above), [law for laws in below for law in _each_in_turn(laws)]
 
 
-def dominated(rounds: Sequence[Round], density: float, level: float) -> Composition | None:
+def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum | None:
     """A composition below that of the largest curves, which the pessimistic one is above.
 
     At the points of `compositions`. None where more is between than points: what holds for all
@@ -381,8 +381,8 @@ def dominated(rounds: Sequence[Round], density: float, level: float) -> Composit
         law = optimistic(curve, curve, points.step)
         if law is None:
             return None
-        laws.append((law.on(step), one.times))
-    return Composition(laws)
+        laws.append((law, one.times))
+    return LossSum.of(laws)
 
 
 def _points(
@@ -521,7 +521,7 @@ def _steps(rounds: Sequence[Round], density: float) -> list[float]:
     return steps
 
 
-def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:
+def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[LossSum]:
     """Compositions of one law of every round: all first ones, all second ones, …
 
     Rounds that have none are left out, and the last one of the others stands for those beyond:
@@ -529,6 +529,6 @@ def _each_in_turn(rounds: list[list[tuple[LossLaw, int]]]) -> list[Composition]:
     """
     known = [laws for laws in rounds if laws]
     return [
-        Composition([laws[min(i, len(laws) - 1)] for laws in known])
+        LossSum.of([laws[min(i, len(laws) - 1)] for laws in known])
         for i in range(max(map(len, known), default=0))
     ]

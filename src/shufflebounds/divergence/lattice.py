@@ -24,7 +24,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import Tilted, U, log_mgf, tilt
-from shufflebounds.divergence.losses import Composition, LossLaw
+from shufflebounds.divergence.losses import LossLaw, LossSum
 
 # Fourier coefficients of sums of lattice losses: those that can matter, and a bound of the others.
 #
@@ -212,7 +212,7 @@ class TiltedSum:
     ``log_scale`` is ΣTK(θ), off by at most ``log_scale_err``. ``tails`` bound W above and below.
     """
 
-    composition: Composition
+    composition: LossSum
     theta: float
     eps: float
     log_scale: float
@@ -332,7 +332,7 @@ class _Tail:
         return math.exp(min(0.0, self.log_moment - self.u * end + rounding))
 
 
-def tilted_sum(composition: Composition, theta: float, eps: float) -> TiltedSum | None:
+def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | None:
     """The tilted law of S, with room for ε like `eps`.
 
     None where round-off leaves nothing, or where more than `MAX_POINTS` lattice points would be
@@ -409,19 +409,19 @@ def _exp_down(x: float, factor: float) -> float:
 _SMALLEST, _LARGEST = -60.0, 50.0
 
 
-def tilt_at_eps(composition: Composition, eps: float) -> float:
+def tilt_at_eps(composition: LossSum, eps: float) -> float:
     """A θ that serves δ(ε): the minimiser of K(θ) − θε − log θ − log(1 + θ), to about 10⁻³."""
     return _bisect(composition.step, lambda theta: _saddle(composition, theta)[0] > eps)
 
 
-def tilt_at_delta(composition: Composition, delta: float) -> tuple[float, float]:
+def tilt_at_delta(composition: LossSum, delta: float) -> tuple[float, float]:
     """A θ that serves where δ(ε) = δ, and an estimate of that ε."""
     goal = math.log(max(delta - composition.infinite[1], 1e-12 * delta))
     theta = _bisect(composition.step, lambda theta: _saddle(composition, theta)[1] < goal)
     return theta, _saddle(composition, theta)[0]
 
 
-def _saddle(composition: Composition, theta: float) -> tuple[float, float]:
+def _saddle(composition: LossSum, theta: float) -> tuple[float, float]:
     """The ε that θ is the best tilt for, and an estimate of log δ(ε) there."""
     k = slope = curvature = 0.0
     for law, times in composition.rounds:

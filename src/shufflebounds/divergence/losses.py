@@ -80,13 +80,19 @@ def lattice_step(size: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Composition:
+class LossSum:
     """Independent losses added up: ``rounds`` is a list of (law, how many times), all of one step.
 
     S is the sum where all of them are finite.
     """
 
     rounds: Sequence[tuple[LossLaw, int]]
+
+    @staticmethod
+    def of(rounds: Sequence[tuple[LossLaw, int]]) -> LossSum:
+        """Of laws whose steps are powers of two of each other, all on the finest lattice."""
+        step = min(law.step for law, _ in rounds)
+        return LossSum([(law.on(step), times) for law, times in rounds])
 
     @property
     def step(self) -> float:
@@ -196,21 +202,25 @@ class Side:
 def optimistic(forward: Side, backward: Side, step: float) -> LossLaw | None:
     """A pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
 
-    Its losses are odd multiples of Δ/2 (`step` is Δ, natural log). None where the bounds leave no
-    room for one. Both sides have the same places.
+    Its losses are odd multiples of Δ/2 (`step` is Δ, natural log), and 0 where that says more. None
+    where the bounds leave no room for one. Both sides have the same places.
     """
-    places = forward.places
-    # One kink between neighbours, about half-way.
-    kinks = (places[:-1] + places[1:]) // 2
     middle = max(float(forward.lower[0]), float(backward.lower[0]))
-    ahead = _tents(forward, kinks, middle, float(backward.upper[1]), step)
-    behind = _tents(backward, kinks, middle, float(forward.upper[1]), step)
-    for slack in _SLACKS:
-        right = _Polygon.below(ahead, kinks, forward.limit, slack, step)
-        left = _Polygon.below(behind, kinks, backward.limit, slack, step)
-        found = _joined(right, left, step) if right and left else None
-        if found is not None:
-            return found
+    ahead = _Lines.of(forward, middle, float(backward.upper[1]), step)
+    behind = _Lines.of(backward, middle, float(forward.upper[1]), step)
+    # Where the curve has a kink at x = 1, an atom at loss 0, so may the polygon.
+    for first in (0, 1) if ahead.meet_at_one and behind.meet_at_one else (1,):
+        kinks = [one.kinks(first) for one in (ahead, behind)]
+        bounds = [one.at(at) for one, at in zip((ahead, behind), kinks, strict=True)]
+        if first == 0:
+            bounds[0][0] = bounds[1][0] = min(bounds[0][0], bounds[1][0])
+        for slack in _SLACKS:
+            right = _Polygon.below(bounds[0], kinks[0], forward.limit, slack, step)
+            left = _Polygon.below(bounds[1], kinks[1], backward.limit, slack, step)
+            join = _joined if first else _joined_at_one
+            found = join(right, left, step) if right and left else None
+            if found is not None:
+                return found
     return _telling(forward.limit, step) if 0.0 < forward.limit < 1.0 else None
 
 
@@ -222,37 +232,82 @@ def _telling(limit: float, step: float) -> LossLaw:
     )
 
 
-def _tents(
-    side: Side, kinks: NDArray[np.int64], middle: float, other: float, step: float
-) -> FloatArray:
-    """Bounds w_i of H at y_i, between x_i and x_{i+1}, such that chords between them lie below H.
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Lines below H in each cell from x_i to x_{i+1}, in units of H and of y/x − 1.
 
-    Above x_i, H is at least the line through (x_{i−1}, upper) and (x_i, lower); below x_i, at least
-    the line through (x_i, lower) and (x_{i+1}, upper). w_i is the smaller of what the lines through
-    x_i and x_{i+1} say of y_i. `middle` is a lower bound of H(1) and `other` an upper one of the
-    other order at x₁. Shape (K,).
+    Above x_i, H is at least the line through (x_{i−1}, upper) and (x_i, lower); below x_{i+1}, at
+    least the line through (x_{i+1}, lower) and (x_{i+2}, upper). ``down`` is how fast the former
+    falls beyond x_i, ``up`` how fast the latter rises before x_{i+1}, and ``sizes`` are the terms
+    that they are differences of. All arrays but ``places`` (K + 1,) have shape (K,).
     """
-    upper = side.upper
-    lower = np.append(middle, side.lower[1:])
-    gaps = np.diff(side.places) * step
-    beyond = (kinks + 0.5 - side.places[:-1]) * step
-    rise = np.expm1(beyond) / -np.expm1(-np.append(step, gaps[:-1]))
-    fall = -np.expm1(beyond - gaps) / np.expm1(np.append(gaps[1:], step))
-    before = np.append(0.0, upper[:-2])
-    from_left = lower[:-1] - rise * (before - lower[:-1])
-    # At x = 1, in terms of H(x) − 1 + x, which is x times the other order at 1/x.
-    from_left[0] = middle + rise[0] * (middle - math.exp(-step) * other) - math.expm1(0.5 * step)
-    from_right = lower[1:] + fall * (lower[1:] - np.append(upper[2:], lower[-1]))
-    size = lower[:-1] + lower[1:] + before
-    size[0] += other + math.expm1(step)
-    return np.minimum(from_left, from_right) - 16.0 * U * (1.0 + rise + fall) * size
+
+    step: float
+    places: NDArray[np.int64]
+    start: FloatArray
+    stop: FloatArray
+    down: FloatArray
+    up: FloatArray
+    sizes: tuple[FloatArray, FloatArray]
+
+    @staticmethod
+    def of(side: Side, middle: float, other: float, step: float) -> _Lines:
+        """`middle` is a lower bound of H(1) and `other` an upper one of the other order at x₁."""
+        places, upper = side.places, side.upper
+        start, stop = np.append(middle, side.lower[1:-1]), side.lower[1:]
+        gaps = np.diff(places) * step
+        back, on = -np.expm1(-np.append(step, gaps[:-1])), np.expm1(np.append(gaps[1:], step))
+        before = np.append(math.exp(-step) * other, upper[:-2])
+        further = np.append(upper[2:], side.lower[-1])
+        down, falls = (before - start) / back, (before + start) / back
+        # At x = 1, in terms of H(x) − 1 + x, which is x times the other order at 1/x.
+        down[0], falls[0] = 1.0 + down[0], 1.0 + falls[0]
+        rises = (stop + further) / on
+        return _Lines(step, places, start, stop, down, (stop - further) / on, (falls, rises))
+
+    @cached_property
+    def _meeting(self) -> FloatArray:
+        """Where both lines meet, in half steps from the beginning of each cell; an estimate."""
+        gaps = np.diff(self.places)
+        inward = -np.expm1(-gaps * self.step)
+        with np.errstate(all="ignore"):
+            along = (self.start - self.stop - self.up * inward) / (
+                self.down - self.up * (1.0 - inward)
+            )
+            found = 2.0 * np.log1p(along) / self.step
+        return np.where(np.isfinite(found), found, gaps)
+
+    @property
+    def meet_at_one(self) -> bool:
+        """Whether they meet about x = 1 in the first cell."""
+        return bool(self._meeting[0] < 0.5)
+
+    def kinks(self, first: int) -> NDArray[np.int64]:
+        """A kink for each cell, about where both lines meet: odd numbers of half steps.
+
+        That of the first cell is at x = 1 if `first` is 0.
+        """
+        gaps = np.diff(self.places)
+        cells = np.clip(np.floor(0.5 * self._meeting), 0, gaps - 1).astype(np.int64)
+        found: NDArray[np.int64] = 2 * (self.places[:-1] + cells) + 1
+        found[0] *= first
+        return found
+
+    def at(self, kinks: NDArray[np.int64]) -> FloatArray:
+        """Bounds of H at these half steps, such that chords between them lie below H."""
+        beyond = (0.5 * kinks - self.places[:-1]) * self.step
+        ahead = np.expm1(beyond)
+        back = -np.expm1(beyond - np.diff(self.places) * self.step)
+        found = np.minimum(self.start - self.down * ahead, self.stop + self.up * back)
+        size = self.start + self.stop + self.sizes[0] * ahead + self.sizes[1] * back
+        return np.asarray(found - 24.0 * U * size)
 
 
 @dataclass(frozen=True, eq=False)
 class _Polygon:
     """A convex polygon below the bounds at y_0, y_1, … of one order, and constant at the end.
 
-    Their losses are `places` (J,) + ½ steps. ``bounds`` (J,) are those bounds, ``heights`` (J,) a
+    Their losses are `places` (J,) half steps. ``bounds`` (J,) are those bounds, ``heights`` (J,) a
     little less; the last is ``limit``. ``vertices`` are indices, of which `_joined` drops the first
     where the centre needs it.
     """
@@ -274,19 +329,19 @@ class _Polygon:
             return None
         heights = bounds[:size] * (1.0 - slack)
         heights[-1] = limit
-        vertices = hull(np.expm1(step * (places[:size] + 0.5)), heights)
+        vertices = hull(np.expm1(0.5 * step * places[:size]), heights)
         return _Polygon(places[:size], bounds[:size], heights, limit, vertices, step)
 
     def losses(self, some: NDArray[np.int64]) -> FloatArray:
-        return np.asarray(self.step * (self.places[some] + 0.5), dtype=np.float64)
+        return np.asarray(0.5 * self.step * self.places[some], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Half:
     """The masses beyond the first vertex of a polygon, at loss ``start``, and their curve.
 
-    ``index`` and ``masses`` are theirs, ``told`` their masses under the other measure. ``height``
-    is the curve at ``start``, known to within the relative error ``err``.
+    ``index`` (in half steps) and ``masses`` are theirs, ``told`` their masses under the other
+    measure. ``height`` is the curve at ``start``, known to within the relative error ``err``.
     """
 
     start: float
@@ -350,16 +405,40 @@ def _joined(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
         if not np.all(half.height * (1.0 + half.err) + line <= polygon.bounds[dropped]):
             return None
     # Less mass lowers the curve, so that all masses may be rounded down.
-    down = 1.0 - 16.0 * U
-    first = (q_first - q_err) * math.exp(ahead.start) * down
-    firsts = np.array([(p_first - p_err) * down, first])
-    masses = np.concatenate([behind.told[::-1] * down, firsts, ahead.masses])
-    start = np.array([-left.places[left.vertices[0]] - 1, right.places[right.vertices[0]]])
-    index = np.concatenate([-behind.index[::-1] - 1, start, ahead.index])
-    kept = masses > 0.0
-    if not kept.any():
+    first = (q_first - q_err) * math.exp(ahead.start)
+    starts = left.places[left.vertices[0]], right.places[right.vertices[0]]
+    index = np.concatenate([-behind.index[::-1], [-starts[0], starts[1]], ahead.index])
+    masses = np.concatenate([behind.told[::-1], [p_first - p_err, first], ahead.masses])
+    return _on_lattice(index, masses * (1.0 - 16.0 * U), right.limit, step)
+
+
+def _joined_at_one(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
+    """The pair of two polygons that meet at x = 1; None where rounding spoils it."""
+    ahead, behind = _Half.of(right), _Half.of(left)
+    if ahead is None or behind is None or not min(ahead.height, behind.height) > 0.0:
         return None
-    return LossLaw(step, 0.5 * step, index[kept], masses[kept], right.limit)
+    # P must not have more mass than Q: no more of it ahead than behind.
+    spare = ahead.err + behind.err + 64.0 * U
+    share = min(1.0, behind.height / ahead.height * (1.0 - spare))
+    masses, infinite = ahead.masses * share, right.limit * share
+    told = behind.told * (1.0 - 16.0 * U)
+    first = math.fsum([1.0, -infinite, *(-masses), *(-told)]) - 8.0 * U
+    if not first > 0.0:
+        return None
+    index = np.concatenate([-behind.index[::-1], [0], ahead.index])
+    return _on_lattice(index, np.concatenate([told[::-1], [first], masses]), infinite, step)
+
+
+def _on_lattice(
+    index: NDArray[np.int64], masses: FloatArray, infinite: float, step: float
+) -> LossLaw | None:
+    """Of losses in half steps; None without any mass."""
+    index, masses = index[masses > 0.0], masses[masses > 0.0]
+    if not index.size:
+        return None
+    if np.all(index % 2 == 1):
+        return LossLaw(step, 0.5 * step, index // 2, masses, infinite)
+    return LossLaw(0.5 * step, 0.0, index, masses, infinite)
 
 
 # A discrete pair above a curve that is known from above; see docs/composition.md.

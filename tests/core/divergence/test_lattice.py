@@ -12,7 +12,7 @@ from strategies import examples
 
 from shufflebounds.divergence import lattice
 from shufflebounds.divergence.lattice import tilt_at_delta, tilt_at_eps, tilted_sum
-from shufflebounds.divergence.losses import Composition, LossLaw, lattice_step
+from shufflebounds.divergence.losses import LossLaw, LossSum, lattice_step
 
 # Steps, like all that `lattice_step` gives, of few bits.
 STEPS = [2.0**-20, 0.015625, 0.421875, 3.0]
@@ -74,7 +74,7 @@ def check(composition, eps, theta=None):
 @examples(150)
 def test_against_convolution(data, step, times, shifted):
     law = data.draw(laws(step, 0.5 * step if shifted else 0.0))
-    composition = Composition([(law, times)])
+    composition = LossSum([(law, times)])
     span = composition.largest
     eps = data.draw(
         st.one_of(
@@ -90,7 +90,7 @@ def test_against_convolution(data, step, times, shifted):
 @examples(60)
 def test_coefficients_in_stretches(data, many, times, share):
     """The way of large lattices, on small ones."""
-    composition = Composition([(data.draw(laws(0.015625, 0.0)), times)])
+    composition = LossSum([(data.draw(laws(0.015625, 0.0)), times)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lattice, "_MANY", many)
         patch.setattr(lattice, "_LOG_SKIPPED", -12.0)
@@ -100,7 +100,7 @@ def test_coefficients_in_stretches(data, many, times, share):
 def test_few_of_many_coefficients_are_looked_at():
     masses = np.exp(-0.5 * (np.arange(-40, 41) / 8.0) ** 2)
     law = LossLaw(2.0**-10, 0.0, np.arange(-40, 41), masses / masses.sum(), 0.0)
-    composition = Composition([(law, 200_000)])
+    composition = LossSum([(law, 200_000)])
     theta, eps = tilt_at_delta(composition, 1e-20)
     few = tilted_sum(composition, theta, eps)
     assert few.coefficients.modes.size < 200
@@ -116,7 +116,7 @@ def test_few_of_many_coefficients_are_looked_at():
 @given(st.data(), st.floats(-3.0, 3.0), st.floats(-0.5, 0.9))
 @examples(60)
 def test_any_tilt_is_valid(data, decades, share):
-    composition = Composition([(data.draw(laws(0.015625, 0.0)), 4)])
+    composition = LossSum([(data.draw(laws(0.015625, 0.0)), 4)])
     check(composition, share * abs(composition.largest), theta=10.0**decades)
 
 
@@ -124,7 +124,7 @@ def test_any_tilt_is_valid(data, decades, share):
 @examples(40)
 def test_different_laws(data, times, more, share):
     one, other = data.draw(laws(0.015625, 0.0)), data.draw(laws(0.015625, 0.0078125))
-    composition = Composition([(one, times), (other, more)])
+    composition = LossSum([(one, times), (other, more)])
     check(composition, share * abs(composition.largest))
 
 
@@ -139,7 +139,7 @@ def test_coefficients_that_are_large_again(span, times, share):
     step = 0.015625
     p = 1.0 / (1.0 + math.exp(-span * step))
     law = LossLaw(step, 0.0, np.array([-span, span]), np.array([1.0 - p, p]), 0.0)
-    composition = Composition([(law, times)])
+    composition = LossSum([(law, times)])
     eps = min(share * span * step * math.sqrt(times), 0.9 * composition.largest)
     found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
     ends = found.delta(eps)
@@ -164,7 +164,7 @@ def test_rounding_does_not_grow_out_of_hand():
     points = np.arange(-200, 201)
     masses = np.exp(-0.5 * (points / 25.0) ** 2 + 0.5 * points * step)
     law = LossLaw(step, 0.0, points, masses / masses.sum(), 0.0)
-    composition = Composition([(law, 10**6)])
+    composition = LossSum([(law, 10**6)])
     theta, eps = tilt_at_delta(composition, 1e-100)
     ends = tilted_sum(composition, theta, eps).delta(eps)
     assert ends.relative_width < 1e-5
@@ -174,7 +174,7 @@ def test_rounding_does_not_grow_out_of_hand():
 
 def test_infinite_losses_add_up():
     law = LossLaw(0.5, 0.0, np.array([-1, 1]), np.array([0.25, 0.5]), 0.25)
-    composition = Composition([(law, 3)])
+    composition = LossSum([(law, 3)])
     assert composition.infinite[0] <= 1.0 - 0.75**3 <= composition.infinite[1]
     ends = tilted_sum(composition, 1.0, 0.0).delta(composition.largest + 1.0)
     assert (ends.lower, ends.upper) == composition.infinite
@@ -182,7 +182,7 @@ def test_infinite_losses_add_up():
 
 def test_too_many_points_are_refused():
     law = LossLaw(2.0**-30, 0.0, np.array([-(2**30), 2**30]), np.array([0.25, 0.75]), 0.0)
-    assert tilted_sum(Composition([(law, 100)]), 1.0, 1.0) is None
+    assert tilted_sum(LossSum([(law, 100)]), 1.0, 1.0) is None
 
 
 @pytest.mark.parametrize("size", [1e-9, 0.3, 1.0, 7.7])
