@@ -14,7 +14,7 @@ from shufflebounds.reproduce.papers import base as table_files
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.plan import Paper
 from shufflebounds.reproduce.plotting.sheets import Sheet, of_curves
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 
 def curves(

@@ -98,9 +98,9 @@ def curve(
     """
     # Here, since all else starts faster without.
     from shufflebounds.reproduce import curve as curves
-    from shufflebounds.reproduce import specification
+    from shufflebounds.reproduce import specification, storage
 
-    name = specification.CurveName("Python", "Python", bound)
+    name = storage.CurveName("Python", "Python", bound)
     return curves.compute(
         name, specification.of_question(mechanism, bound, quantity, rtol, settings)
     )

@@ -16,7 +16,8 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import sent
-from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.storage import CurveName
 
 
 def cells(html: str) -> list[list[str]]:

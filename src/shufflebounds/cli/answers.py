@@ -14,17 +14,19 @@ from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from shufflebounds.bounds.base import Answer, Bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import certificate
-from shufflebounds.cli.deployment import Users
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.core.enclosure import DIGITS, Enclosure, outward
 from shufflebounds.reproduce.storage import write_text
+
+if TYPE_CHECKING:
+    from shufflebounds.cli.deployment import Users
 
 End: TypeAlias = Literal["upper", "lower"]
 

@@ -20,7 +20,8 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve, Point
-from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.storage import CurveName
 
 _DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,51 +18,99 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol, SingleMessage
+from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
-from shufflebounds.reproduce.sent import Reports
+from shufflebounds.reproduce.sent import Messages, Reports
 
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0
 _COARSE_CELLS = (8, 16, 32)
 
 
-def fields(mechanism: str) -> dict[str, dataclasses.Field]:
-    """Parameters of a mechanism, by name: the fields of its dataclass other than ε₀."""
-    if mechanism in registry.COMPOSITIONS:
+# What is said of a protocol's parameters; a mechanism says it itself.
+_MEANINGS = {
+    "attributes": "binary attributes, no fewer than the height",
+    "bins": "number of bins, at least 2",
+    "bits": "how vectors are made, rappor or oue",
+    "blankets": "messages of no input that each user sends besides its own; 1 if left out",
+    "coin": "chance of a 1 among blankets; 0.5 if left out",
+    "domain_size": "number of values",
+    "flip": "chance that a bit, or a value, is replaced",
+    "height": "levels of a tree, 1 to 40",
+    "messages": "messages of a user in each query, at least 2",
+    "nodes": "nodes of the level that is asked about; 2, the worst, if left out",
+    "special": "bins of a value; 1 if left out",
+    "trees": "trees, one after the other; 1 if left out",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a mechanism or a protocol is made with, other than ε₀: its type, None aside."""
+
+    type: type
+    is_required: bool
+    default: Any
+    help: str
+
+
+def protocols() -> list[str]:
+    """The protocols that can be asked for: what parameters follow from a target, figures draw."""
+    return [name for name, one in PROTOCOLS.items() if not {"target", "delta"} & set(one.needs)]
+
+
+def parameters(name: str) -> dict[str, Parameter]:
+    """The parameters of a mechanism or a protocol, by name."""
+    if name in registry.COMPOSITIONS:
         return {}
-    # Mechanisms are dataclasses, which their base class is not.
-    found = dataclasses.fields(registry.mechanism(mechanism))  # type: ignore[arg-type]
-    return {
-        field.name: field
-        for field in found
-        if field.init and field.name != "eps0" and field.metadata.get("is_option", True)
-    }
+    make: Callable[..., object]
+    told: Mapping[str, Mapping[str, Any]]
+    if name in PROTOCOLS:
+        make, told = PROTOCOLS[name].make, {key: {"help": text} for key, text in _MEANINGS.items()}
+    else:
+        make = registry.mechanism(name)
+        # Mechanisms are dataclasses, which their base class is not.
+        told = {one.name: one.metadata for one in dataclasses.fields(make)}  # type: ignore[arg-type]
+    found = {}
+    for key, one in inspect.signature(make, eval_str=True).parameters.items():
+        if key != "eps0" and told[key].get("is_option", True):
+            hints = typing.get_args(one.annotation) or (one.annotation,)
+            type_ = next(hint for hint in hints if hint is not types.NoneType)
+            is_required = one.default is inspect.Parameter.empty
+            default = None if is_required else one.default
+            found[key] = Parameter(type_, is_required, default, told[key].get("help", ""))
+    return found
 
 
-def kind(mechanism: str, parameter: str) -> type:
-    """The type of a parameter, leaving None aside."""
-    hint = typing.get_type_hints(registry.mechanism(mechanism))[parameter]
-    return next(kind for kind in typing.get_args(hint) or (hint,) if kind is not types.NoneType)
-
-
-def is_required(field: dataclasses.Field) -> bool:
-    """Whether a parameter has no default."""
-    return field.default is field.default_factory is dataclasses.MISSING
-
-
+@dataclass(frozen=True, kw_only=True)
 class Users(ABC):
     """Those whom a question is about: how many hide each other, and how often they send something.
 
     ``eps0``, ``n`` and ``rounds`` are None where they are asked for or run along an axis; ``also``
-    are more rounds, of other numbers of users: pairs of these and of how many rounds.
+    are more rounds, of other numbers of users: pairs of these and of how many rounds;
+    ``colluding`` of the users hide nobody.
+
+    Raises ValueError for a number out of its range, and where no user would be left as victim.
     """
 
-    eps0: float | None
-    n: int | None
-    colluding: int
-    rounds: int | None
-    also: tuple[tuple[int, int], ...]
+    eps0: float | None = None
+    n: int | None = None
+    colluding: int = 0
+    rounds: int | None = 1
+    also: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.whole("colluding", self.colluding, minimum=0)
+        for n in ([] if self.n is None else [self.n]) + [users for users, _ in self.also]:
+            if self.colluding >= validation.users(n):
+                raise ValueError(
+                    f"colluding must be an integer below n = {n}, got {self.colluding}"
+                )
+        for _, rounds in self.also:
+            validation.rounds(rounds)
+        if self.rounds is not None:
+            validation.rounds(self.rounds)
 
     @property
     @abstractmethod
@@ -73,26 +122,14 @@ class Users(ABC):
     def name(self) -> str:
         """What a user sends, in words."""
 
+    @property
     @abstractmethod
-    def facts(self, **asked: Any) -> dict[str, Any]:
-        """What answers in JSON begin with."""
+    def sent_facts(self) -> dict[str, Any]:
+        """What answers in JSON say of it."""
 
     @abstractmethod
     def notes(self) -> list[str]:
         """What the answers rest on, a sentence or a few each."""
-
-    def check_users(self) -> None:
-        """Raise ValueError for a number out of its range, and where no victim would be left."""
-        validation.whole("colluding", self.colluding, minimum=0)
-        for n in ([] if self.n is None else [self.n]) + [users for users, _ in self.also]:
-            if self.colluding >= validation.users(n):
-                raise ValueError(
-                    f"colluding must be an integer below n = {n}, got {self.colluding}"
-                )
-        for _, rounds in self.also:
-            validation.rounds(rounds)
-        if self.rounds is not None:
-            validation.rounds(self.rounds)
 
     @property
     def has_telling_eps0(self) -> bool:
@@ -128,11 +165,11 @@ class Users(ABC):
         """What bounds are asked at: the users, ε₀, and what is asked for."""
         return Setting(n=self.honest, eps0=self.eps0, **asked)
 
-    def facts_of_users(self, **asked: Any) -> dict[str, Any]:
-        """The part of `facts` that is about the users, and what is asked for."""
-        facts = {}
+    def facts(self, **asked: Any) -> dict[str, Any]:
+        """What answers in JSON begin with."""
+        facts = {"version": __version__, **self.sent_facts}
         if self.n is not None:
-            facts = {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
+            facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
         also = {"also": [list(one) for one in self.also]} if self.also else {}
         return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {}), **also}
 
@@ -166,25 +203,18 @@ class Deployment(Users):
     """Users who send reports of a mechanism, in so many rounds.
 
     Each of ``n`` users sends ``k_joint`` independent reports together, which share ``eps0``
-    equally, and each of them with probability ``rate`` only (Poisson subsampling); ``colluding``
-    of the users hide nobody. ``eps0`` is None as well where the mechanism fixes it.
-
-    Raises ValueError for a number out of its range, and where no user would be left as victim.
+    equally, and each of them with probability ``rate`` only (Poisson subsampling). ``eps0`` is
+    None as well where the mechanism fixes it.
     """
 
     mechanism: Description
     k_joint: int = 1
     rate: float = 1.0
-    eps0: float | None = None
-    n: int | None = None
-    colluding: int = 0
-    rounds: int | None = 1
-    also: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         validation.probability("rate", self.rate)
         self.reports  # noqa: B018 - checks k_joint
-        self.check_users()
+        super().__post_init__()
         if self.has_own_eps0 and self.eps0 is not None:
             raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
 
@@ -226,7 +256,7 @@ class Deployment(Users):
         The bounds of fewer cells are valid too, only wider, and a joint of them is far smaller.
         """
         type_ = self.mechanism.type
-        if isinstance(self.mechanism, Mechanism) and "cells" in fields(type_):
+        if isinstance(self.mechanism, Mechanism) and "cells" in parameters(type_):
             given = self.mechanism.parameters
             for cells in () if "cells" in dict(given) else _COARSE_CELLS:
                 yield replace(self, mechanism=Mechanism(type_, (*given, ("cells", cells))))
@@ -234,10 +264,10 @@ class Deployment(Users):
 
     # What answers say of it.
 
-    def facts(self, **asked: Any) -> dict[str, Any]:
-        """What answers in JSON begin with; an infinite ε₀ is null there."""
+    @property
+    def sent_facts(self) -> dict[str, Any]:
+        """See `Users`; an infinite ε₀ is null."""
         facts = {
-            "version": __version__,
             "mechanism": self.mechanism.type,
             "parameters": self._parameters,
             "k_joint": self.k_joint,
@@ -246,7 +276,7 @@ class Deployment(Users):
         if self.eps0 is not None or self.has_own_eps0:
             eps0 = self.protocol.eps0 if self.eps0 is None else self.eps0
             facts["eps0"] = None if eps0 is None or math.isinf(eps0) else eps0
-        return {**facts, **self.facts_of_users(**asked)}
+        return facts
 
     @property
     def name(self) -> str:
@@ -271,7 +301,7 @@ class Deployment(Users):
         """Those that are options."""
         if isinstance(self.mechanism, CompositionOf):
             return {key: value for key, value in self.mechanism.plain().items() if key != "type"}
-        own = fields(self.mechanism.type)
+        own = parameters(self.mechanism.type)
         return {name: value for name, value in self.mechanism.parameters if name in own}
 
     @property
@@ -280,7 +310,7 @@ class Deployment(Users):
         return f"{self.mechanism.type} {one.label} fixes it, {_shown(one.eps0)}"
 
     def notes(self) -> list[str]:
-        """What the answers rest on, a sentence or a few each."""
+        """See `Users`."""
         notes = []
         if self.has_own_eps0:
             label = self.mechanism.randomizer(None).label
@@ -320,6 +350,82 @@ class Deployment(Users):
                 "the values are chosen from round to round; in each round a user spends eps0. The "
                 "lower bound is that of the same two datasets in every round. Reports that are "
                 "sent together, linked to each other, are not rounds: for them there is --k-joint."
+            )
+        return notes
+
+
+@dataclass(frozen=True)
+class MessageDeployment(Users):
+    """Users who send the messages of a protocol, in so many rounds.
+
+    ``sent`` lacks the ``messages`` of protocols that need them. Raises ValueError for an ε₀ that
+    the protocol does not have.
+    """
+
+    sent: Messages
+    messages: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        needs = "eps0" in self.sent.needs
+        if self.eps0 is not None and not needs:
+            raise ValueError(f"--eps0 must be left out: {self.sent.type} has none")
+        if self.eps0 is None and needs:
+            raise ValueError("missing option '--eps0'")
+        self.protocol  # noqa: B018 - checks its parameters
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """Of all messages."""
+        return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
+
+    @property
+    def known(self) -> list[str]:
+        """Names of the bounds that it has.
+
+        A lower bound where a pair of datasets is known of every shuffle that it takes, the clone
+        where it takes one.
+        """
+        parts = self.protocol.parts(self.honest)
+        pairs = (part.protocol.of_lower_bounds().lower_candidates() for part in parts)
+        lower = ["lower"] if all(pairs) else []
+        return ["upper", *lower, *(["stronger_clone"] if len(parts) == 1 else [])]
+
+    @property
+    def name(self) -> str:
+        """Such as ``balls into bins (bins = 16)``."""
+        shown = self._parameters | self._eps0
+        listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
+        return f"{PROTOCOLS[self.sent.type].label}{f' ({listed})' if listed else ''}"
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        several = {} if self.messages is None else {"messages": self.messages}
+        return {**dict(self.sent.parameters), **several}
+
+    @property
+    def _eps0(self) -> dict[str, float]:
+        return {} if self.eps0 is None else {"eps0": self.eps0}
+
+    @property
+    def sent_facts(self) -> dict[str, Any]:
+        """See `Users`."""
+        return {"protocol": self.sent.type, "parameters": self._parameters, **self._eps0}
+
+    def notes(self) -> list[str]:
+        """See `Users`."""
+        notes = [
+            "Neighbouring datasets differ in the input of one user. What is seen and assumed of "
+            "each protocol, and what its bound gives away, is in docs/variation-ratio.md and, for "
+            "sums of noisy bits, in docs/aggregation.md.",
+            *self.notes_on_users(),
+        ]
+        if "lower" not in self.known:
+            notes.append("No pair of datasets is known, so that there is no lower bound.")
+        if self.times > 1:
+            notes.append(
+                f"The {self.times} rounds are shuffled separately, with fresh randomness, and the "
+                "upper bound holds for all that is published together."
             )
         return notes
 

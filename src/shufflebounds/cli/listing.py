@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import fields, is_required, kind
+from shufflebounds.cli.deployment import parameters
 from shufflebounds.cli.options import JSON, Name, flag
 from shufflebounds.randomizers import registry
 
@@ -80,16 +80,16 @@ def _explanation(name: str) -> str:
 
 def _mechanism(name: str) -> dict[str, Any]:
     found = registry.mechanism(name)
-    parameters = {
+    listed = {
         parameter: {
-            "type": kind(name, parameter).__name__,
-            "required": is_required(field),
-            "default": None if is_required(field) else field.default,
-            "help": field.metadata.get("help", ""),
+            "type": one.type.__name__,
+            "required": one.is_required,
+            "default": one.default,
+            "help": one.help,
         }
-        for parameter, field in fields(name).items()
+        for parameter, one in parameters(name).items()
     }
     description = (found.__doc__ or name).strip().splitlines()[0]
     for symbol, plain in _PLAIN.items():
         description = description.replace(symbol, plain)
-    return {"name": name, "description": description, "parameters": parameters}
+    return {"name": name, "description": description, "parameters": listed}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,13 +14,17 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from shufflebounds.cli import messages
 from shufflebounds.cli.answers import Output
-from shufflebounds.cli.deployment import Deployment, Users, fields, is_required, kind
-from shufflebounds.cli.messages import MessageDeployment
+from shufflebounds.cli.deployment import (
+    Deployment,
+    MessageDeployment,
+    Parameter,
+    Users,
+    parameters,
+    protocols,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
-from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Description, Mechanism, likely, parse
 from shufflebounds.reproduce.sent import Messages
@@ -256,19 +259,16 @@ _PART = option(
 _DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
 
 
-def question(*options: Option, protocols: bool = False) -> Callable[[Callable], click.Command]:
+def question(*options: Option, messages: bool = False) -> Callable[[Callable], click.Command]:
     """A command about users who report: its `options`, then the parameters of what they send.
 
     It receives a `Deployment` as ``asked`` in place of the options that describe one; with
-    `protocols`, a `MessageDeployment` where a protocol was named.
+    `messages`, a `MessageDeployment` where a protocol was named.
     """
-    offered = messages.names() if protocols else []
+    offered = protocols() if messages else []
     owners: dict[str, list[str]] = {}
-    for name in registry.mechanism_names():
-        for parameter in fields(name):
-            owners.setdefault(parameter, []).append(name)
-    for name in offered:
-        for parameter in messages.parameters(name):
+    for name in [*registry.mechanism_names(), *offered]:
+        for parameter in parameters(name):
             owners.setdefault(parameter, []).append(name)
 
     def made(ask: Callable) -> click.Command:
@@ -291,10 +291,10 @@ def question(*options: Option, protocols: bool = False) -> Callable[[Callable], 
                 Name([*registry.mechanism_names(), "parallel"]),
                 "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix "
                 "of them, each user's drawn at random.",
-                required=not protocols,
+                required=not messages,
             )
         ]
-        if protocols:
+        if messages:
             meaning = f"A protocol of several messages instead: {', '.join(offered)}."
             choose.append(option("--protocol", Name(offered), meaning))
         tune = [_parameter(name, some) for name, some in owners.items()]
@@ -366,11 +366,7 @@ def _sending(
         raise ValueError("--k-joint, --rate and --part must be left out: they compose mechanisms")
     if described["also"]:
         raise ValueError("--also must be left out: of a protocol all rounds have the same users")
-    own = messages.parameters(protocol)
-    _check_given(protocol, given, own)
-    for name, parameter in own.items():
-        if parameter.default is inspect.Parameter.empty and name not in given:
-            raise ValueError(f"{protocol} needs {flag(name)}")
+    _check_given(protocol, given, parameters(protocol))
     count = given.get("messages")
     sent = Messages(protocol, tuple((k, v) for k, v in given.items() if k != "messages"))
     users = {name: described[name] for name in ("eps0", "n", "colluding", "rounds")}
@@ -378,14 +374,10 @@ def _sending(
 
 
 def _parameter(name: str, owners: list[str]) -> Option:
-    first = owners[0]
-    if first in PROTOCOLS:
-        type_, meaning = messages.kind(first, name), messages.meaning(name)
-    else:
-        type_ = kind(first, name)
-        meaning = fields(first)[name].metadata.get("help", "a parameter")
+    one = parameters(owners[0])[name]
     kinds: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
-    return option(flag(name), kinds.get(type_, type_), f"{', '.join(owners)}: {meaning}.")
+    meaning = f"{', '.join(owners)}: {one.help or 'a parameter'}."
+    return option(flag(name), kinds.get(one.type, one.type), meaning)
 
 
 # The number of values has two names in the literature; either will do.
@@ -401,14 +393,11 @@ def _described(mechanism: str, given: Mapping[str, Any], parts: Sequence[str] = 
             what = f"got {flag(next(iter(given)))}" if given else "got none"
             raise ValueError(f"parallel needs --part, twice or more, and no other option, {what}")
         return parse({"type": "parallel", "parts": [_part(one) for one in parts]})
-    own = fields(mechanism)
+    own = parameters(mechanism)
     for name, same in _SAME:
         if name in given and name not in own and same in own and same not in given:
             given = {same if key == name else key: value for key, value in given.items()}
     _check_given(mechanism, given, own)
-    for name, field in own.items():
-        if is_required(field) and name not in given:
-            raise ValueError(f"{mechanism} needs {flag(name)}")
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
 
 
@@ -427,14 +416,17 @@ def _part(text: str) -> dict[str, Any]:
         ) from None
 
 
-def _check_given(what: str, given: Mapping[str, Any], own: Collection[str]) -> None:
-    """ValueError for a parameter that a mechanism or protocol does not have."""
+def _check_given(what: str, given: Mapping[str, Any], own: Mapping[str, Parameter]) -> None:
+    """ValueError for a parameter that a mechanism or protocol does not have, or lacks."""
     for name in given:
         if name not in own:
             has = f"has only {', '.join(map(flag, own))}" if own else "has none"
             meant = likely(name, own)
             guess = f"; did you mean {flag(meant)}?" if meant else ""
             raise ValueError(f"{flag(name)} is not a parameter of {what}, which {has}{guess}")
+    for name, parameter in own.items():
+        if parameter.is_required and name not in given:
+            raise ValueError(f"{what} needs {flag(name)}")
 
 
 def flag(parameter: str) -> str:

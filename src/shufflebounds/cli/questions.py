@@ -23,8 +23,7 @@ from shufflebounds.cli.bounding import (
     proof,
     within_eps0,
 )
-from shufflebounds.cli.deployment import Deployment, Users
-from shufflebounds.cli.messages import MessageDeployment
+from shufflebounds.cli.deployment import Deployment, MessageDeployment, Users
 from shufflebounds.cli.options import (
     ALSO,
     DELTA,
@@ -63,7 +62,7 @@ _MEANINGS = {
         "File to write claims to, which verify/verify.py proves again.",
     ),
     *OUTPUT,
-    protocols=True,
+    messages=True,
 )
 def epsilon(
     asked: Users, delta: float, rtol: float | None, claim: Path | None, output: Output
@@ -96,7 +95,7 @@ def epsilon(
     )
 
 
-@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT, protocols=True)
+@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT, messages=True)
 def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """What delta can you claim at a given epsilon?
 

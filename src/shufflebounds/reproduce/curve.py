@@ -18,7 +18,8 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.specification import CurveName, Specification
+from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.storage import CurveName
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,7 +33,8 @@ from shufflebounds.reproduce.papers.base import Context, Kind
 from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
-from shufflebounds.reproduce.specification import Axis, CurveName, Specification
+from shufflebounds.reproduce.specification import Axis, Specification
+from shufflebounds.reproduce.storage import CurveName
 
 # What figures of curves show: panels, their subjects and settings, and how lines are called.
 #

@@ -172,18 +172,6 @@ def parse_axis(axis: Mapping[str, Any]) -> Axis:
 
 
 @dataclass(frozen=True)
-class CurveName:
-    """Which curve of a paper this is; only names, no values depend on it."""
-
-    experiment: str
-    regime: str
-    curve: str
-
-    def __str__(self) -> str:
-        return f"{self.experiment}/{self.regime}/{self.curve}"
-
-
-@dataclass(frozen=True)
 class Specification:
     """A curve.
 

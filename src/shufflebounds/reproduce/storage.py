@@ -13,7 +13,21 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class CurveName:
+    """Which curve of a paper this is, and where it is stored; no values depend on it."""
+
+    experiment: str
+    regime: str
+    curve: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}/{self.regime}/{self.curve}"
+
 
 # Files that are written whole or not at all.
 

@@ -43,7 +43,8 @@ from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce.plotting import layout as styles
 from shufflebounds.reproduce.sent import Reports
-from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.storage import CurveName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")
 # Its divergence at ε = 0.4 and n = 10⁴ by another program, to the digits given.
@@ -997,7 +998,7 @@ def test_mechanisms_are_listed_with_their_parameters():
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75, "noise": 0.25}
-    own = {parameter: values.get(parameter, 5) for parameter in deployment.fields(name)}
+    own = {parameter: values.get(parameter, 5) for parameter in deployment.parameters(name)}
     given = [part for name in own for part in (flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own

@@ -23,7 +23,8 @@ from shufflebounds.reproduce.configuration.checks import ConfigError
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.sent import Reports
-from shufflebounds.reproduce.specification import Axis, CurveName, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.storage import CurveName
 
 
 def our_own() -> dict:

@@ -11,7 +11,7 @@ from small_paper import PAPER, added, mistake
 import shufflebounds as sb
 from shufflebounds.reproduce import curve, specification
 from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
 CURVES = ("upper", "lower", "clone", "bennett")

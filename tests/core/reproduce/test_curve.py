@@ -21,7 +21,7 @@ from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 BLH = {"type": "blh"}
 INTERVAL = {"type": "laplace", "cells": 12, "domain": "interval"}

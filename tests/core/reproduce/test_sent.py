@@ -18,7 +18,7 @@ from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.protocols.registry import Entry
 from shufflebounds.reproduce import curve, sent
 from shufflebounds.reproduce import specification as specifications
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 NAME = CurveName("experiment", "regime", "curve")
 KRR = {"type": "krr", "k": 10}

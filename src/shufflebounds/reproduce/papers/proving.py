@@ -18,7 +18,8 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
 from shufflebounds.reproduce import proofs
 from shufflebounds.reproduce.papers.base import Page, safe
-from shufflebounds.reproduce.specification import CurveName, Specification
+from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.storage import CurveName
 
 if TYPE_CHECKING:
     import pandas as pd

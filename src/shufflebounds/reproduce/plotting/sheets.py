@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
 from shufflebounds.reproduce.plotting.texts import lettered
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 FloatArray = NDArray[np.float64]
 Limits = tuple[float, float]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 EPS0 = {"low": 0.1, "large": 4.0, "middle": 1.0}
 LOOKS = {

@@ -27,7 +27,7 @@ from shufflebounds.reproduce.papers.su2026.fft import fft
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 # Of ε by the algorithm, relative; its own error is larger wherever it shows.
 _RTOL = 1e-4

@@ -30,7 +30,7 @@ from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarc
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")
 # From the largest ε to the smallest, as far as theory goes.
