@@ -5,10 +5,10 @@ import sys
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.reproduce import curve, specification
+    from shufflebounds.reproduce import curve, specification, storage
 
     wildcards = given.wildcards
-    name = specification.CurveName(wildcards.experiment, wildcards.regime, wildcards.curve)
+    name = storage.CurveName(wildcards.experiment, wildcards.regime, wildcards.curve)
     wanted = specification.read(given.params.specification)
     computed = curve.compute(name, wanted)
     if missed := curve.shortfalls(computed):

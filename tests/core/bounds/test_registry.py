@@ -12,6 +12,7 @@ from shufflebounds.bounds.base import QUANTITIES, Answer, Kind, closed_form, lar
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce import curve, specification
+from shufflebounds.reproduce.storage import CurveName
 
 LOWER = ("lower", "merged_lower", "girgis_lower", "girgis_lower_simple")
 
@@ -105,7 +106,7 @@ def test_a_new_bound_takes_one_line(monkeypatch, tmp_path):
         '"delta": 1e-06, "n": 10, "x": {"eps0": [1.0, 2.0]}}'
     )
     assert specification.read(made.text()) == made
-    computed = curve.compute(specification.CurveName("a", "b", "c"), made)
+    computed = curve.compute(CurveName("a", "b", "c"), made)
     assert [point.answer.enclosure.upper for point in computed.points] == [1.0, 2.0]
     curve.write(computed, tmp_path / "curve.csv")
     curve.verify(tmp_path / "curve.csv", computed.name, made)

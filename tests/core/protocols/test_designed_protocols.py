@@ -13,6 +13,7 @@ from shufflebounds.protocols import messages
 from shufflebounds.protocols.base import InfeasibleError, SingleMessage
 from shufflebounds.protocols.histograms import SeparateHistograms
 from shufflebounds.reproduce import curve, specification
+from shufflebounds.reproduce.storage import CurveName
 
 
 @pytest.mark.parametrize("target", [0.2, 0.7, 1.5, 6.0])
@@ -57,7 +58,7 @@ def test_points_without_a_protocol_stay_empty():
         '"x": {"target": [0.1, 0.5]}, "rtol": 0.001}'
     )
     made.check()
-    computed = curve.compute(specification.CurveName("a", "b", "c"), made)
+    computed = curve.compute(CurveName("a", "b", "c"), made)
     empty, found = computed.points
     assert empty.answer.shortfall.startswith("no flip gives epsilon = 0.1")
     assert not found.answer.shortfall
