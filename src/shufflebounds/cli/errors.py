@@ -154,7 +154,7 @@ def _sentence(error: Exception) -> str:
 
 # What commands that draw need, and where it comes from.
 
-_PLOT_NEEDS = ("matplotlib", "pandas", "seaborn")
+_PLOT_NEEDS = ("matplotlib", "pandas")
 
 
 def require_plotting() -> None:

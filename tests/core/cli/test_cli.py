@@ -1044,7 +1044,7 @@ def test_bounds_are_listed_with_what_they_are():
 
 
 def test_a_plot_without_its_libraries_is_refused_before_any_work(tmp_path, monkeypatch):
-    missing = {"seaborn", "pandas"}
+    missing = {"matplotlib", "pandas"}
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name: None if name in missing else "there"
     )
@@ -1052,7 +1052,8 @@ def test_a_plot_without_its_libraries_is_refused_before_any_work(tmp_path, monke
     result = run(*CURVE, "--plot", str(tmp_path / "curve.png"))
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: --plot needs pandas, seaborn, which are not installed: pip install pandas seaborn\n"
+        "Error: --plot needs matplotlib, pandas, which are not installed: "
+        "pip install matplotlib pandas\n"
     )
 
 
