@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -15,7 +17,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from shufflebounds.reproduce.plotting import theme
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Sheet, View
-from shufflebounds.reproduce.plotting.texts import typeset
+from shufflebounds.reproduce.plotting.texts import three_digits, typeset
 
 PANEL_HEIGHT = 2.3  # inches
 
@@ -43,7 +45,10 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
     fig = Figure(figsize=(theme.PAGE_WIDTH * sheet.width, height), layout="constrained")
     axes = fig.subplots(rows, columns, squeeze=False)
     for ax, view in zip(axes.flat, sheet.views, strict=True):
-        _plot(ax, view)
+        if view.y_ticks:
+            _map(ax, view, sheet.legend)
+        else:
+            _plot(ax, view)
     for row, views in zip(axes, sheet.rows, strict=True):
         for i, (ax, view) in enumerate(zip(row, views, strict=True)):
             if i == 0 or view.y_label != views[i - 1].y_label:
@@ -59,6 +64,9 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
         for label, line in sheet.legend.items()
         if not sheet.views[0].is_step
     ]
+    if sheet.views[0].y_ticks:
+        for handle in handles:
+            handle.set(linestyle="none", marker="s", markersize=8.0)
     theme.write_above_all(fig, sheet.title if titled else "", handles, theme.PAGE_HEIGHT)
     return fig
 
@@ -89,6 +97,32 @@ def _plot(ax: Axes, view: View) -> None:
     if view.x_ticks:
         ax.set_xticks(range(len(view.x_ticks)), view.x_ticks, rotation=30.0, ha="right")
     ax.set(xlim=view.x_limits, ylim=view.y_limits)
+
+
+def _map(ax: Axes, view: View, legend: Mapping[str, Line]) -> None:
+    labels = list(legend)
+    size = len(view.y_ticks), len(view.x_ticks)
+    shown, told = np.full(size, np.nan), np.full(size, "", dtype=object)
+    for line, cells in view.lines:
+        places = cells.y.astype(int), cells.x.astype(int)
+        shown[places] = labels.index(line.label)
+        told[places] = [three_digits(end) for end in cells.upper]
+    sns.heatmap(
+        shown,
+        vmin=0,
+        vmax=len(labels),
+        cmap=[line.color for line in legend.values()],
+        annot=told,
+        fmt="",
+        annot_kws={"size": 8.0},
+        linewidths=0.5,
+        cbar=False,
+        xticklabels=list(map(typeset, view.x_ticks)),
+        yticklabels=list(map(typeset, view.y_ticks)),
+        ax=ax,
+    )
+    ax.invert_yaxis()
+    ax.tick_params(labelrotation=0.0)
 
 
 def _scale(ax: Axes, axis: Literal["x", "y"], logarithmic: bool) -> None:

@@ -21,6 +21,7 @@ from shufflebounds.reproduce.plotting.texts import expression, plain
 
 # Pixels.
 _WIDE, _NARROW, _HEIGHT = 640, 430, 240
+_CELL = 600  # their square
 _SHOWN = "indexof(hidden, datum.line) < 0"
 _NUMBERS = dict.fromkeys(("line", "x", "y", "marked"), "number")
 
@@ -35,7 +36,8 @@ def page(sheet: Sheet, program: str) -> str:
     figure = {
         "title": plain(sheet.title),
         "x": sheet.x,
-        "ticks": list(sheet.views[0].x_ticks),
+        "ticks": list(map(plain, sheet.views[0].x_ticks)),
+        "rows": list(map(plain, sheet.views[0].y_ticks)),
         "quantity": plain(sheet.quantity),
         "positions": [int(x) if x.is_integer() else x for x in sorted(positions)],
         "panels": [
@@ -83,14 +85,8 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
         name=f"panel_{number}",
     )
-    x_axis, y_axis = (
-        alt.Axis(labelExpr=expression(limits)) if logarithmic else alt.Axis()
-        for limits, logarithmic in ((view.x_limits, view.x_log), (view.y_limits, view.y_log))
-    )
-    if view.x_ticks:
-        names = json.dumps(list(view.x_ticks), ensure_ascii=False)
-        places = list(range(len(view.x_ticks)))
-        x_axis = alt.Axis(labelExpr=f"{names}[datum.value]", values=places, labelAngle=-30)
+    x_axis = _axis(view.x_limits, view.x_log, view.x_ticks)
+    y_axis = _axis(view.y_limits, view.y_log, view.y_ticks)
     x = alt.X("x:Q", title=x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
     y = alt.Y(
         "y:Q", title=plain(view.y_label), scale=_scale(view.y_limits, view.y_log), axis=y_axis
@@ -105,6 +101,8 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         strokeDash=_by_line(alt.StrokeDash, [one.dashes or (1, 0) for one in look]),
         strokeWidth=_by_line(alt.StrokeWidth, [one.width for one in look]),
     )
+    if view.y_ticks:
+        lines = base.mark_square(clip=True, aria=False, size=_CELL, opacity=1.0).encode(color=color)
     markers = (
         base.mark_point(clip=True, aria=False, opacity=1.0, strokeWidth=0.8, tooltip=None)
         .transform_filter("datum.marked == 1")
@@ -165,6 +163,14 @@ def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
 
 def _end(value: float, *, up: bool) -> str:
     return "" if math.isnan(value) else outward(value, up=up).replace("inf", "∞")
+
+
+def _axis(limits: Limits, logarithmic: bool, names: Sequence[str]) -> alt.Axis:
+    if not names:
+        return alt.Axis(labelExpr=expression(limits)) if logarithmic else alt.Axis()
+    shown = json.dumps(list(map(plain, names)), ensure_ascii=False)
+    places = list(range(len(names)))
+    return alt.Axis(labelExpr=f"{shown}[datum.value]", values=places, labelAngle=-30)
 
 
 def _scale(limits: Limits, logarithmic: bool) -> alt.Scale:

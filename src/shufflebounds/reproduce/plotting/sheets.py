@@ -1,7 +1,7 @@
 """Sheets: what is drawn of a figure, as numbers, limits of axes and texts.
 
 The printed figure (`curves`) and the interactive page (`interactive`) draw the same sheet, which is
-made of curves and their `Layout`, of a distribution function, or of trade-off curves.
+made of curves and their `Layout`, of a distribution function, of trade-off curves, or of maps.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class View:
     order, each as it is drawn in the end. Limits are in the units of the data. ``is_ratio`` says
     that its curves are divided by one of them, and ``is_step`` that its line is level from each
     point to the next and rises there. ``x_ticks`` are names of the positions 0, 1, … of an axis
-    without numbers.
+    without numbers. With ``y_ticks``, too, the panel is a map: a line is what some of its cells
+    have in common, which are its points, and their upper ends are written into them.
     """
 
     title: Sequence[str]
@@ -114,6 +115,7 @@ class View:
     is_ratio: bool = False
     is_step: bool = False
     x_ticks: Sequence[str] = ()
+    y_ticks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,11 @@ def number(value: float) -> str:
     return f"${factor}10^{{{int(exponent)}}}$"
 
 
+def three_digits(value: float) -> str:
+    """A number of a table or a map that is to be compared: 0.890, 1.10, 152, 1440."""
+    return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:#.3g}"
+
+
 def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
     """Such as ε₀ = 0.1 and δ = 0.01/n, of values by the names of `Setting`."""
     for key, value in setting.items():

@@ -1,0 +1,117 @@
+"""Maps of the mechanism with the least error, over numbers of values and of users."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import pandas as pd
+
+from shufflebounds.accounting.choosing import Choice, choose
+from shufflebounds.core.enclosure import outward
+from shufflebounds.reproduce.papers.accuracy import BestMechanisms
+from shufflebounds.reproduce.papers.base import Context, Page, TableCode
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.reproduce.plotting.texts import number, three_digits
+from shufflebounds.reproduce.specification import CurveName
+
+# How maps call and color mechanisms; one that is not here has its own name and the last color.
+_LOOKS: Mapping[str, tuple[str, str]] = {
+    "krr": ("randomized response", "#d55e00"),
+    "subset": ("subsets", "#aa3377"),
+    "local_hash": ("local hashing", "#009e73"),
+    "hadamard_blocks": ("Hadamard response in blocks", "#56b4e9"),
+    "oue": ("OUE", "#0072b2"),
+}
+_OTHER = "#999933"
+
+
+def _compute(given: BestMechanisms, _: Context) -> pd.DataFrame:
+    """A row for each ε, number of values and number of users; errors are over the curator's."""
+    rows = []
+    for eps, values, n in itertools.product(given.eps, given.values, given.n):
+        found = choose(values, n=n, eps=eps, delta=given.delta, most_eps0=given.most_eps0)
+        best, second = found.choices[:2]
+        krr = next(one for one in found.choices if one.name == "krr")
+        errors = (best.mse.lower, best.mse.upper, second.mse.upper, krr.mse.upper)
+        row: list[float | str] = [eps, given.delta, given.most_eps0, values, n]
+        row += [best.name, _described(best), best.eps0.lower, _described(second)]
+        rows.append([*row, *(error / found.curator_mse for error in errors)])
+    columns = "eps delta most_eps0 values n best described eps0 second lower upper next krr"
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+def _described(choice: Choice) -> str:
+    free = {
+        name: value for name, value in choice.parameters.items() if name not in ("k", "domain_size")
+    }
+    return " ".join([choice.name, *(f"{value:.6g}" for value in free.values())])
+
+
+def _page(frame: pd.DataFrame) -> Page:
+    first = frame.iloc[0]
+    cap = f" and $\\varepsilon_0\\le{first['most_eps0']:g}$" if first["most_eps0"] < 300.0 else ""
+    return Page(
+        title="The mechanism with the least error",
+        above="Total squared error of a histogram over that of a trusted curator, at equal "
+        rf"certified $(\varepsilon,\delta)$, $\delta$ = {first['delta']:g}{cap}: of the best "
+        "mechanism, of the next one and of randomized response.",
+        header=(r"$\varepsilon$", "values", "n", "best", r"$\varepsilon_0$", "", "next", "", "krr"),
+        rows=tuple(
+            (
+                f"{row['eps']:g}",
+                str(row["values"]),
+                str(row["n"]),
+                row["described"],
+                outward(row["eps0"], up=False),
+                three_digits(row["upper"]),
+                row["second"],
+                three_digits(row["next"]),
+                three_digits(row["krr"]),
+            )
+            for row in frame.to_dict("records")
+        ),
+    )
+
+
+def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """A map for every ε: values upwards, users to the right."""
+    views = [_view(panel, str(number(eps))) for eps, panel in frame.groupby("eps", sort=False)]
+    return Sheet(
+        title,
+        with_letters([views]),
+        "number of users $n$",
+        "n",
+        "squared error / curator's",
+        "The number of values and, in brackets, the squared error over that of a trusted curator:",
+    )
+
+
+def _view(panel: pd.DataFrame, eps: str) -> View:
+    columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
+    lines = []
+    for name, cells in panel.groupby("best", sort=False):
+        label, color = _LOOKS.get(str(name), (str(name), _OTHER))
+        drawn = Drawn(
+            *(
+                cells[key].map(place.index).to_numpy(float)
+                for key, place in (("n", columns), ("values", rows))
+            ),
+            *(cells[end].to_numpy(float) for end in ("lower", "upper")),
+        )
+        lines.append((Line(CurveName("", "", str(name)), label, color, marker="s"), drawn))
+    return View(
+        title=[f"ε = {eps}"],
+        lines=lines,
+        y_label="number of values $k$",
+        x_log=False,
+        y_log=False,
+        x_limits=(-0.5, len(columns) - 0.5),
+        y_limits=(-0.5, len(rows) - 0.5),
+        x_ticks=[number(n) for n in columns],
+        y_ticks=[number(k) for k in rows],
+    )
+
+
+TABLE = TableCode(_compute, _page, _sheet)

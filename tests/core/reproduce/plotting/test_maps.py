@@ -1,0 +1,76 @@
+"""Maps of the best mechanism: what is computed, and what is drawn of it."""
+
+import json
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from places import assert_everything_has_its_place
+
+from shufflebounds.reproduce.papers.accuracy import BestMechanisms, maps
+from shufflebounds.reproduce.plotting import curves, interactive
+
+
+def test_a_cell_is_the_first_of_a_ranking():
+    """Ratios of a program of its own (`test_choosing`)."""
+    given = BestMechanisms(values=(4,), n=(10_000,), eps=(0.2,), delta=1e-8)
+    (row,) = maps.TABLE.compute(given, None).to_dict("records")
+    assert row["best"] == "krr"
+    assert row["lower"] < row["upper"] == row["krr"] == pytest.approx(1.32, rel=0.02)
+    assert row["next"] == pytest.approx(3.29, rel=0.02)
+    (cells,) = maps.TABLE.page(pd.DataFrame([row])).rows
+    assert cells == (
+        "0.2",
+        "4",
+        "10000",
+        "krr",
+        "2.55360",
+        "1.32",
+        "hadamard_blocks 4",
+        "3.29",
+        "1.32",
+    )
+
+
+@pytest.fixture
+def sheet():
+    columns = ["eps", "values", "n", "best", "lower", "upper"]
+    rows = [
+        [0.2, 4, 100, "krr", 0.8, 0.9],
+        [0.2, 4, 100_000, "krr", 1.0, 1.5],
+        [0.2, 64, 100, "mine", 1.0, 1.1],
+        [0.2, 64, 100_000, "krr", 1500.0, 1520.0],
+        [1.0, 4, 100, "krr", 2.0, 2.1],
+    ]
+    return maps.TABLE.sheet(pd.DataFrame(rows, columns=columns), "Best")
+
+
+def test_a_map_is_drawn_cell_by_cell(sheet):
+    drawn = curves.figure(sheet)
+    first, second = drawn.axes
+    assert_everything_has_its_place(drawn)
+    assert {(*text.get_position(), text.get_text()) for text in first.texts} == {
+        (0.5, 0.5, "0.900"),
+        (1.5, 0.5, "1.50"),
+        (0.5, 1.5, "1.10"),
+        (1.5, 1.5, "1520"),
+    }
+    (mesh,) = first.collections
+    colors = [to_hex(color) for color in mesh.get_facecolors()]
+    assert colors == ["#d55e00", "#d55e00", "#999933", "#d55e00"]
+    assert [text.get_text() for text in first.get_yticklabels()] == ["4", "64"]
+    assert first.get_ylim() == (0.0, 2.0)
+    assert [text.get_text() for text in second.texts] == ["2.10"]
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["randomized response", "mine"]
+
+
+def test_its_page_names_rows_and_columns(sheet):
+    page = interactive.page(sheet, "")
+    start = page.index('id="figure">') + len('id="figure">')
+    figure = json.loads(page[start : page.index("</script>", start)])
+    assert figure["ticks"] == ["100", "10⁵"]
+    assert figure["rows"] == ["4", "64"]
+    marks = json.dumps(figure["specification"]["marks"])
+    assert '"square"' in marks
+    assert "0,1,1,1500,1520," in page
