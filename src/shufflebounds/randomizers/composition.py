@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Held, Inputs
@@ -28,8 +28,9 @@ from shufflebounds.core.products import (
     merge_labelled,
     ratio_labels,
 )
+from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.estimation import Error
+from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22
@@ -294,11 +295,15 @@ class Composition(Randomizer):
     def _reported(self) -> Sequence[tuple[float, Randomizer]]:
         """The parts, and how likely a user is to report each of them."""
 
+    @abstractmethod
+    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Which of so many users report on every part."""
+
     def errors(self, n: int) -> tuple[Error, ...]:
         """Of every part, whose estimates are of a coordinate of its own.
 
         A part that not all users report asks a sample of them, the error of which counts. Not of
-        parts that are compositions.
+        parts that are joint or parallel compositions.
 
         Parameters
         ----------
@@ -314,6 +319,58 @@ class Composition(Randomizer):
         return tuple(
             part._variances().sampled(rate).error(n, None) for rate, part in self._reported()
         )
+
+    def sample(  # type: ignore[override]
+        self, inputs: Sequence[ArrayLike], rng: np.random.Generator
+    ) -> list[NDArray]:
+        """Draw the reports of users on every part.
+
+        Parameters
+        ----------
+        inputs
+            For every part what each user holds, as the part takes it: a coordinate of its own, or
+            the same for all parts.
+        rng
+            See `Randomizer`.
+
+        Returns
+        -------
+        list of ndarray
+            The reports on every part, of those users alone who run it.
+        """
+        sampling.require_generator(rng)
+        parts = [part for _, part in self._reported()]
+        if any(isinstance(part, Composition) for part in parts):
+            raise ValueError(f"parts must not be compositions to draw reports, got {self.label}")
+        held = [np.asarray(one) for one in inputs]
+        if len(held) != len(parts) or len({len(one) for one in held if one.ndim}) != 1:
+            raise ValueError(
+                f"inputs must be {len(parts)} arrays, one for every part, with a row for every "
+                f"user, got shapes {', '.join(str(one.shape) for one in held)}"
+            )
+        asked = self._asked(len(held[0]), rng)
+        return [
+            part.sample(one[who], rng) for part, one, who in zip(parts, held, asked, strict=True)
+        ]
+
+    def estimate(self, reports: Sequence[ArrayLike]) -> list[FloatArray]:  # type: ignore[override]
+        """Estimate the shares or the mean of every part's coordinate, each from its own reports.
+
+        Parameters
+        ----------
+        reports
+            As `sample` returns them.
+
+        Returns
+        -------
+        list of ndarray
+            See `Randomizer`; `errors` says how far they lie off.
+        """
+        parts = self._reported()
+        return [part.estimate(one) for (_, part), one in zip(parts, reports, strict=True)]
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        raise ValueError(f"{self.label} has an error for every part: ask errors(n) of it")
 
 
 def checked(

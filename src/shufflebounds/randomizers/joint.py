@@ -419,6 +419,14 @@ class Joint(Composition):
         """All of them."""
         return [(1.0, part) for part in self.parts]
 
+    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        return [np.ones(users, dtype=bool)] * len(self.parts)
+
+    @property
+    def bits(self) -> float:
+        """Of all parts."""
+        return math.fsum(part.bits for part in self.parts)
+
     def check_size(self) -> None:
         """Raise ValueError for products too large for memory, without multiplying them out."""
         check_sizes(self.parts)

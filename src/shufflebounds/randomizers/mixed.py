@@ -6,9 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
+from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers.base import Choice, Randomizer
 from shufflebounds.randomizers.composition import (
     Composition,
@@ -22,6 +26,7 @@ from shufflebounds.randomizers.composition import (
     parallel_crowd,
     single_crowds,
 )
+from shufflebounds.randomizers.estimation import Spread
 
 # Parts any of which two inputs of a crowd may differ in.
 _MOST_ALTERNATIVES = 4
@@ -116,6 +121,15 @@ class Parallel(Composition):
         """One of them."""
         return self.parts
 
+    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        drawn = rng.choice(len(self.parts), size=users, p=[weight for weight, _ in self.parts])
+        return [drawn == i for i in range(len(self.parts))]
+
+    @property
+    def bits(self) -> float:
+        """Of any part's reports."""
+        return float(np.logaddexp2.reduce([part.bits for _, part in self.parts]))
+
     def check_size(self) -> None:
         """Raise ValueError for joints among the parts that are too large for memory."""
         check_sizes(part for _, part in self.parts)
@@ -207,6 +221,49 @@ class Subsampled(Composition):
     def _reported(self) -> list[tuple[float, Randomizer]]:
         """Of a user who takes part."""
         return [(self.rate, self.randomizer)]
+
+    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        return [rng.random(users) < self.rate]
+
+    @property
+    def bits(self) -> float:
+        """Of a report, or of none."""
+        return float(np.logaddexp2(self.randomizer.bits, 0.0))
+
+    def sample(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:  # type: ignore[override]
+        """Draw the reports of those users who take part.
+
+        Parameters
+        ----------
+        inputs, rng
+            See `Randomizer`, of all users.
+
+        Returns
+        -------
+        ndarray
+            As many as take part.
+        """
+        (reports,) = super().sample([inputs], rng)
+        return reports
+
+    def estimate(self, reports: ArrayLike) -> FloatArray:  # type: ignore[override]
+        """Estimate from the reports of those who take part, a sample of the users.
+
+        Parameters
+        ----------
+        reports
+            As `sample` returns them.
+
+        Returns
+        -------
+        ndarray
+            See `Randomizer`.
+        """
+        return self.randomizer.estimate(reports)
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """With what a sample of the users lies off."""
+        return self.randomizer._variances(frequencies).sampled(self.rate)
 
     def check_size(self) -> None:
         """Raise ValueError for joints in the randomizer that are too large for memory."""

@@ -209,17 +209,8 @@ def test_errors_of_compositions():
     assert second.mse == pytest.approx(oue.error(750).mse + (1 - 1 / 6) / 3 / 1000)
     (numbers,) = sb.Subsampled(sb.Laplace(1.0), rate=0.5).errors(1000)
     assert numbers.mse == pytest.approx(2.0 / 500 + 0.25 / 1000)
+    assert sb.Joint([krr, oue]).bits == 8.0
+    assert 2.0 ** sb.Parallel([(0.5, krr), (0.5, oue)]).bits == pytest.approx(4 + 2**6)
+    assert 2.0 ** sb.Subsampled(krr, rate=0.5).bits == pytest.approx(5)
     with pytest.raises(ValueError, match="rate must be more than 0"):
         sb.Subsampled(krr, rate=0.0).errors(10)
-
-
-def test_a_sample_of_the_users():
-    """Drawn anew each time; half of them hold each of two values."""
-    rng, krr = np.random.default_rng(4), sb.KRR(2, 2.0)
-    users = np.repeat([0, 1], 200)
-    (error,) = sb.Subsampled(krr, rate=0.3).errors(400)
-    found = []
-    for _ in range(2000):
-        asked = users[rng.random(400) < 0.3]
-        found.append(krr.estimate(krr.sample(asked, rng))[0] - 0.5)
-    assert np.mean(np.square(found)) * 2 == pytest.approx(error.mse, rel=0.1)

@@ -83,6 +83,52 @@ def test_means_of_numbers(randomizer, held):
     assert abs(errors.mean()) < 4.5 * math.sqrt(variance / REPEATS)
 
 
+RESPONSE, DUCHI = sb.KRR(k=4, eps0=1.5), sb.Duchi(1.0)
+
+
+@pytest.mark.parametrize(
+    ("composition", "rates"),
+    [
+        (sb.Joint([RESPONSE, DUCHI]), (1.0, 1.0)),
+        (sb.Parallel([(0.3, RESPONSE), (0.7, DUCHI)]), (0.3, 0.7)),
+    ],
+)
+def test_estimates_of_compositions(composition, rates):
+    """Every part is asked about an attribute of its own, half of the users hold each of its ends.
+
+    Those who are asked are a sample of all users.
+    """
+    rng, found = np.random.default_rng(6), []
+    inputs = [np.repeat([0, 1], USERS // 2), np.repeat([-1.0, 1.0], USERS // 2)]
+    for _ in range(3 * REPEATS):
+        estimates = composition.estimate(composition.sample(inputs, rng))
+        found.append([*(estimates[0] - [0.5, 0.5, 0.0, 0.0]), *estimates[1]])
+    squares = np.square(found).mean(axis=0)
+    assert np.abs(np.mean(found, axis=0) / np.sqrt(squares / len(found))).max() < 4.5
+    variances = [USERS * RESPONSE.error(USERS).mse, math.tanh(0.5) ** -2 - 1.0]
+    # What users hold has the variance 2 · 1/4 of shares, 1 of numbers.
+    for rate, variance, spread, square, most in zip(
+        rates,
+        variances,
+        (0.5, 1.0),
+        (squares[:4].sum(), squares[4]),
+        composition.errors(USERS),
+        strict=True,
+    ):
+        expected = (variance + (1.0 - rate) * spread) / rate / USERS
+        assert square == pytest.approx(expected, rel=0.15)
+        assert most.mse >= expected * (1 - 1e-12)
+
+
+def test_a_sample_of_the_users():
+    """Drawn anew each time; half of them hold each of two values."""
+    rng, asked = np.random.default_rng(4), sb.Subsampled(sb.KRR(2, 2.0), rate=0.3)
+    users = np.repeat([0, 1], 200)
+    found = [asked.estimate(asked.sample(users, rng))[0] - 0.5 for _ in range(2000)]
+    assert np.mean(np.square(found)) * 2 == pytest.approx(asked.error(400).mse, rel=0.1)
+    assert asked.error(400) == asked.errors(400)[0]
+
+
 def test_sets_are_equally_likely():
     found = sampling.sets(60_000, 4, 2, np.random.default_rng(1))
     _, counts = np.unique(found, axis=0, return_counts=True)
@@ -109,7 +155,9 @@ def test_mistakes_are_told():
         (lambda: sb.Duchi(1.0).sample([2.0], rng), "numbers from -1 to 1"),
         (lambda: sb.PrivSet(1.0, 7, 2, 2).sample([[1, 1]], rng), "two equal ones"),
         (lambda: sb.MetricLaplace(1.0).sample([2.0], rng), "numbers from 0 to 1"),
-        (lambda: sb.Joint([sb.KRR(4, 1.0)]).sample([0], rng), "no estimator"),
+        (lambda: sb.Joint([sb.KRR(4, 1.0)]).sample([0], rng), "inputs must be 1 arrays"),
+        (lambda: sb.Joint([sb.KRR(4, 1.0)]).error(10), "ask errors"),
+        (lambda: sb.Subsampled(sb.Joint([sb.KRR(4, 1.0)]), 0.5).sample([0], rng), "compositions"),
         (lambda: sb.PrivUnit(1.0, cap=0.5).sample([0], rng), "dimension"),
     ):
         with pytest.raises(ValueError, match=told):
