@@ -11,7 +11,7 @@ from repository import ROOT
 import shufflebounds
 
 SOURCE = ROOT / "src"
-HEAVY = ("pydantic", "pandas", "matplotlib", "altair", "yaml", "snakemake")
+HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "altair", "yaml", "snakemake")
 
 
 def loaded(program: str) -> set[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -100,6 +99,8 @@ def _plot(ax: Axes, view: View) -> None:
 
 
 def _map(ax: Axes, view: View, legend: Mapping[str, Line]) -> None:
+    import seaborn as sns  # a second of imports, for maps alone
+
     labels = list(legend)
     size = len(view.y_ticks), len(view.x_ticks)
     shown, told = np.full(size, np.nan), np.full(size, "", dtype=object)
