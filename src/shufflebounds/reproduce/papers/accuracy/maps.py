@@ -14,7 +14,7 @@ from shufflebounds.reproduce.papers.base import Context, Page, TableCode
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number, three_digits
-from shufflebounds.reproduce.specification import CurveName
+from shufflebounds.reproduce.storage import CurveName
 
 # How maps call and color mechanisms; one that is not here has its own name and the last color.
 _LOOKS: Mapping[str, tuple[str, str]] = {
