@@ -59,8 +59,8 @@ class Laplace(_LaplaceNoise):
         N, number of cells that each side of y = 1/2 is cut into, 1 to 100 000. None chooses it by
         ε₀, and the attribute then holds the choice.
     domain
-        ``binary``, {0, 1}, or ``interval``, [0, 1]. On [0, 1] the same pair and blanket hold for
-        the inputs 0 and 1, but nobody has proved that this pair is the worst of that domain.
+        ``binary``, {0, 1}, or ``interval``, [0, 1]. The blanket of 0 and 1 bounds all pairs of
+        [0, 1]; the bound for all datasets is known for {0, 1} only.
     others
         What all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the choice of the
         paper's earlier version). None leaves open every choice that the domain allows.
@@ -80,7 +80,7 @@ class Laplace(_LaplaceNoise):
     '0.038'
     """
 
-    composable = True  # for values between 0 and 1 see docs/engine.md, section 10
+    composable = True  # 0 and 1 are the worst values of [0, 1]: docs/engine.md, section 10
 
     eps0: float
     cells: int | None = field(
@@ -114,17 +114,13 @@ class Laplace(_LaplaceNoise):
         )
 
     @property
-    def caveat(self) -> str:
-        """Where the pair 0, 1 is known to be the worst, and where not."""
-        if self.domain == "binary":
-            return (
-                "The bounds are for inputs 0 and 1 only. On the domain [0, 1] nobody has proved "
-                "that this pair is the worst."
-            )
+    def caveat(self) -> str | None:
+        """For which inputs the tight bound holds."""
+        if self.domain != "binary":
+            return None
         return (
-            "The bounds are those of the inputs 0 and 1, and nobody has proved that this pair is "
-            "the worst of the domain [0, 1]. So the lower bound holds, but the upper bound may be "
-            "too optimistic."
+            "The tight upper bound is for inputs 0 and 1 only. On [0, 1] (the domain interval) the "
+            "upper bound holds."
         )
 
     def blanket(self) -> Decomposition:
@@ -144,7 +140,7 @@ class Laplace(_LaplaceNoise):
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of the inputs 0 and 1 after spreading; none on the interval, where nobody knows.
+        """Of the inputs 0 and 1 after spreading; none on the interval, where none is proven.
 
         Spreading makes a mechanism of which this one is a post-processing of every single report
         (Blackwell): whatever all users hold, its divergence is no smaller.

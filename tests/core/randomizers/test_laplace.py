@@ -281,6 +281,28 @@ def interval(eps0, cells=None, others=0.5):
     return sb.Laplace(eps0, cells, domain="interval", others=others)
 
 
+def excess(eps0, p, v, q, w, t):
+    """∫ (pR(v) − qR(w) − tc)₊: both ends are atoms of the ratios, the middle is summed finely."""
+    y = np.concatenate([[0.0], (np.arange(20_000) + 0.5) / 20_000, [1.0]])
+    width = np.full(y.size, eps0 / 40_000)
+    width[[0, -1]] = 0.5
+    a, b, zero, one = (width * np.exp(-eps0 * np.abs(y - x)) for x in (v, w, 0.0, 1.0))
+    return float(np.maximum(p * a - q * b - t * np.minimum(zero, one), 0.0).sum())
+
+
+@given(
+    st.floats(0.2, 5.0),
+    *[st.floats(0.0, 1.0)] * 2,
+    st.floats(0.0, 3.0),
+    st.floats(0.0, 3.0),
+    st.floats(-1.0, 1.0),
+)
+def test_0_and_1_are_the_worst_inputs_of_the_interval(eps0, v, w, p, q, t):
+    """docs/engine.md, section 10: pR(v)/c − qR(w)/c grows in the convex order."""
+    t *= max(p, q) * math.exp(eps0)
+    assert excess(eps0, p, v, q, w, t) <= excess(eps0, p, 0.0, q, 1.0, t) + 1e-6
+
+
 def moments(eps0, others):
     """∫ R(0)²/c, ∫ R(1)²/c and ∫ R(0)R(1)/c for the c of reports on `others`, by quadrature."""
     zero, one, c = (density(eps0, x) for x in (0.0, 1.0, others))
