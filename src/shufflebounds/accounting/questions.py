@@ -308,7 +308,7 @@ def mechanism_epsilon(
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
-    asked, question = _Asked.of(randomizer), _Reached("epsilon", n, delta, rtol)
+    asked, question = _Mechanism.of(randomizer), _Reached("epsilon", n, delta, rtol)
     return asked.bounds(question, *asked.ends(question))
 
 
@@ -348,7 +348,7 @@ def mechanism_delta(
     '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
-    asked, question = _Asked.of(randomizer), _Reached("delta", n, eps, rtol)
+    asked, question = _Mechanism.of(randomizer), _Reached("delta", n, eps, rtol)
     return asked.bounds(question, *asked.ends(question))
 
 
@@ -365,7 +365,7 @@ def _mechanism_epsilons(
     users, targets = single_shuffle.paired(
         ("n", n, validation.users), ("delta", delta, validation.delta)
     )
-    return _Asked.of(randomizer).several(
+    return _Mechanism.of(randomizer).several(
         [_Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
         lambda one: single_shuffle.epsilon(one, n, delta, rtol=rtol),
     )
@@ -382,7 +382,7 @@ def _mechanism_deltas(
     if not (single_shuffle.is_several(eps) or single_shuffle.is_several(n)):
         return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
     losses, users = single_shuffle.paired(("eps", eps, validation.eps), ("n", n, validation.users))
-    return _Asked.of(randomizer).several(
+    return _Mechanism.of(randomizer).several(
         [_Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
         lambda one: single_shuffle.delta(one, eps, n, rtol=rtol),
     )
@@ -398,7 +398,7 @@ class _Reached(Divergence):
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Mechanism:
     """A mechanism, by decompositions ``below`` it (of datasets) and ``above`` it (blankets)."""
 
     randomizer: Randomizer
@@ -407,7 +407,7 @@ class _Asked:
     above: Mapping[str, Decomposition]
 
     @staticmethod
-    def of(randomizer: Randomizer) -> _Asked:
+    def of(randomizer: Randomizer) -> _Mechanism:
         if not isinstance(randomizer, Randomizer):
             raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
         crowds = randomizer.crowds()
@@ -416,7 +416,7 @@ class _Asked:
             above = {str(i): one.blanket() for i, one in enumerate(crowds)}
         else:
             above = randomizer.blankets()
-        return _Asked(randomizer, crowds, randomizer.known_datasets(), above)
+        return _Mechanism(randomizer, crowds, randomizer.known_datasets(), above)
 
     def ends(self, question: _Reached) -> tuple[str, float, float]:
         """What all others hold in the worst known dataset, its lower end, the blankets' upper."""

@@ -315,7 +315,7 @@ def epsilons(
     `problems` differ in nothing but n, and D is 0 at `end`. `alone` does a point by itself, given
     its index.
     """
-    search = _Search(problems, np.array(delta), end, rtol)
+    search = _Roots(problems, np.array(delta), end, rtol)
     search.correct()
     for aside in _ASIDE:
         search.probe(aside * rtol)
@@ -326,7 +326,7 @@ def epsilons(
     ]
 
 
-class _Search:
+class _Roots:
     """Where the roots are believed to be, and what was found; arrays of shape (P,)."""
 
     def __init__(

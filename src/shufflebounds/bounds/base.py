@@ -102,17 +102,17 @@ class Bound:
         As legends and tables call it.
     source
         Who proved it, or stated it, and where.
+    quantities
+        Which of `QUANTITIES` it gives.
+    prepare
+        From a protocol to the function that answers.
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
         Whether it is the divergence of decompositions, so that the width matters.
-    quantities
-        Which of `QUANTITIES` it gives.
     composes
         Whether it knows several rounds. Where not, `prepare` need not look at them: what it
         returns raises ValueError for settings of more than one.
-    prepare
-        From a protocol to the function that answers.
     candidates
         Of a divergence: the pairs whose divergences are compared.
 
@@ -122,11 +122,11 @@ class Bound:
     kind: Kind
     label: str
     source: str
-    knows_mechanism: bool
-    is_divergence: bool
     quantities: tuple[str, ...]
-    composes: bool
     prepare: Prepare
+    knows_mechanism: bool = True
+    is_divergence: bool = False
+    composes: bool = False
     candidates: Callable[[Protocol], tuple[Candidate, ...]] | None = None
 
     def __post_init__(self) -> None:
@@ -236,7 +236,6 @@ def closed_form(
         label=label,
         source=source,
         knows_mechanism=knows_mechanism,
-        is_divergence=False,
         quantities=tuple(quantities),
         composes=composes,
         prepare=prepare,

@@ -238,19 +238,13 @@ _TOLERANCE = 1e-10
 _PATIENCE = 1000
 
 
-def specific_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
-    """The bound that an inequality gives for a known blanket."""
-    return _bound(name, inequality, label, lambda blanket, _: specific(blanket))
-
-
-def similarity_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
-    """The bound that an inequality gives for a known γ."""
-    return _bound(name, inequality, label, with_similarity)
-
-
-def generic_bound(name: str, inequality: Inequality, *, label: str) -> Bound:
-    """The bound that an inequality gives for every ε₀-LDP randomizer."""
-    return _bound(name, inequality, label, None)
+def _bounds(name: str, label: str, inequality: Inequality) -> tuple[Bound, Bound, Bound]:
+    """What an inequality gives for a known blanket, for all ε₀-LDP randomizers, for a known γ."""
+    return (
+        _bound(name, inequality, label, lambda blanket, _: specific(blanket)),
+        _bound(f"{name}_generic", inequality, f"{label}, generic", None),
+        _bound(f"{name}_similarity", inequality, f"{label}, γ known", with_similarity),
+    )
 
 
 def _bound(
@@ -351,12 +345,8 @@ def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
     return average(loss, prefactor, 2.0 / squared_range, n, side)
 
 
-HOEFFDING = specific_bound("blanket_hoeffding", hoeffding_divergence, label="blanket, Hoeffding")
-HOEFFDING_GENERIC = generic_bound(
-    "blanket_hoeffding_generic", hoeffding_divergence, label="blanket, Hoeffding, generic"
-)
-HOEFFDING_SIMILARITY = similarity_bound(
-    "blanket_hoeffding_similarity", hoeffding_divergence, label="blanket, Hoeffding, γ known"
+HOEFFDING, HOEFFDING_GENERIC, HOEFFDING_SIMILARITY = _bounds(
+    "blanket_hoeffding", "blanket, Hoeffding", hoeffding_divergence
 )
 
 
@@ -406,12 +396,8 @@ def _kappa(u: float) -> float:
     return total
 
 
-BENNETT = specific_bound("blanket_bennett", bennett_divergence, label="blanket, Bennett")
-BENNETT_GENERIC = generic_bound(
-    "blanket_bennett_generic", bennett_divergence, label="blanket, Bennett, generic"
-)
-BENNETT_SIMILARITY = similarity_bound(
-    "blanket_bennett_similarity", bennett_divergence, label="blanket, Bennett, γ known"
+BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _bounds(
+    "blanket_bennett", "blanket, Bennett", bennett_divergence
 )
 
 
@@ -434,21 +420,16 @@ def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
         label=label,
         source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
         knows_mechanism=bounds[0].knows_mechanism,
-        is_divergence=False,
         quantities=bounds[0].quantities,
-        composes=False,
         prepare=prepare,
     )
 
 
-BLANKET_BEST = _smaller("blanket_best", "blanket, best inequality", (HOEFFDING, BENNETT))
-BLANKET_BEST_GENERIC = _smaller(
-    "blanket_best_generic",
-    "blanket, best inequality, generic",
-    (HOEFFDING_GENERIC, BENNETT_GENERIC),
-)
-BLANKET_BEST_SIMILARITY = _smaller(
-    "blanket_best_similarity",
-    "blanket, best inequality, γ known",
-    (HOEFFDING_SIMILARITY, BENNETT_SIMILARITY),
+BLANKET_BEST, BLANKET_BEST_GENERIC, BLANKET_BEST_SIMILARITY = (
+    _smaller(f"blanket_best{ending}", f"blanket, best inequality{words}", bounds)
+    for ending, words, bounds in (
+        ("", "", (HOEFFDING, BENNETT)),
+        ("_generic", ", generic", (HOEFFDING_GENERIC, BENNETT_GENERIC)),
+        ("_similarity", ", γ known", (HOEFFDING_SIMILARITY, BENNETT_SIMILARITY)),
+    )
 )

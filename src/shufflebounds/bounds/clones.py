@@ -14,6 +14,7 @@ from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
 
@@ -49,14 +50,7 @@ def standard_clone(eps0: float) -> Decomposition:
     '0.182'
     """
     eps0 = validation.eps0(eps0)
-    rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
-    sure = math.exp(-eps0) / 2.0
-    return Decomposition(
-        np.array([common, rare]),
-        np.array([rare, common]),
-        np.array([sure, sure]),
-        rel_err=2.0**-50,
-    )
+    return _two_components(eps0, math.exp(-eps0) / 2.0)
 
 
 def stronger_clone(eps0: float) -> Decomposition:
@@ -95,13 +89,14 @@ def stronger_clone(eps0: float) -> Decomposition:
     '0.149'
     """
     eps0 = validation.eps0(eps0)
+    return _two_components(eps0, math.exp(-eps0) / (1.0 + math.exp(-eps0)))
+
+
+def _two_components(eps0: float, sure: float) -> Decomposition:
+    """Two reports, the victim's e^{ε₀} times as likely as the other; others are sure of either."""
     rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
-    return Decomposition(
-        np.array([common, rare]),
-        np.array([rare, common]),
-        np.array([rare, rare]),
-        rel_err=2.0**-50,
-    )
+    both = np.array([common, rare])
+    return Decomposition(both, both[::-1], np.full(2, sure), rel_err=2.0**-50)
 
 
 def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
@@ -120,46 +115,22 @@ def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
 
     Notes
     -----
-    Write e for e^{ε₀} and D(a, b, c) for the divergence.
-
-    *It is a decomposition of R.* Every R(x)(y) is at least R(x₁⁰)(y)/e and at least R(x₁¹)(y)/e,
-    hence at least their average (a + b)/(2e). So c ≤ inf_x R(x) everywhere.
-
-    *It is no better than the blanket.* For any c ≤ c* of sums s ≤ s* ≤ 1, the histogram pair of
-    (a, b, c*) can be made from that of (a, b, c): of the other users whose component is left open,
-    each independently takes component j with probability (c*_j − c_j)/(1 − s). Post-processing
-    never raises D, so with c* = inf_x R(x) D(blanket) ≤ D(coarsened).
-
-    *The standard clone is no better than it.* The clone has two components, a = (e, 1)/(e + 1),
-    b = (1, e)/(e + 1) and c = (1, 1)/(2e). Since every a_j/b_j lies in [1/e, e],
-
-        u_j = (e a_j − b_j)/(e − 1),    v_j = (e b_j − a_j)/(e − 1)
-
-    are nonnegative, and either sums to 1. Replace a report on the clone's first component by one
-    on j with probability u_j, on its second with probability v_j. Then its a becomes
-    (e u_j + v_j)/(e + 1) = a_j, its b likewise b_j, and its c (u_j + v_j)/(2e) = (a_j + b_j)/(2e):
-    report by report, the coarsened decomposition is a post-processing of the clone, and
-    D(coarsened) ≤ D(clone). The two are one where each a_j/b_j is e or 1/e, as for binary
-    randomized response.
-
-    *Ends.* c is the same linear function of a and b everywhere, so what takes a and b to those of
-    another decomposition, report by report, takes c to its c: a post-processing of (a, b) is one of
-    (a, b, c). The bins of Laplace's inner end are a post-processing of Laplace, and Laplace is one
-    of its outer end, whose cell ends give each ratio between them back as their mean.
-
+    Proof: docs/variation-ratio.md, section 5.
     """
     half = math.exp(-validation.eps0(eps0)) / 2.0
-    decomposition = require("decomposition", decomposition)
-    a, b = decomposition.a, decomposition.b
-    return Decomposition(
-        a,
-        b,
-        (a + b) * half,
-        # The roundings of exp, the sum and the product.
-        decomposition.rel_err + 2.0**-50,
-        decomposition.inner and coarsened_clone(decomposition.inner, eps0),
-        decomposition.outer and coarsened_clone(decomposition.outer, eps0),
+    return _with_sure(require("decomposition", decomposition), lambda a, b: (a + b) * half)
+
+
+def _with_sure(
+    decomposition: Decomposition, sure: Callable[[FloatArray, FloatArray], FloatArray]
+) -> Decomposition:
+    """The same a and b, at both ends, with what others are sure of made of them."""
+    inner, outer = (
+        end and _with_sure(end, sure) for end in (decomposition.inner, decomposition.outer)
     )
+    a, b = decomposition.a, decomposition.b
+    # The roundings of exp, a sum and the product.
+    return Decomposition(a, b, sure(a, b), decomposition.rel_err + 2.0**-50, inner, outer)
 
 
 def _of_eps0(
@@ -223,16 +194,7 @@ def same_input_clone(decomposition: Decomposition, eps0: float) -> Decomposition
     R(x₁¹). `eps0` is ε₀ of the whole report, natural log. Raises ValueError for a bad argument.
     """
     sure = math.exp(-validation.eps0(eps0))
-    decomposition = require("decomposition", decomposition)
-    return Decomposition(
-        decomposition.a,
-        decomposition.b,
-        decomposition.b * sure,
-        # The roundings of exp and the product.
-        decomposition.rel_err + 2.0**-50,
-        decomposition.inner and same_input_clone(decomposition.inner, eps0),
-        decomposition.outer and same_input_clone(decomposition.outer, eps0),
-    )
+    return _with_sure(require("decomposition", decomposition), lambda _, b: b * sure)
 
 
 def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:

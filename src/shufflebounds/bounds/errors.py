@@ -26,10 +26,7 @@ def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclos
         kind=Kind.UPPER,
         label=label,
         source=source,
-        knows_mechanism=True,
-        is_divergence=False,
         quantities=("mse",),
-        composes=False,
         prepare=prepare,
     )
 

@@ -125,8 +125,6 @@ TIGHT = Bound(
     kind=Kind.UPPER,
     label="tight upper bound",
     source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
-    knows_mechanism=True,
-    is_divergence=False,
     quantities=("epsilon", "delta"),
     composes=True,
     prepare=_prepare_tight,
@@ -154,10 +152,7 @@ ENUMERATED = Bound(
     kind=Kind.UPPER,
     label="worst dataset",
     source="enumeration of all datasets; for few users, inputs and outputs",
-    knows_mechanism=True,
-    is_divergence=False,
     quantities=("epsilon", "delta"),
-    composes=False,
     prepare=_prepare_enumerated,
 )
 
@@ -187,9 +182,6 @@ ORIGINAL = Bound(
     kind=Kind.UPPER,
     label="original analysis",
     source="the protocol's authors: Cheu and Zhilyaev, IEEE S&P 2022; Luo, Wang and Yi, CCS 2022",
-    knows_mechanism=True,
-    is_divergence=False,
     quantities=("epsilon",),
-    composes=False,
     prepare=_prepare_original,
 )

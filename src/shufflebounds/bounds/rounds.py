@@ -172,7 +172,6 @@ def theorem_bound(
         label=label,
         source=source,
         knows_mechanism=knows_mechanism,
-        is_divergence=False,
         quantities=("epsilon",),
         composes=True,
         prepare=_of_rounds(theorem, shares, pairs_of),

@@ -445,10 +445,7 @@ def _bound(name: str, label: str, theorem: str, formula: Formula) -> Bound:
         kind=Kind.UNPROVEN,
         label=label,
         source=f"Wang et al., PVLDB 17(8), 2024, {theorem}: of the published pair",
-        knows_mechanism=True,
-        is_divergence=False,
         quantities=("epsilon",),
-        composes=False,
         prepare=prepare,
     )
 

@@ -44,7 +44,7 @@ from shufflebounds.divergence.window import (
     CHERNOFF_FACTORS,
     Chernoff,
     Goal,
-    Plan,
+    Scan,
     Window,
     consecutive,
     fitted,
@@ -184,18 +184,18 @@ def blocks(size: int, cost: int) -> list[slice]:
 # point.
 
 
-def stacked_sums(stack: Stack, plans: list[Plan], windows: list[Window]) -> list[ModeSums]:
+def stacked_sums(stack: Stack, scans: list[Scan], windows: list[Window]) -> list[ModeSums]:
     """The sums over the modes of each point, what is left out counted as error."""
     step, eta = np.array([window.step for window in windows]), stack.eta
     value_err, density_err = (
-        np.array([getattr(plan, name) for plan in plans]) for name in ("value", "density")
+        np.array([getattr(scan, name) for scan in scans]) for name in ("value", "density")
     )
-    modes, owner, skipped = _needed(stack, plans, windows, step)
+    modes, owner, skipped = _needed(stack, scans, windows, step)
     value_err, density_err = value_err + skipped[0], density_err + skipped[1]
     t = modes * step[owner]
     away, err = _characteristic(stack, owner, t)
     terms = Terms.of(away, err, stack.n[owner], stack.theta[owner], eta[owner], t)
-    starts = np.searchsorted(owner, np.arange(len(plans)))
+    starts = np.searchsorted(owner, np.arange(len(scans)))
     value, slip = _segment_sums(terms.value, terms.value_err, starts)
     density, density_slip = _segment_sums(terms.density, terms.density_err, starts)
     columns = (value, value_err + slip, density, density_err + density_slip)
@@ -212,10 +212,10 @@ def _segment_sums(
 
 
 def _needed(
-    stack: Stack, plans: list[Plan], windows: list[Window], step: FloatArray
+    stack: Stack, scans: list[Scan], windows: list[Window], step: FloatArray
 ) -> tuple[FloatArray, Indices, tuple[FloatArray, FloatArray]]:
     """Modes to evaluate, their owners, and bounds of the value and density of those skipped."""
-    near, start, stride = np.array([(plan.near, plan.start, plan.stride) for plan in plans]).T
+    near, start, stride = np.array([(scan.near, scan.start, scan.stride) for scan in scans]).T
     end = np.array([window.modes + 1 for window in windows])
     tail = np.where(stride == 1, end - start, 0)
     points = np.arange(near.size)
@@ -380,19 +380,19 @@ def _pass(stack: Stack) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, Floa
     spend(3e5 + 5e4 * usable.size)
     stack, windows = stack.at(usable), [window for window in found if window is not None]
     columns = [x.tolist() for x in (*moments(stack), stack.theta, stack.n)]
-    plans = [Plan.of(*row) for row in zip(*columns, windows, strict=True)]
-    light = np.array([_light(*pair) for pair in zip(plans, windows, strict=True)], dtype=np.bool_)
+    scans = [Scan.of(*row) for row in zip(*columns, windows, strict=True)]
+    light = np.array([_light(*pair) for pair in zip(scans, windows, strict=True)], dtype=np.bool_)
     usable[usable] = light
     if not light.any():
         return usable, *np.empty((3, 0))
-    plans = list(itertools.compress(plans, light))
+    scans = list(itertools.compress(scans, light))
     windows = list(itertools.compress(windows, light))
     stack = stack.at(light)
     together = np.cumsum([window.modes for window in windows]) // _MODES_TOGETHER
     parts = []
     for number in np.unique(together):
         rows = together == number
-        some = list(itertools.compress(plans, rows)), list(itertools.compress(windows, rows))
+        some = list(itertools.compress(scans, rows)), list(itertools.compress(windows, rows))
         parts.append(_series(stack.at(rows), *some))
     low, high, shrink = (np.concatenate(x) for x in zip(*parts, strict=True))
     return usable, low, high, shrink
@@ -429,18 +429,18 @@ def _windows(stack: Stack) -> list[Window | None]:
     ]
 
 
-def _light(plan: Plan, window: Window) -> bool:
+def _light(scan: Scan, window: Window) -> bool:
     """Whether the point can share memory with others."""
-    stretched = (window.modes - plan.start) // plan.stride if plan.stride > 1 else 0
+    stretched = (window.modes - scan.start) // scan.stride if scan.stride > 1 else 0
     return window.modes <= _MOST_MODES and stretched <= _MOST_STRETCHES
 
 
 def _series(
-    stack: Stack, plans: list[Plan], windows: list[Window]
+    stack: Stack, scans: list[Scan], windows: list[Window]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bounds of log E[S₊] from the modes of each point, and by what factor η should shrink."""
     g = stack.law
-    all_sums = stacked_sums(stack, plans, windows)
+    all_sums = stacked_sums(stack, scans, windows)
     # One uncertainty holds for all masses here.
     moved = float(g.masses.sum()) * (1.0 + float(g.mass_err) + g.sum_err)
     lists = (stack.theta, stack.n, stack.log_mgf, stack.log_mgf_err, g.exponent, stack.rtol)

@@ -325,24 +325,24 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
     it is higher by at most σ²H²/4.
     """
     low, high, fourth = _tilted_moments(g, tilted)
-    plan = Plan.of(low, high, fourth, tilted.theta, n, window)
-    starts, lengths = np.array([0.0, plan.start]), np.array([plan.near, 0])
-    if plan.stride == 1:
-        lengths[1] = window.modes + 1 - plan.start
-        return NeededModes(_nonempty(starts, lengths, window.step), plan.value, plan.density)
-    edges, count = plan.stretches(window)
-    looked_at = Runs(edges[:1], np.array([edges.size]), plan.stride, window.step)
+    scan = Scan.of(low, high, fourth, tilted.theta, n, window)
+    starts, lengths = np.array([0.0, scan.start]), np.array([scan.near, 0])
+    if scan.stride == 1:
+        lengths[1] = window.modes + 1 - scan.start
+        return NeededModes(_nonempty(starts, lengths, window.step), scan.value, scan.density)
+    edges, count = scan.stretches(window)
+    looked_at = Runs(edges[:1], np.array([edges.size]), scan.stride, window.step)
     found = list(samples(g, tilted, looked_at))
     t = np.concatenate([part.t for part in found])
     square = np.concatenate([(np.abs(1.0 + part.away) + part.err) ** 2 for part in found])
-    width = plan.stride * window.step
+    width = scan.stride * window.step
     log_bound = stretches(square + 8.0 * U, t, width, high, n, window.eta)
     skip = log_bound < math.log(window.negligible)
     with np.errstate(under="ignore"):
         each = 2.0 * count[skip] * np.exp(log_bound[skip])
-    density = plan.density + float(each.sum()) * (1.0 + 1e-9)
+    density = scan.density + float(each.sum()) * (1.0 + 1e-9)
     share = each / (tilted.theta**2 + t[:-1][skip] ** 2)
-    value = plan.value + float(np.sum(share)) * (1.0 + 1e-9)
+    value = scan.value + float(np.sum(share)) * (1.0 + 1e-9)
     starts = np.concatenate([starts, edges[:-1][~skip]])
     lengths = np.concatenate([lengths, count[~skip]])
     return NeededModes(_nonempty(starts, lengths, window.step), value, density)
@@ -354,7 +354,7 @@ def _nonempty(starts: FloatArray, lengths: NDArray[np.int64], step: float) -> Ru
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scan:
     """Which modes to evaluate for certain, and which to look at in stretches.
 
     Modes 0 … near − 1 are evaluated; those from there to ``start`` are charged with ``value`` and
@@ -369,7 +369,7 @@ class Plan:
     density: float
 
     @staticmethod
-    def of(low: float, high: float, fourth: float, theta: float, n: int, window: Window) -> Plan:
+    def of(low: float, high: float, fourth: float, theta: float, n: int, window: Window) -> Scan:
         """From bounds of the tilted variance, lower and upper, and of the fourth moment."""
         eta, step = window.eta, window.step
         last = window.modes * step
@@ -377,7 +377,7 @@ class Plan:
         rate = 0.25 * n * low + 0.5 * eta**2
         near = math.sqrt(depth / rate) if low > 0.0 else math.inf
         if not near < 0.5 * last or not low > 0.0:
-            return Plan(0, 0, 1, 0.0, 0.0)
+            return Scan(0, 0, 1, 0.0, 0.0)
         # Of values this small the moments may underflow, which must not make them smaller.
         flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high * high + 1e-300))
         flat = last if flat >= last else flat
@@ -394,7 +394,7 @@ class Plan:
         stride = min(window.modes + 1, math.floor(2.0 * math.sqrt(rise / high) / step))
         if start >= window.modes or stride < 4:
             stride = 1
-        return Plan(evaluated, start, stride, value, density)
+        return Scan(evaluated, start, stride, value, density)
 
     def stretches(self, window: Window) -> tuple[FloatArray, NDArray[np.int64]]:
         """The first mode of each stretch and of one more, and how many modes each has."""

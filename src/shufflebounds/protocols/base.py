@@ -105,13 +105,6 @@ class InfeasibleError(ValueError):
     """There is no protocol that does what was asked of it; a curve has no point there."""
 
 
-class Reduction(NamedTuple):
-    """What n users reduce to: decompositions, any of which may be the worst, and draws."""
-
-    candidates: tuple[Candidate, ...]
-    draws: int
-
-
 class Part(NamedTuple):
     """Shuffles of one kind: what users send in each, how many users, and how often."""
 
@@ -161,10 +154,6 @@ class Protocol(ABC):
         Of a protocol of several kinds of shuffles, candidates and draws are those of its parts.
         """
         return (Part(self, n, 1),)
-
-    def reduce(self, n: int) -> Reduction:
-        """What decides the upper bound for `n` users; ValueError for an n out of range."""
-        return Reduction(self.upper_candidates(), self.draws(n))
 
     def ratios(self) -> Ratios:
         """The three numbers that variation-ratio knows; ValueError where there are none.

@@ -31,7 +31,7 @@ _EQUAL = 1e-11
 
 
 @dataclass(frozen=True)
-class Side:
+class Cuts:
     """Where boxes lie along an axis: component j of ratio ``ratios[j]`` in ``lower[j]`` and up.
 
     ``borders`` are floats that ascend, and ``lower`` and ``upper`` numbers of those on either side
@@ -51,7 +51,7 @@ class Boxes:
     """A box for every component. ``labels`` are 0, 1, … without a gap; ``sides`` a/c and b/c."""
 
     labels: NDArray[np.int64]
-    sides: tuple[Side, Side]
+    sides: tuple[Cuts, Cuts]
 
 
 def cut(ratios: FloatArray, costs: FloatArray, least: int = 0) -> Boxes:
@@ -123,15 +123,15 @@ def _numbered(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int6
 
 def _side(
     ratios: FloatArray, borders: FloatArray, strips: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> Side:
+) -> Cuts:
     if borders.size == 1:
         spread = float(np.ptp(ratios)) / borders[0]
-        return Side(ratios, borders, strips, strips, spread)
+        return Cuts(ratios, borders, strips, strips, spread)
     lower = strips >> sizes << sizes
-    return Side(ratios, borders, lower, lower + (1 << sizes), 0.0)
+    return Cuts(ratios, borders, lower, lower + (1 << sizes), 0.0)
 
 
-def corners(sides: Sequence[Side]) -> tuple[NDArray[np.int64], FloatArray]:
+def corners(sides: Sequence[Cuts]) -> tuple[NDArray[np.int64], FloatArray]:
     """Numbers of the corners of all boxes, shape (corners, J), and each component's share there.
 
     Either ratio's mean over the corners of its box is the ratio.
@@ -141,7 +141,7 @@ def corners(sides: Sequence[Side]) -> tuple[NDArray[np.int64], FloatArray]:
     return places, (p[:, None] * q).reshape(places.shape)
 
 
-def _ends(side: Side) -> tuple[NDArray[np.int64], FloatArray]:
+def _ends(side: Cuts) -> tuple[NDArray[np.int64], FloatArray]:
     if side.borders.size == 1:
         return side.lower[None], np.ones((1, side.lower.size))
     below, above = side.borders[side.lower], side.borders[side.upper]
@@ -182,7 +182,7 @@ class Stakes:
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Tilt:
     """An ε, its θ, and what E e^{θG} of those who take part counts for in ε, relatively."""
 
     eps: float
@@ -216,7 +216,7 @@ def stakes(inner: FloatArray, outer: FloatArray) -> Stakes:
     return Stakes(distance, *found)
 
 
-def _of_many(question: _Question, masses: FloatArray) -> tuple[float, FloatArray]:
+def _of_many(question: _Tilt, masses: FloatArray) -> tuple[float, FloatArray]:
     """E e^{θG} − 1 of those who take part, and the costs of their components."""
     a, b, c = masses
     exponents = question.theta * _values(question.eps, masses)
@@ -241,7 +241,7 @@ def _of_few(order: float, masses: FloatArray) -> tuple[float, float, FloatArray]
     return logarithm, weight, np.stack([tilted, tilted]) * (0.5 * weight * order**2 / total)
 
 
-def _questions(masses: FloatArray) -> Iterator[_Question]:
+def _questions(masses: FloatArray) -> Iterator[_Tilt]:
     a, b, c = masses
     for eps in _epsilons(math.log(float(np.max(a / b)))):
         values = _values(eps, masses)
@@ -263,7 +263,7 @@ def _questions(masses: FloatArray) -> Iterator[_Question]:
             cumulant = math.log1p(change) if change > -1.0 else -math.inf
             if _EXPONENT / _MOST < -cumulant < _EXPONENT / _FEWEST:
                 mean = rate * _mean(b / c, tilted) + (1.0 - rate) * pull
-                yield _Question(eps, theta, rate / (theta * math.exp(eps) * eps * mean))
+                yield _Tilt(eps, theta, rate / (theta * math.exp(eps) * eps * mean))
             theta *= 2.0
 
 

@@ -76,8 +76,8 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
         Window(eta, one, 40, 0.0, 0.0, 0.0, 0.5)
         for eta, one in zip(stack.eta.tolist(), step.tolist(), strict=True)
     ]
-    plans = [fourier_rows.Plan(2, 3, 5, 0.0, 0.0), fourier_rows.Plan(1, 1, 1, 0.0, 0.0)]
-    sums = fourier_rows.stacked_sums(stack, plans, windows)
+    scans = [fourier_rows.Scan(2, 3, 5, 0.0, 0.0), fourier_rows.Scan(1, 1, 1, 0.0, 0.0)]
+    sums = fourier_rows.stacked_sums(stack, scans, windows)
     mode = 3 + 5 * np.arange(8)
     t = mode * step[:, None]
     square = fourier_rows._square(stack, 3 * step, 5 * step, t)
@@ -106,7 +106,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
             for m, bound in zip(mode, square[i], strict=True):
                 assert abs(phi(m)) ** 2 <= bound
             value = density = mp.mpf(0)
-            left_out = {2} if i == 0 else set()  # what the plan says was charged before
+            left_out = {2} if i == 0 else set()  # what the scan says was charged before
             for m in set(range(41)) - left_out:
                 frequency = m * mp.mpf(step[i])
                 z = mp.mpc(theta, frequency)

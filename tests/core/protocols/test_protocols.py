@@ -89,7 +89,7 @@ CASES = {
 
 def evaluated(protocol, n, exp_eps, end):
     """The largest D over candidates and directions."""
-    candidates, draws = protocol.reduce(n)
+    candidates, draws = protocol.upper_candidates(), protocol.draws(n)
     return max(
         getattr(exact(direction, math.log(exp_eps), draws), end)
         for candidate in (one.decomposition for one in candidates)
@@ -170,7 +170,8 @@ def test_hierarchical_histograms_over_four_values():
     halves = [[(e if x // 2 == y else 1) / (2 * (e + 1)) for y in range(2)] for x in range(4)]
     values = [[(e if x == y else 1) / (2 * (e + 3)) for y in range(4)] for x in range(4)]
     rows = [[*half, *value] for half, value in zip(halves, values, strict=True)]
-    candidates, draws = HierarchicalHistogram(math.log(4.0), 4).reduce(2)
+    protocol = HierarchicalHistogram(math.log(4.0), 4)
+    candidates, draws = protocol.upper_candidates(), protocol.draws(2)
     assert draws == 2
     (found,) = (one.decomposition for one in candidates)
     sure = [min(column) for column in zip(*rows, strict=True)]
@@ -204,9 +205,9 @@ MISTAKES = [
     (lambda: HierarchicalHistogram(1.0, 48), "domain_size must be a power of 2, got 48"),
     (lambda: HierarchicalHistogram(1.0, 1), "domain_size must be an integer >= 2"),
     (lambda: HierarchicalHistogram(0.0, 4), "eps0 must be"),
-    (lambda: HierarchicalHistogram(1.0, 4).reduce(2.5), "n must be an integer"),
-    (lambda: Dump(4).reduce(0), "n must be an integer >= 1"),
-    (lambda: Dump(4, blankets=10).reduce(10**15), "n must leave at most 1e[+]15 blanket"),
+    (lambda: HierarchicalHistogram(1.0, 4).draws(2.5), "n must be an integer"),
+    (lambda: Dump(4).draws(0), "n must be an integer >= 1"),
+    (lambda: Dump(4, blankets=10).draws(10**15), "n must leave at most 1e[+]15 blanket"),
 ]
 
 
