@@ -124,7 +124,7 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
     The texts beside the panels must be there already.
     """
     fig = _figure(axes[0])
-    fig.draw_without_rendering()  # so that the panels are as wide as they are going to be
+    _engine(fig).execute(fig)  # so that the panels are as wide as they are going to be
     width = min(ax.bbox.width for ax in axes)
     size = float(axes[0].title.get_fontsize())
     on_one_line = [", ".join(texts) for texts in parts]
@@ -167,9 +167,7 @@ def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest:
     above.set_y(1.0 - _EDGE / whole)
     if legend:
         legend.set_bbox_to_anchor((0.5, 1.0 - top / whole), fig.transFigure)
-    engine = fig.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
+    _engine(fig).set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
 
 
 def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | None:
@@ -201,6 +199,12 @@ def _add_legend(
     )
     legend.set_in_layout(False)
     return legend
+
+
+def _engine(fig: Figure) -> ConstrainedLayoutEngine:
+    engine = fig.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    return engine
 
 
 def _figure(ax: Axes) -> Figure:

@@ -1,11 +1,12 @@
 """Layouts and curve tables for the tests of figures."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.storage import CurveName
 
 EPS0 = {"low": 0.1, "large": 4.0, "middle": 1.0}
@@ -51,6 +52,13 @@ def grid(experiments=("krr10",), regimes=("low",), curves=tuple(LOOKS), **change
 
 def row(*panels, **changes):
     return Layout(**{"title": "A figure", "panels": (tuple(panels),), **changes})
+
+
+def with_ratio(curve="upper", limits=None):
+    """Two panels, and a row of ratios below them."""
+    layout = grid(regimes=["low", "large"], curves=["clone", "upper", "lower"])
+    divisors = tuple(line(curve, regime=regime).curve for regime in ("low", "large"))
+    return replace(layout, ratio=Ratio(divisors, "D → ∞", limits))
 
 
 def overlay():

@@ -1,0 +1,288 @@
+"""What is drawn of curves, before anything draws it: values, limits, labels, refusals."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn_data import LOOKS, data, grid, line, panel, rows_of, with_ratio
+
+from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.reproduce.plotting.layout import Ratio
+from shufflebounds.reproduce.plotting.sheets import of_curves
+
+
+def drawn(view):
+    """The curves of a panel by their labels."""
+    return {line.label: curve for line, curve in view.lines}
+
+
+@pytest.mark.parametrize("transform", ["none", "expm1", "log2_ratio"])
+def test_lines_show_each_curve_at_the_end_that_bounds_the_truth(transform):
+    layout = grid(["krr10", "laplace"], ["low", "large"], transform=transform)
+    frame = data(layout)
+    sheet = of_curves(frame.sample(frac=1.0, random_state=1), layout)
+    for view, shown in zip(sheet.views, itertools.chain(*layout.panels), strict=True):
+        assert [one.label for one, _ in view.lines] == [one.label for one in shown.lines]
+        for one in shown.lines:
+            rows = rows_of(frame, one.curve)
+            end = "epsilon_lower" if one.curve.curve == "lower" else "epsilon_upper"
+            values = {
+                "none": rows[end],
+                "expm1": [math.expm1(eps) for eps in rows[end]],
+                "log2_ratio": [
+                    math.log2(a / b) for a, b in zip(rows["eps0"], rows[end], strict=True)
+                ],
+            }[transform]
+            found = drawn(view)[one.label]
+            np.testing.assert_array_equal(found.x, rows["n"])
+            np.testing.assert_allclose(found.y, values, rtol=1e-14, atol=1e-14)
+            np.testing.assert_array_equal(found.lower, rows["epsilon_lower"])
+
+
+def test_the_end_that_is_not_drawn_may_be_absent():
+    layout = grid(curves=["lower", "clone"])
+    frame = data(layout)
+    frame.loc[frame["curve"] == "lower", "epsilon_upper"] = math.nan
+    frame.loc[frame["curve"] == "clone", "epsilon_lower"] = math.nan
+    for _, curve in of_curves(frame, layout).views[0].lines:
+        assert np.isfinite(curve.y).all()
+
+
+@pytest.mark.parametrize(
+    ("axis", "label", "logarithmic"),
+    [
+        ("n", "number of users $n$", True),
+        ("eps0", r"local privacy parameter $\varepsilon_0$", False),
+        ("delta", r"$\delta$", True),
+    ],
+)
+def test_the_axis_says_what_it_is(axis, label, logarithmic):
+    layout = grid(x=axis)
+    sheet = of_curves(data(layout, (0.1, 0.2, 0.4), axis), layout)
+    assert (sheet.x_label, sheet.views[0].x_log, sheet.views[0].y_log) == (label, logarithmic, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "logarithmic"),
+    [
+        ({"transform": "none"}, r"$\varepsilon$", True),
+        ({"transform": "expm1"}, r"$e^{\varepsilon} - 1$", True),
+        ({"transform": "log2_ratio"}, r"$\log_2(\varepsilon_0/\varepsilon)$", False),
+        ({"quantity": "delta"}, r"$\delta$", True),
+    ],
+)
+def test_the_y_axis_says_what_is_drawn(changes, label, logarithmic):
+    layout = grid(**changes)
+    [view] = of_curves(data(layout), layout).views
+    assert (view.y_label, view.y_log) == (label, logarithmic)
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_every_quantity_has_its_symbol(quantity):
+    layout = grid(curves=["upper"], quantity=quantity)
+    assert of_curves(data(layout), layout).quantity
+
+
+@pytest.mark.parametrize("transform", ["expm1", "log2_ratio"])
+def test_no_privacy_loss_is_left_out_cleanly(transform):
+    layout = grid(curves=["upper", "lower"], transform=transform)
+    frame = data(layout)
+    frame.loc[frame["n"] > 20_000, ["epsilon_lower", "epsilon_upper"]] = 0.0
+    [view] = of_curves(frame, layout).views
+    shown = [curve.y[:3] for _, curve in view.lines]
+    assert np.isfinite(shown).all()
+    # Room for what is shown, and for nothing else.
+    scale = np.log if view.y_log else np.asarray
+    assert np.ptp(scale(shown)) > 0.8 * np.ptp(scale(view.y_limits))
+
+
+def test_an_epsilon_of_0_is_left_out_of_a_logarithmic_axis():
+    layout = grid(curves=["upper"], quantity="delta", x="eps")
+    frame = data(layout, (0.5, 0.1, 1.0), "eps")
+    frame["eps"] = [0.0, 0.1, 1.0]
+    low, high = of_curves(frame, layout).views[0].x_limits
+    assert 0.05 < low < 0.1
+    assert 1.0 < high < 2.0
+
+
+def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
+    layout = grid(curves=["upper"], quantity="delta", x="eps")
+    frame = data(layout, (0.1, 0.2, 0.4, 0.8), "eps")
+    frame["delta_upper"] = [1e-3, 1e-9, 1e-25, 1e-240]
+    [view] = of_curves(frame, layout).views
+    np.testing.assert_array_equal(view.lines[0][1].y, frame["delta_upper"])
+    assert 1e-11 < view.y_limits[0] < 1e-9
+    assert 0.2 < view.x_limits[1] < 0.4
+    frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
+    assert of_curves(frame, layout).views[0].y_limits[0] < 1e-50
+
+
+def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
+    layout = grid(curves=["clone", "upper"], regimes=["low", "large"])
+    frame = data(layout)
+    frame.loc[frame["curve"] == "clone", "kind"] = "unproven"
+    legend = of_curves(frame, layout).legend
+    assert {label: one.style for label, one in legend.items()} == {
+        "clone (not proven)": "dotted",
+        "upper bound": "solid",
+    }
+
+
+def test_a_curve_of_one_point_has_a_marker():
+    layout = grid()
+    sheet = of_curves(data(layout, x=[1000]), layout)
+    assert len(sheet.legend) == len(LOOKS)
+    assert all(one.marker for one in sheet.legend.values())
+
+
+def test_panels_may_show_different_lines_and_the_legend_lists_all_once():
+    above = panel(line("clone"), line("upper")), panel(line("upper", regime="large"))
+    below = panel(line("lower"), line("upper")), panel(line("joint2"), line("clone"))
+    layout = replace(grid(), panels=(above, below))
+    sheet = of_curves(data(layout), layout)
+    assert [list(drawn(view)) for view in sheet.views] == [
+        ["clone", "upper bound"],
+        ["upper bound"],
+        ["lower bound", "upper bound"],
+        ["2-joint", "clone"],
+    ]
+    assert list(sheet.legend) == ["clone", "upper bound", "lower bound", "2-joint"]
+
+
+# Ratios.
+
+
+@pytest.mark.parametrize("transform", ["none", "expm1"])
+def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
+    layout = replace(with_ratio(), transform=transform)
+    sheet = of_curves(data(layout), layout)
+    for above, below in zip(*sheet.rows, strict=True):
+        divisor = drawn(above)["upper bound"].y
+        for label, curve in drawn(below).items():
+            whole = drawn(above)[label]
+            np.testing.assert_array_equal(curve.x, whole.x)
+            np.testing.assert_allclose(curve.y, whole.y / divisor, rtol=1e-15)
+        assert above.x_limits == below.x_limits
+        assert (below.x_log, below.y_log, below.is_ratio) == (True, False, True)
+        assert below.y_label == "ratio to D → ∞"
+
+
+def test_the_row_of_ratios_has_the_limits_it_is_given():
+    layout = with_ratio(limits=(0.9, 1.05))
+    _, below = of_curves(data(layout), layout).rows
+    assert [view.y_limits for view in below] == [(0.9, 1.05)] * 2
+
+
+def test_a_curve_may_be_divided_by_one_that_no_panel_shows():
+    layout = grid(curves=["upper"])
+    layout = replace(layout, ratio=Ratio((line("clone").curve,), "the clone"))
+    frame = data(layout)
+    _, below = of_curves(frame, layout).views
+    clone, upper = (rows_of(frame, line(x).curve)["epsilon_upper"] for x in ("clone", "upper"))
+    np.testing.assert_array_equal(below.lines[0][1].y, upper.array / clone.array)
+    assert below.y_label == "ratio to the clone"
+
+
+def test_curves_with_another_axis_have_no_ratio():
+    layout = with_ratio()
+    frame = data(layout)
+    frame.loc[(frame["curve"] == "clone") & (frame["n"] == 1000), "n"] = 1001
+    words = "^curve krr10/low/clone must have the same axis as krr10/low/upper$"
+    with pytest.raises(ValueError, match=words):
+        of_curves(frame, layout)
+
+
+def test_ratios_take_the_place_of_several_rows():
+    layout = grid(["krr10", "oue"], ["low", "large"], ["upper", "lower"])
+    names = tuple(panel.lines[1].curve for row in layout.panels for panel in row)
+    layout = replace(layout, ratio=Ratio(names, "lower bound"))
+    frame = data(layout)
+    for view, name in zip(of_curves(frame, layout).views, names, strict=True):
+        above = rows_of(frame, replace(name, curve="upper"))["epsilon_upper"]
+        ratio = above.to_numpy() / rows_of(frame, name)["epsilon_lower"].to_numpy()
+        np.testing.assert_allclose(drawn(view)["upper bound"].y, ratio)
+
+
+def test_nothing_is_divided_by_0():
+    layout = with_ratio()
+    frame = data(layout)
+    frame.loc[frame["n"] == 1000, ["epsilon_lower", "epsilon_upper"]] = 0.0
+    _, below = of_curves(frame, layout).rows
+    for view in below:
+        assert all(np.isfinite(curve.y[1:]).all() for _, curve in view.lines)
+        assert np.isfinite(view.y_limits).all()
+
+
+# Axes that panels share.
+
+
+def test_panels_of_a_column_share_their_axes():
+    layout = grid(["krr10", "oue"], ["low", "large"], ["upper", "lower", "clone"])
+    frame = data(layout)
+    ends = ["epsilon_lower", "epsilon_upper"]
+    above = frame.loc[frame["experiment"] == "krr10", ends].to_numpy()
+    frame.loc[frame["experiment"] == "oue", ends] = 0.9 * above
+    left, right, below_left, below_right = of_curves(frame, layout).views
+    assert left.y_limits == below_left.y_limits != right.y_limits == below_right.y_limits
+    assert len({view.x_limits for view in (left, right, below_left, below_right)}) == 1
+
+
+@pytest.mark.parametrize("transform", ["none", "log2_ratio"])
+def test_no_panel_is_left_rather_empty_by_an_axis_it_shares(transform):
+    layout = grid(["krr10", "oue"], ["low"], ["upper", "lower"], transform=transform)
+    frame = data(layout)
+    ends = ["epsilon_lower", "epsilon_upper"]
+    frame.loc[frame["experiment"] == "oue", ends] **= 2
+    frame.loc[frame["experiment"] == "oue", "n"] *= 100
+    for view in of_curves(frame, layout).views:
+        for axis in "xy":
+            scale = np.log if getattr(view, f"{axis}_log") else np.asarray
+            points = np.concatenate([getattr(curve, axis) for _, curve in view.lines])
+            whole = np.ptp(scale(np.array(getattr(view, f"{axis}_limits"))))
+            assert np.ptp(scale(points)) > 0.7 * whole
+
+
+# What no panel can show.
+
+
+def spoil(frame, column, value, curve="upper"):
+    frame = frame.astype({column: object})
+    frame.loc[frame.index[frame["curve"] == curve][2], column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("epsilon_upper", math.nan, "epsilon must be finite and at least 0, got nan"),
+        ("epsilon_upper", "", "epsilon must be finite and at least 0, got nan"),
+        ("epsilon_upper", math.inf, "epsilon must be finite and at least 0, got inf"),
+        ("epsilon_upper", -0.1, "epsilon must be finite and at least 0, got -0.1"),
+        ("n", 0.0, "n must be finite and positive, got 0.0"),
+        ("n", -5.0, "n must be finite and positive, got -5.0"),
+        ("n", math.nan, "n must be finite and positive, got nan"),
+        ("n", 1000, "n must be another in every row, got 1000.0"),
+        ("eps", -0.5, "eps must be finite and at least 0, got -0.5"),
+        ("eps0", 0.0, "eps0 must be finite and positive, got 0.0"),
+        ("delta", 0.0, "delta must be finite and positive, got 0.0"),
+    ],
+)
+def test_values_that_no_panel_can_show_are_refused(column, value, words):
+    axis = column if column in ("eps", "eps0", "delta") else "n"
+    layout = grid(["oue"], ["low"], ["clone", "upper"], x=axis)
+    places = (1000, 2000, 4000) if axis == "n" else (0.1, 0.2, 0.4)
+    with pytest.raises(ValueError, match=f"^{words} in curve oue/low/upper$"):
+        of_curves(spoil(data(layout, places, axis), column, value), layout)
+
+
+@pytest.mark.parametrize("absent", ["experiment", "regime", "curve"])
+def test_a_missing_curve_is_no_silent_hole(absent):
+    layout = grid(["krr10", "blh"], ["low", "large"], ["upper", "joint4"])
+    names = {"experiment": "blh", "regime": "large", "curve": "joint4"}
+    frame = data(layout)
+    frame = frame[frame[absent] != names[absent]]
+    words = rf"^curve \S*\b{names[absent]}\b\S* must be among the data, got none of its rows$"
+    with pytest.raises(ValueError, match=words):
+        of_curves(frame, layout)
