@@ -203,8 +203,8 @@ USERS = (
 RTOL = option(
     "--rtol",
     REAL,
-    "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 but for what the "
-    "cells of a continuous mechanism add.",
+    "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 for one round and "
+    "1e-3 to 1e-2 otherwise; the cells of a continuous mechanism add to it.",
 )
 ROUNDS = option(
     "--rounds",

@@ -97,10 +97,7 @@ class Randomizer(ABC):
 
     @property
     def caveat(self) -> str | None:
-        """What nobody has proved of a mechanism's own bounds, for people to read; None if nothing.
-
-        A composition does not repeat those of its parts.
-        """
+        """What nobody has proved of a mechanism's bounds, for people to read; None if nothing."""
         return None
 
     @abstractmethod

@@ -299,6 +299,13 @@ class Composition(Randomizer):
     def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
         """Which of so many users report on every part."""
 
+    @property
+    def caveat(self) -> str | None:
+        """What nobody has proved of its parts."""
+        return (
+            " ".join(dict.fromkeys(one.caveat for _, one in self._reported() if one.caveat)) or None
+        )
+
     def errors(self, n: int) -> tuple[Error, ...]:
         """Of every part, whose estimates are of a coordinate of its own.
 

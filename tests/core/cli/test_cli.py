@@ -586,10 +586,12 @@ def test_text_says_what_is_bounded_in_which_unit(command):
 
 def test_laplace_says_for_which_inputs_a_bound_holds():
     options = ("--mechanism", "laplace", "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
-    said = "The tight upper bound is for inputs 0 and 1 only."
+    said = "The tight upper bound of laplace is for its inputs 0 and 1 only"
     assert said in " ".join(answer("epsilon", *options)["notes"])
     assert said in succeed("epsilon", *options, "--explain").stdout.replace("\n", " ")
     assert said not in " ".join(answer("epsilon", *options, "--domain", "interval")["notes"])
+    mixed = ("--mechanism", "parallel", "--part", "0.5 laplace", "--part", "0.5 krr k=4")
+    assert said in " ".join(answer("epsilon", *mixed, *options[2:])["notes"])
 
 
 JOINT = ("--mechanism", "hadamard", "--k-joint", "8", "--eps0", "16", "--n", "1e5")
