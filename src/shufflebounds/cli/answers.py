@@ -224,7 +224,8 @@ def distance(number: float, lower: float | None) -> str:
         return ""
     percent = Decimal(abs(number / lower - 1.0) * 100.0)
     rounded = Context(prec=2, rounding=ROUND_CEILING).plus(percent)
-    return f"{rounded:.1e} %" if 0 < rounded < Decimal("1e-4") else f"{rounded:f} %"
+    is_plain = not rounded or Decimal("1e-4") <= rounded < Decimal("1e6")
+    return f"{rounded:f} %" if is_plain else f"{rounded:.1e} %"
 
 
 def ends(found: Enclosure) -> dict[str, float | None]:

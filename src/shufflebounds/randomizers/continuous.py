@@ -119,8 +119,8 @@ class Laplace(_LaplaceNoise):
         if self.domain != "binary":
             return None
         return (
-            "The tight upper bound of laplace is for its inputs 0 and 1 only; the upper bound holds "
-            "on [0, 1], too (domain interval)."
+            "The tight upper bound of laplace is for its inputs 0 and 1 only; the upper bound "
+            "holds on [0, 1], too (domain interval)."
         )
 
     def blanket(self) -> Decomposition:
