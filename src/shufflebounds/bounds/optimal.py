@@ -15,7 +15,7 @@ from shufflebounds.accounting.questions import mechanism_delta, mechanism_epsilo
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
 
@@ -109,10 +109,13 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
                 ask = partial(composed.epsilon, setting.require("delta"), rtol=rtol)
             # What lies between the ends is theory.
             return Answer(reached(ask))
-        if quantity == "delta":
-            found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
-        else:
-            found = mechanism_epsilon(randomizer, n, setting.require("delta"), rtol=rtol)
+        try:
+            if quantity == "delta":
+                found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
+            else:
+                found = mechanism_epsilon(randomizer, n, setting.require("delta"), rtol=rtol)
+        except PrecisionError as error:
+            return Answer(error.enclosure, shortfall=str(error))
         # Of matrices, such as 0 against 3 among 5.
         inputs, _, others = found.others.rpartition(" among ")
         return Answer(found.enclosure, inputs=inputs, others=others)

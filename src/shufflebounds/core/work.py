@@ -110,9 +110,12 @@ def limited(ask: Callable[P, T]) -> Callable[P, T]:
         if purse is None or not purse.is_empty:
             return found
         known = getattr(found, "enclosure", found)
-        where = f"known only to lie in {known}: " if isinstance(known, Enclosure) else ""
+        where = "not known well enough"
+        if isinstance(known, Enclosure):
+            where = f"known only to lie in [{known.lower!r}, {known.upper!r}]"
         raise PrecisionError(
-            f"{ask.__name__} is {where}more would cost too much work; {ADVICE}",
+            f"{ask.__name__.removeprefix('mechanism_')} is {where}; more would cost too much "
+            f"work; {ADVICE}",
             known if isinstance(known, Enclosure | Enclosures) else Enclosure(0.0, float("inf")),
         )
 
