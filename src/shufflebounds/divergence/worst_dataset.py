@@ -506,7 +506,7 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
     share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails = max(0.0, math.nextafter(1.0 - share, -math.inf))
-    spend(1e6 + 30.0 * aim.modes * g.values.size)
+    spend(1e6 + aim.modes * (10.0 + (30.0 * g.values.size if cells else 0.0)))
     total, t = 0.0, np.arange(aim.modes + 1.0) * step
     block = max(1, _BLOCK // max(1, g.values.size))
     for part in (t[start : start + block] for start in range(0, t.size, block)):
