@@ -58,7 +58,7 @@ class Inputs(Mapping[str, Held]):
     """What other users may hold, by name; each is made when it is asked for, and remembered."""
 
     def __init__(self, names: Iterable[str], make: Callable[[str], Held]) -> None:
-        self._names = tuple(names)
+        self._names = dict.fromkeys(names)
         self._make = cache(make)
 
     def __getitem__(self, name: str) -> Held:

@@ -34,6 +34,8 @@ from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22
+# Inputs of all other users that are tried as datasets, each a part's by itself.
+_MOST_TRIED = 30
 # Pieces of one component whose ratios to a law are this close differ by rounding; so do those of
 # two inputs that are as good as one.
 _EQUAL = 2.0**-44
@@ -237,12 +239,20 @@ def _composed(
     inputs = {" ".join(x): x for x in itertools.islice(_inputs(parts, kinds), most + 1)}
     if len(inputs) > most:
         return None
-    groups = [[i for i, x in enumerate(kinds) if x == kind] for kind in dict.fromkeys(kinds)]
-    alike = [
-        name
-        for name, chosen in inputs.items()
-        if all(len({chosen[i] for i in group}) == 1 for group in groups)
-    ]
+    places = [{name: i for i, name in enumerate(part.others)} for part in parts]
+
+    def alike(groups: Sequence[Hashable]) -> list[str]:
+        """The inputs that have the same place in all parts of a group."""
+        return [
+            name
+            for name, chosen in inputs.items()
+            if len({(group, at[x]) for group, at, x in zip(groups, places, chosen, strict=True)})
+            == len(set(groups))
+        ]
+
+    tried = alike(kinds)
+    if len(tried) > _MOST_TRIED:
+        tried = alike([len(at) for at in places])
     a, b, c = masses
     return Crowd(
         a,
@@ -252,7 +262,7 @@ def _composed(
         rel_err,
         attained=all(part.attained for part in parts),
         symmetric=all(part.symmetric for part in parts),
-        tried=tuple(alike),
+        tried=tuple(tried),
     )
 
 

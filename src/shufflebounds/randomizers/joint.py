@@ -241,7 +241,7 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
 
 _MOST_PAIRS = 1000
 # The same of all distances, for crowds.
-_MOST_CROWDS = 255
+_MOST_CROWDS = 100
 # Components of two continuous parts, and of more parts together, whose product has some thousand
 # pieces for each input of another user. Speed and width only.
 _OF_TWO, _OF_MORE = 90, 60
