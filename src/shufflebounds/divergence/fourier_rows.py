@@ -30,7 +30,6 @@ from shufflebounds.divergence.fourier import (
     with_factor,
 )
 from shufflebounds.divergence.law import (
-    VAGUE,
     Law,
     Tilted,
     U,
@@ -39,6 +38,8 @@ from shufflebounds.divergence.law import (
     laws,
     log,
     log_mgfs,
+    tilted,
+    tilted_moments,
 )
 from shufflebounds.divergence.window import (
     CHERNOFF_FACTORS,
@@ -85,28 +86,11 @@ class Stack:
     def tilted(g: Law, n: FloatArray, rtol: FloatArray) -> Stack:
         """Laws at their tilting points, and an η to begin with."""
         theta = tilting_points(g, n)
-        k, err = (x[:, 0] for x in log_mgfs(g, theta[:, None]))
-        exponent = theta[:, None] * g.values
-        # As in `law.tilt`: in two halves, since p may be as small as e^exponent is large.
-        half = np.exp(0.5 * (exponent - k[:, None]))
-        weights = g.masses * half * half
-        kept = weights > 0.0
-        slip = 1.01 * g.mass_err + 14.0 * U
-        slip = slip + 2.0 * U * (np.where(kept, np.abs(exponent), 0.0) + np.abs(k)[:, None])
-        slip = slip + err[:, None] + theta[:, None] * g.value_err
-        weight_err = np.expm1(slip)
-        used = (weights > 1e-290) & (weight_err < VAGUE)
-        exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
-        half = np.exp(0.5 * (exponent - k[:, None] + slip))
-        left_out = np.where(used, 0.0, g.masses * half * half).sum(axis=-1)
-        left_out = left_out * (1.0 + 1e-9) + np.where(used.all(axis=-1), 0.0, 2.0**-1000)
-        known = (g.values, g.value_err, weights, weight_err)
-        values, value_err, weights, weight_err = (np.where(used, x, 0.0) for x in known)
-        mean = np.vecdot(weights, values)
-        variance = np.vecdot(weights, (values - mean[:, None]) ** 2)
-        variance += np.maximum(0.0, 1.0 - weights.sum(axis=-1)) * mean**2
+        found = tilted(g, theta)
+        known = (g.values, g.value_err, found.weights, found.weight_err)
+        values, value_err, weights, weight_err = (np.where(found.used, x, 0.0) for x in known)
         # Finer than round-off allows would only cost time.
-        rtol = np.maximum(np.maximum(rtol, 4.0 * n * err), 1e-12)
+        rtol = np.maximum(np.maximum(rtol, 4.0 * n * found.log_mgf_err), 1e-12)
         eta = np.sqrt(0.7 * rtol) / theta
         return Stack(
             law=g,
@@ -114,15 +98,15 @@ class Stack:
             rtol=rtol,
             eta=eta,
             theta=theta,
-            log_mgf=k,
-            log_mgf_err=err,
+            log_mgf=found.log_mgf,
+            log_mgf_err=found.log_mgf_err,
             values=values,
             value_err=value_err,
             weights=weights,
             weight_err=weight_err,
-            left_out=left_out,
-            mean=mean,
-            variance=variance,
+            left_out=found.left_out,
+            mean=found.mean,
+            variance=found.variance,
         )
 
     def smooth(self) -> NDArray[np.bool_]:
@@ -143,28 +127,14 @@ class Stack:
         """What `log_moments` needs, to broadcast against two sides."""
         theta, k, err = (x[:, None] for x in (self.theta, self.log_mgf, self.log_mgf_err))
         rest: dict[str, Any] = {"used": None, "left_out": 0.0, "mean": 0.0, "variance": 0.0}
-        return Tilted(theta, k, err, self.weights, self.weight_err, **rest)  # type: ignore[arg-type]
+        return Tilted(theta, k, err, self.weights, self.weight_err, **rest)
 
 
 def moments(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`fourier._tilted_moments` of each point."""
-    values, w, err = stack.values, stack.weights, stack.weight_err
-    mean = np.abs(stack.mean)
-    h = values - stack.mean[:, None]
-    off = stack.value_err + 4.0 * U * (np.abs(values) + mean[:, None])
-    at_zero = np.maximum(0.0, 1.0 - w.sum(axis=-1))
-    zero_err = np.vecdot(w, err) + stack.left_out + 8.0 * U
-    distance = np.vecdot(w, err * np.abs(values) + (1.0 + err) * off) + 8.0 * U * mean
-    # What was left out may be anywhere.
-    far = np.abs(stack.law.values).max(axis=-1) + mean
-    distance += stack.left_out * far
-    variance = np.vecdot(w, h**2) + at_zero * mean**2
-    slip = np.vecdot(w, err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off)
-    slip += zero_err * mean**2 + distance**2 + 1e-9 * variance + stack.left_out * far**2
-    reach = np.abs(h) + off + distance[:, None]
-    fourth = np.vecdot((1.0 + err) * w, reach**4) + (at_zero + zero_err) * (mean + distance) ** 4
-    fourth += stack.left_out * far**4
-    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
+    """`law.tilted_moments` of each point."""
+    rows = stack.values, stack.value_err, stack.weights, stack.weight_err
+    largest = np.abs(stack.law.values).max(axis=-1)
+    return tilted_moments(*rows, stack.left_out, stack.mean, largest)
 
 
 def laws_at(g: Law, rows: Indices | NDArray[np.bool_]) -> Law:

@@ -47,7 +47,7 @@ _LOWEST = -1e100
 _GOOD = 64 * U
 # Weights known no better than this, relatively, are only bounded. Less will do, since even vague
 # ones of values near 0 hardly count.
-VAGUE = 10.0
+_VAGUE = 10.0
 # Tilts times values held in memory at once.
 _BLOCK = 2**18
 
@@ -126,44 +126,99 @@ class Tilted:
 
     ``weights`` (J,) are the tilted masses of the values away from 0, ``weight_err`` (J,) their
     relative errors; the weights that are not ``used`` (J,) sum to at most ``left_out``.
-    ``log_mgf`` is K(θ), off by at most ``log_mgf_err``.
+    ``log_mgf`` is K(θ), off by at most ``log_mgf_err``. Of several laws, numbers here have shape
+    (P,) and arrays (P, J).
     """
 
-    theta: float
-    log_mgf: float
-    log_mgf_err: float
+    theta: Any
+    log_mgf: Any
+    log_mgf_err: Any
     weights: FloatArray
     weight_err: FloatArray
     used: NDArray[np.bool_]
-    left_out: float
-    mean: float
-    variance: float
+    left_out: Any
+    mean: Any
+    variance: Any
 
 
 def tilt(law: Law, theta: float) -> Tilted:
     """Tilt a law by θ > 0."""
-    k, err = (float(x[0]) for x in log_mgf(law, np.array([theta])))
+    found = tilted(law, np.array(theta))
+    return replace(
+        found,
+        theta=theta,
+        log_mgf=float(found.log_mgf),
+        log_mgf_err=float(found.log_mgf_err),
+        left_out=float(found.left_out),
+        mean=float(found.mean),
+        variance=float(found.variance),
+    )
+
+
+def tilted(law: Law, theta: FloatArray) -> Tilted:
+    """Tilt a law by θ of shape (), or several laws by θ of shape (P,): that of numbers in it."""
+    column = theta[..., None]
+    k, err = log_mgfs(law, column)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        exponent = theta * law.values
+        exponent = column * law.values
         # In two halves, since p may be as small as e^exponent is large.
         half = np.exp(0.5 * (exponent - k))
         weights = law.masses * half * half
         kept = weights > 0.0
         size = np.where(kept, np.abs(exponent), 0.0)
-        slip = 1.01 * law.mass_err + 14.0 * U + 2.0 * U * (size + abs(k)) + err
-        slip = slip + theta * law.value_err
+        slip = 1.01 * law.mass_err + 14.0 * U + 2.0 * U * (size + np.abs(k)) + err
+        slip = slip + column * law.value_err
         weight_err = np.expm1(slip)
         # Weights too small to compute with, or hardly known at all, are only bounded.
-        used = (weights > 1e-290) & (weight_err < VAGUE)
+        used = (weights > 1e-290) & (weight_err < _VAGUE)
         exponent = np.where(kept, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k + slip))
-        left_out = float(np.sum(np.where(used, 0.0, law.masses * half * half)))
-        left_out = left_out * (1.0 + 1e-9) + (0.0 if used.all() else 2.0**-1000)
-    known, values = np.where(used, weights, 0.0), np.where(used, law.values, 0.0)
-    at_zero = max(0.0, 1.0 - float(known.sum()))
-    mean = float(known @ values)
-    variance = float(known @ (values - mean) ** 2) + at_zero * mean**2
-    return Tilted(theta, k, err, weights, weight_err, used, left_out, mean, variance)
+        left_out = np.where(used, 0.0, law.masses * half * half).sum(axis=-1)
+        left_out = left_out * (1.0 + 1e-9) + np.where(used.all(axis=-1), 0.0, 2.0**-1000)
+        known, values = np.where(used, weights, 0.0), np.where(used, law.values, 0.0)
+        mean = np.vecdot(known, values)
+        variance = np.vecdot(known, (values - mean[..., None]) ** 2)
+        variance += np.maximum(0.0, 1.0 - known.sum(axis=-1)) * mean**2
+    log_mgf, log_mgf_err = k[..., 0], err[..., 0]
+    return Tilted(theta, log_mgf, log_mgf_err, weights, weight_err, used, left_out, mean, variance)
+
+
+def tilted_moments(
+    values: FloatArray,
+    value_err: FloatArray,
+    weights: FloatArray,
+    weight_err: FloatArray,
+    left_out: FloatArray | float,
+    mean: FloatArray,
+    largest: FloatArray | float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
+
+    Of values and weights, shape (…, J), those that are not used left out or 0; no value is further
+    from 0 than `largest`. Central moments about the computed `mean`; about the true one the
+    variance is at most lower by the square of their distance, which the slack covers.
+    """
+    size = np.abs(mean)
+    h = values - mean[..., None]
+    off = value_err + 4.0 * U * (np.abs(values) + size[..., None])
+    at_zero = np.maximum(0.0, 1.0 - weights.sum(axis=-1))
+    zero_err = np.vecdot(weights, weight_err) + left_out + 8.0 * U
+    moved = weight_err * np.abs(values) + (1.0 + weight_err) * off
+    # What was left out may be anywhere.
+    far = largest + size
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = np.vecdot(weights, moved) + 8.0 * U * size + left_out * far
+        variance = np.vecdot(weights, h**2) + at_zero * size**2
+        moved = weight_err * h**2 + (1.0 + weight_err) * (2.0 * np.abs(h) + off) * off
+        slip = np.vecdot(weights, moved) + zero_err * size**2 + distance**2
+        slip += 1e-9 * variance + left_out * far**2
+        reach = np.abs(h) + off + distance[..., None]
+        # Not by powers of `far`, which may overflow where nothing is left out.
+        fourth = (
+            np.vecdot((1.0 + weight_err) * weights, reach**4) + left_out * far * far * far * far
+        )
+        fourth += (at_zero + zero_err) * (size + distance) ** 4
+    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
 
 
 def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:

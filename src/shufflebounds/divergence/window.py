@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import Law, Tilted, U, away_from_one, characteristic, log_mgf
+from shufflebounds.divergence.law import (
+    Law,
+    Tilted,
+    U,
+    away_from_one,
+    characteristic,
+    log_mgf,
+    tilted_moments,
+)
 
 # Multiples of u = √(−2 log tail)/σ to try: the neighbourhood, then everything. Chernoff's bound
 # holds at all of them.
@@ -324,7 +332,11 @@ def needed_modes(g: Law, tilted: Tilted, n: int, window: Window) -> NeededModes:
     most 1 − t²σ²/2, then wherever |φ|² at both ends of a stretch of width H says so: between them
     it is higher by at most σ²H²/4.
     """
-    low, high, fourth = _tilted_moments(g, tilted)
+    used = tilted.used
+    rows = g.values[used], g.value_err[used], tilted.weights[used], tilted.weight_err[used]
+    largest = np.abs(g.values).max()
+    bounds = tilted_moments(*rows, tilted.left_out, np.array(tilted.mean), largest)
+    low, high, fourth = map(float, bounds)
     scan = Scan.of(low, high, fourth, tilted.theta, n, window)
     starts, lengths = np.array([0.0, scan.start]), np.array([scan.near, 0])
     if scan.stride == 1:
@@ -419,33 +431,3 @@ def stretches(
     """
     ceiling = np.maximum(square[..., :-1], square[..., 1:]) + 0.25 * high * width**2
     return 0.5 * n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * (eta * t[..., :-1]) ** 2
-
-
-def _tilted_moments(g: Law, tilted: Tilted) -> tuple[float, float, float]:
-    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
-
-    Central moments about the computed mean; about the true one the variance is at most lower by the
-    square of their distance, which the slack covers.
-    """
-    used = tilted.used
-    w, err = tilted.weights[used], tilted.weight_err[used]
-    h = g.values[used] - tilted.mean
-    off = g.value_err[used] + 4.0 * U * (np.abs(g.values[used]) + abs(tilted.mean))
-    at_zero = max(0.0, 1.0 - float(w.sum()))
-    zero_err = float(w @ err) + tilted.left_out + 8.0 * U
-    mean = tilted.mean
-    distance = float(w @ (err * np.abs(g.values[used]) + (1.0 + err) * off)) + 8.0 * U * abs(mean)
-    # What was left out may be anywhere.
-    far = float(np.abs(g.values).max()) + abs(mean)
-    distance += tilted.left_out * far
-    variance = float(w @ h**2) + at_zero * mean**2
-    slip = float(w @ (err * h**2 + (1.0 + err) * (2.0 * np.abs(h) + off) * off))
-    slip += zero_err * mean**2 + distance * distance + 1e-9 * variance + tilted.left_out * far * far
-    reach = np.abs(h) + off + distance
-    with np.errstate(over="ignore"):
-        fourth = float(((1.0 + err) * w) @ reach**4)
-    # Products, since powers of Python's floats raise where these go to inf.
-    off_zero = abs(mean) + distance
-    fourth += (at_zero + zero_err) * off_zero * off_zero * off_zero * off_zero
-    fourth += tilted.left_out * far * far * far * far
-    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
