@@ -6,13 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ready_snakemake import Run
 from small_run import copy, make_checkout, results
 from strategies import FUZZ
 from test_pipeline import CONFIG
@@ -33,22 +32,6 @@ def checkout(undisturbed, tmp_path):
     return copy(undisturbed, tmp_path / "checkout")
 
 
-def start(checkout, *arguments):
-    """A run in a process group of its own; what it says is in the file run.log."""
-    with (checkout.path / "run.log").open("w", encoding="utf-8") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *arguments],
-            cwd=checkout.path,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
-def said(checkout):
-    return (checkout.path / "run.log").read_text(encoding="utf-8")
-
-
 def jobs(checkout):
     """The processes that compute or draw something, by the script they run."""
     found = {}
@@ -67,10 +50,9 @@ def wait_for_job(checkout, run):
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         running = jobs(checkout)
-        if running or run.poll() is not None:
+        if running or run.wait(0.01) is not None:
             return next(iter(running.values()), None)
-        time.sleep(0.01)
-    raise TimeoutError(said(checkout))
+    raise TimeoutError(run.said)
 
 
 def remove(checkout, paths):
@@ -85,31 +67,22 @@ def complete(checkout, *arguments):
 
 # Kills.
 
-KILLS = 4 * FUZZ  # in each of two checkouts
+KILLS = 3 * FUZZ
 
 
-def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(undisturbed, tmp_path):
-    """Two checkouts side by side, in each one kill after the other at random moments of a job."""
-    with ThreadPoolExecutor() as threads:
-        for done in [threads.submit(kill_often, undisturbed, tmp_path, seed) for seed in (1, 2)]:
-            done.result()
-
-
-def kill_often(undisturbed, folder, seed):
-    checkout, generator = copy(undisturbed, folder / str(seed)), random.Random(seed)
+def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(undisturbed, checkout):
+    """At random moments of a job."""
+    generator = random.Random(1)
     wanted, longest = results(undisturbed), max(seconds(undisturbed))
     kills = 0
     while kills < KILLS:
         remove(checkout, generator.sample(sorted(wanted), 2))
-        run = start(checkout, "--cores", "1")
-        try:
-            wait_for_job(checkout, run)
-            run.wait(timeout=generator.uniform(0.0, longest))
-            assert run.returncode == 0, said(checkout)
-        except subprocess.TimeoutExpired:
-            kills += 1
-        finally:
-            kill(run)
+        run = Run.start(checkout.path, "--cores", "1")
+        wait_for_job(checkout, run)
+        ended = run.wait(generator.uniform(0.0, longest))
+        run.kill()
+        assert ended in (None, 0), run.said
+        kills += ended is None
         unlock(checkout, first=kills == 1)
         # Whatever is there is whole.
         assert results(checkout).items() <= wanted.items()
@@ -121,12 +94,6 @@ def seconds(checkout):
     """Run times of the jobs."""
     for path in checkout.path.glob("results/*/benchmarks/**/*.tsv"):
         yield float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0])
-
-
-def kill(run):
-    with suppress(ProcessLookupError):
-        os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
 
 
 def unlock(checkout, first):
@@ -143,23 +110,24 @@ def unlock(checkout, first):
 def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
     wanted = results(undisturbed)
     curves = sorted(path for path in wanted if "curves" in path)
-    remove(checkout, [*curves[:3], FIGURE])
-    run = start(checkout, "--cores", "1")
+    # What the figure draws, and no more.
+    curves = [path for path in curves if "joint2" not in path]
+    remove(checkout, [*curves[:2], FIGURE])
+    run = Run.start(checkout.path, "--cores", "1", FIGURE)
     try:
         os.kill(wait_for_job(checkout, run), signal.SIGKILL)
-        run.wait(timeout=SECONDS)
+        assert run.wait(SECONDS) == 1
     finally:
-        kill(run)
-    assert run.returncode == 1
-    (path,) = re.findall(r"^Error in rule curve:$.*?output: (\S+)$", said(checkout), re.M | re.S)
-    assert path in curves[:3]
-    assert "SIGKILL" in said(checkout)
+        run.kill()
+    (path,) = re.findall(r"^Error in rule curve:$.*?output: (\S+)$", run.said, re.M | re.S)
+    assert path in curves
+    assert "SIGKILL" in run.said
     assert not (checkout.path / path).exists()
     left = results(checkout)
     assert left.items() <= wanted.items()
-    assert set(curves[3:]) <= left.keys()
-    complete(checkout)
-    assert results(checkout) == wanted
+    assert set(curves[2:]) <= left.keys()
+    complete(checkout, FIGURE)
+    assert results(checkout).items() <= wanted.items()
 
 
 # Two runs.
@@ -167,17 +135,18 @@ def test_a_killed_job_is_named_and_nothing_else_is_lost(undisturbed, checkout):
 
 def test_a_second_run_is_told_of_the_first_and_does_it_no_harm(undisturbed, checkout):
     # Enough to do for the second to come while the first is at it.
-    remove(checkout, results(undisturbed))
-    first = start(checkout, "--cores", "1")
+    curves = [path for path in results(undisturbed) if "curves" in path]
+    remove(checkout, curves)
+    first = Run.start(checkout.path, "--cores", "1", *curves)
     try:
         assert wait_for_job(checkout, first)
         second = checkout.snakemake("--cores", "1")
         assert second.returncode != 0
         assert "Directory cannot be locked" in second.stderr
         assert "other Snakemake process" in second.stderr
-        assert first.wait(timeout=SECONDS) == 0
+        assert first.wait(SECONDS) == 0
     finally:
-        kill(first)
+        first.kill()
     assert results(checkout) == results(undisturbed)
 
 
@@ -246,7 +215,7 @@ def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout
         assert run.stderr.splitlines()[-1] == "results cannot be written to, so nothing was run"
         assert "Traceback" not in run.stdout + run.stderr
         assert checkout.snakemake("--dry-run", UPPER).returncode == 0
-    complete(checkout)
+    complete(checkout, UPPER)
     assert results(checkout) == results(undisturbed)
 
 

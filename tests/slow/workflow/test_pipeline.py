@@ -1,6 +1,5 @@
 """The workflow end to end, by real Snakemake on a copy of this checkout with a small matrix."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -57,7 +56,7 @@ class Checkout:
         return subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
             cwd=self.path,
-            env=os.environ | environment,
+            env=ready_snakemake.ENVIRONMENT | environment,
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
@@ -93,8 +92,9 @@ def finished(tmp_path_factory):
     wrong.mkdir(parents=True)
     (wrong / "__init__.py").write_text("raise ImportError('the wrong library')", encoding="utf-8")
     checkout = Checkout.make(folder / "checkout")
-    run = checkout.snakemake("--cores", "2", PYTHONPATH=str(wrong.parent))
+    run = checkout.snakemake("--cores", "2", "--verbose", PYTHONPATH=str(wrong.parent))
     assert run.returncode == 0, run.stderr
+    (folder / "said").write_text(run.stderr, encoding="utf-8")
     return checkout
 
 
@@ -113,17 +113,15 @@ def checkout(finished):
             path.write_bytes(content)
 
 
-def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(checkout):
+def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(finished):
     """Snakemake's limit on starts per second would do so ever more often as a run goes on."""
-    run = checkout.snakemake("--cores", "1", "--forceall", "--verbose")
-    assert run.returncode == 0, run.stderr
+    said = (finished.path.parent / "said").read_text(encoding="utf-8")
     # What a person reads of it, not of what --verbose adds.
-    told = re.findall(r"^Job \d+: (.*\n    .*)$", run.stderr, re.MULTILINE)
-    assert "figure fig (su2026)\n    Forced execution" in told
-    assert "Select jobs" not in run.stderr
-    ended = run.stderr.count("Finished jobid:")
+    assert re.search(r"^Job \d+: figure fig \(su2026\)$", said, re.MULTILINE)
+    assert "Select jobs" not in said
+    ended = said.count("Finished jobid:")
     assert ended > len(EVERYTHING) / 2
-    assert run.stderr.count("Ready jobs:") <= ended + 1
+    assert said.count("Ready jobs:") <= ended + 1
 
 
 def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):
