@@ -4,8 +4,6 @@ tests/core/reproduce/test_config_safety.py tries far more of them, without Snake
 """
 
 import ast
-import html
-import json
 import re
 from pathlib import Path
 
@@ -158,34 +156,6 @@ def test_a_hostile_target_is_made_by_no_rule(checkout, target):
     assert run.returncode != 0
     assert "No rule makes" in run.stdout + run.stderr
     assert not (checkout.path / MARK).exists()
-
-
-# Odd, but text: it must come out as it went in.
-ODD = "{{ 7 * 7 }} `touch pwned` **b** |x|_ :raw:`y` {wildcards.figure} & 'q' \\\" n < 5 $(pwned"
-
-
-def test_odd_texts_stay_texts(checkout):
-    label = "{wildcards.figure} `touch pwned`; rm & 'q' n < 5"
-    config = PAPER.replace("caption: Two mechanisms.", f'caption: "{ODD}"')
-    config = config.replace("label: upper bound,", f'label: "{label}",')
-    config = config.replace("[bennett, clone, upper, lower, joint2]}", "[upper]}")
-    config = config.replace("experiments: [krr10, blh]", "experiments: [krr10]")
-    config = config.replace("    curves: [bennett, clone, upper]", "    curves: [upper]")
-    (checkout.path / CONFIG).write_text(config, encoding="utf-8")
-    for arguments in (
-        ["figures/su2026/fig.png"],
-        ["figures/su2026/fig.png", "--report", "report.html"],
-    ):
-        run = checkout.snakemake("--cores", "1", *arguments)
-        assert run.returncode == 0, run.stderr
-    assert not (checkout.path / MARK).exists()
-    page = (checkout.path / "report.html").read_text(encoding="utf-8")
-    results = json.loads(re.search(r'<script id="results">\s+var results = (.*);\n', page)[1])
-    result = results["figures/su2026/fig.png"]
-    assert html.unescape(result["caption"]) == f"<p>{ODD.replace(chr(92), '')}</p>\n"
-    # Of all that a figure shows, the job is told the digest only, and which code draws it.
-    told = r"digest=[0-9a-f]{16}, presentation=code of presentation [0-9a-f]{16}"
-    assert re.fullmatch(told, result["job_properties"]["params"])
 
 
 # What our code would need to run a text, to start a program or to read a pickle.

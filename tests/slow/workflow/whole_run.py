@@ -7,7 +7,11 @@ import yaml
 from test_pipeline import TINY, Checkout
 
 # Text, whatever the languages of the report's making could take it for.
-CAPTION = r"Two *curves* of `10-RR`_ & {{ 7 * 7 }} |x| .. \frac, n < 10 000, 50 %."
+CAPTION = (
+    r"Two *curves* of `10-RR`_ & {{ 7 * 7 }} |x| .. \frac, n < 10 000, 50 %: `touch pwned` **b** "
+    r":raw:`y` {wildcards.figure} 'q' \\\" $(pwned"
+)
+LABEL = "{wildcards.figure} `touch pwned`; rm & 'q' n < 5"
 
 CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
 FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
@@ -16,8 +20,6 @@ VEGA = {"results/vega.js"}
 GALLERY = {"results/su2026/gallery.html"}
 TABLES = {
     "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
-    "table2": {"kind": "finite_domains", "eps0": [0.5, 2.0], "k": 10, "domain_size": 10},
-    "table3": {"kind": "large_domains", "eps0": [0.5, 2.0]},
     "hierarchy": {
         "kind": "hierarchy",
         "mechanisms": ["krr10"],
@@ -61,6 +63,7 @@ def config() -> dict:
         "cdf": {"title": WRITTEN["cdf"], "caption": "A law.", "table": "law"},
     }
     whole["style"]["experiments"] = {"krr10": "10-RR"}
+    whole["style"]["curves"]["upper"]["label"] = LABEL
     whole["tables"] = TABLES
     whole["claims"] = {"outperforms": ["fig"]}
     return {**root, "papers": ["su2026"], "su2026": whole}
