@@ -15,8 +15,8 @@ _ASSUMED = (
     "The observer sees every shuffled report and may know all other users' values. The shuffler "
     "hides everything else: who sent what, order, time and network address.",
     "If the shuffler fails, only eps0 per round remains.",
-    "What a user sends outside the protocol, and whether the software does what it says, is not "
-    "covered.",
+    "Not covered: anything a user sends outside the protocol, and errors of the software that "
+    "implements it.",
 )
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"

@@ -67,7 +67,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     option(
         "--quantity",
         Name(DIVERGENCES),
-        "What is computed: epsilon (at delta), delta (at eps) or renyi (at order).",
+        "The quantity: epsilon (at delta), delta (at eps) or renyi (at order).",
         default="epsilon",
     ),
     option(

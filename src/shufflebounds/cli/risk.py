@@ -22,10 +22,21 @@ from shufflebounds.cli.answers import (
 )
 from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import or_usage_error, require_plotting
-from shufflebounds.cli.options import EPS0, FIGURE, OUTPUT, REAL, ROUNDS, USERS, option, question
+from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
+from shufflebounds.cli.options import (
+    EPS0,
+    FIGURE,
+    OUTPUT,
+    REAL,
+    ROUNDS,
+    RTOL,
+    USERS,
+    option,
+    question,
+)
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.randomizers.base import Randomizer
 
 _CAPTION = (
@@ -41,7 +52,9 @@ _MEANINGS = {
 }
 # Share of the advantage: where the blanket and an attack are as close, nobody waits for more.
 _CLOSE = 5e-3
-# Points per standard deviation of the tight bound, each of which takes a while, and where they end.
+# Points per standard deviation: as a rule, and as many as there may be.
+_USUAL, _MOST = 24.0, 1000.0
+# The same of the tight bound, each of which takes a while, and where they end.
 # With half as many as usual the advantage of many rounds is a thousandth larger, that of one is the
 # same; rates below some 10⁻⁵ are bounded by the blanket.
 _DENSITY, _SMALLEST = 12.0, 1e-8
@@ -105,17 +118,23 @@ class _Risk:
         default=_RATES,
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
+    RTOL,
     *OUTPUT,
 )
 def risk(
-    asked: Deployment, false_positives: tuple[float, ...], plot: Path | None, output: Output
+    asked: Deployment,
+    false_positives: tuple[float, ...],
+    plot: Path | None,
+    rtol: float | None,
+    output: Output,
 ) -> None:
     """Attack success: how well can an attack tell two values of a user apart?
 
     There is no delta to choose: this is the whole trade-off between both error rates.
 
     A tight upper bound comes first where no known attack comes close to the upper bound and more is
-    proven: claim that one.
+    proven: claim that one. --rtol is the largest relative width of the other bounds' advantages;
+    if it is left out, theirs is about 1e-4, or more in several rounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
@@ -130,7 +149,7 @@ def risk(
     n, rounds = asked.honest, asked.times
     with progress(hidden=output.as_json):
         risks = {
-            key: _Risk([profile(pair.decomposition, n, rounds=rounds) for pair in compared[key]])
+            key: _Risk([_curve(pair.decomposition, n, rounds, rtol) for pair in compared[key]])
             for key, _ in one_by_one(bounds)
         }
         closer = None
@@ -173,6 +192,25 @@ def risk(
     )
     if plot is not None:
         or_usage_error(plot, lambda: _draw(risks, asked.title(), plot))
+    for key in bounds:
+        width = advantages[key].relative_width
+        if rtol is not None and width > rtol:
+            raise PrecisionNotReached(
+                f"{labels[key]}: the advantage is known only to a relative width of {width:.1e}"
+            )
+
+
+def _curve(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
+    """Of a pair; its advantage to a relative width of `rtol` where that can be reached."""
+    found, density = profile(pair, n, rounds=rounds, density=_USUAL), _USUAL
+    while rtol is not None and found.advantage().relative_width > rtol and density < _MOST:
+        # The width falls with the square.
+        density = min(2.0 * density, _MOST)
+        try:
+            found = profile(pair, n, rounds=rounds, density=density)
+        except PrecisionError:
+            break
+    return found
 
 
 def _of_all_datasets(randomizer: Randomizer, n: int, rounds: int) -> Profile | None:

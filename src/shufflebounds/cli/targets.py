@@ -34,6 +34,7 @@ from shufflebounds.core.enclosure import Enclosure
 
 # Relative widths that are promised of an answer; the last one where there are several rounds.
 _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
+_FINER_RTOL = 1e-3  # of a search for rounds, which may end wider
 
 
 @question(*USERS, EPS, DELTA, ROUNDS, RTOL, *OUTPUT)
@@ -73,17 +74,19 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
     )
 
 
-@question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, *OUTPUT)
-def users(asked: Deployment, eps: float, delta: float, output: Output) -> None:
+@question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, RTOL, *OUTPUT)
+def users(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many users are enough for a target (epsilon, delta)?
 
     With --rounds it is how many report in each round, and all rounds together meet the target; the
-    tight bound, which `epsilon` and `check` know of them, is not searched then.
+    tight bound, which `epsilon` and `check` know of them, is not searched then. Numbers of users
+    are exact where the engine can tell; else they are enclosed to a relative width of --rtol, 1e-4
+    if it is left out, of several rounds 1e-2.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
     with progress(hidden=output.as_json):
-        found = _fewest_users(asked, eps, delta)
+        found = _fewest_users(asked, eps, delta, rtol)
     more = asked.colluding
     answers = {
         key: replace(one, enclosure=Enclosure(*(end + more for end in _ends(one))))
@@ -106,17 +109,18 @@ def users(asked: Deployment, eps: float, delta: float, output: Output) -> None:
     )
 
 
-@question(EPS0, *USERS, EPS, DELTA, *OUTPUT)
-def rounds(asked: Deployment, eps: float, delta: float, output: Output) -> None:
+@question(EPS0, *USERS, EPS, DELTA, RTOL, *OUTPUT)
+def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
-    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. Their
+    number is enclosed to a relative width of --rtol, 1e-2 if it is left out.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
     asked = replace(asked, rounds=None)
     with progress(hidden=output.as_json):
-        answers = _most_rounds(asked, eps, delta)
+        answers = _most_rounds(asked, eps, delta, rtol)
     show(
         asked,
         answers,
@@ -202,9 +206,11 @@ def _largest_eps0_of_pair(
     return answer
 
 
-def _fewest_users(asked: Deployment, eps: float, delta: float) -> dict[str, Answer]:
+def _fewest_users(
+    asked: Deployment, eps: float, delta: float, rtol: float | None
+) -> dict[str, Answer]:
     """Of those who hide each other; the tight bound as in `_largest_eps0`."""
-    promised = _USERS_RTOL if asked.rounds == 1 else _ROUNDS_RTOL
+    promised = rtol or (_USERS_RTOL if asked.rounds == 1 else _ROUNDS_RTOL)
     target = FewestUsers(validation.eps(eps), validation.delta(delta), asked.times)
     bounds = answering(asked, *OF_PAIRS)
     compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
@@ -225,15 +231,19 @@ def _fewest_users(asked: Deployment, eps: float, delta: float) -> dict[str, Answ
     return {"tight": tight, **answers}
 
 
-def _most_rounds(asked: Deployment, eps: float, delta: float) -> dict[str, Answer]:
+def _most_rounds(
+    asked: Deployment, eps: float, delta: float, rtol: float | None
+) -> dict[str, Answer]:
     """There is no tight bound: the worst pair may be another in each round."""
     answers = {}
     for key, bound in one_by_one(answering(asked, *OF_PAIRS)):
-        most = partial(calibration.most_rounds, eps=eps, delta=delta, n=asked.honest)
+        most = partial(
+            calibration.most_rounds, eps=eps, delta=delta, n=asked.honest, rtol=rtol or _FINER_RTOL
+        )
         found = smallest(
             attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked)
         )
-        answers[key] = _held_to(_ROUNDS_RTOL, found, asked, bound)
+        answers[key] = _held_to(rtol or _ROUNDS_RTOL, found, asked, bound)
     return answers
 
 

@@ -753,6 +753,15 @@ def test_the_largest_eps0_is_as_narrow_as_one_asks_for():
     assert found["upper"] - found["lower"] <= 4e-6
 
 
+def test_searches_are_held_to_the_width_that_is_asked_for(monkeypatch):
+    """As wide as here, the default lets pass what a narrower one does not."""
+    found = Enclosure(1000, 1005)
+    monkeypatch.setattr("shufflebounds.accounting.calibration.most_rounds", lambda *_, **__: found)
+    options = ("rounds", *AT_4, "--eps", "2", "--delta", "1e-6", "--json")
+    assert run(*options).exit_code == 0
+    assert run(*options, "--rtol", "1e-3").exit_code == PrecisionNotReached.exit_code
+
+
 def test_days_may_have_other_numbers_of_users():
     days = ("--rounds", "3", "--also", "5e3:2", "--colluding", "10", "--delta", "1e-6")
     options = ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "1e4")

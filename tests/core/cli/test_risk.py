@@ -93,6 +93,23 @@ def test_what_is_printed_is_on_the_safe_side():
     assert "The 30 rounds are shuffled separately" in text
 
 
+def test_the_advantage_is_as_narrow_as_one_asks_for(monkeypatch):
+    exact = math.tanh(0.5)
+    alone = ("risk", "--mechanism", "krr", "--k", "2", "--eps0", "1", "--n", "1")
+    for rtol in ("1e-2", "1e-7"):
+        shown = run(*alone, "--rtol", rtol).stdout
+        (row,) = (line for line in shown.splitlines() if line.startswith("  advantage "))
+        assert 0.0 <= float(row.split()[1]) - exact <= float(rtol) * exact
+        ends = answer(*TERNARY, "--n", "100", "--rtol", rtol)["advantage"]
+        assert all(
+            one["upper"] - one["lower"] <= float(rtol) * one["upper"] for one in ends.values()
+        )
+    monkeypatch.setattr(sys.modules["shufflebounds.cli.risk"], "_MOST", 24.0)
+    result = run(*TERNARY, "--n", "100000", "--rtol", "1e-8")
+    assert result.exit_code == 3
+    assert "upper bound: the advantage is known only to a relative width of" in result.stderr
+
+
 def test_datasets_that_are_no_mirror_images_are_told():
     note = "not mirror images"
     options = ("--eps0", "1", "--n", "10")

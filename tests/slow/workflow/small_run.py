@@ -17,7 +17,7 @@ tables:
 
 def make_checkout(path: Path) -> Checkout:
     checkout = Checkout.make(path)
-    checkout.edit("config.yaml", "[su2026, other]", "[su2026]")
+    checkout.edit("config.yaml", "[su2026, other]", "[su2026]\nformats: [png]")
     # Five curves do.
     checkout.edit(
         CONFIG, "curves: [bennett, clone, upper, lower, joint2]", "curves: [clone, upper, joint2]"

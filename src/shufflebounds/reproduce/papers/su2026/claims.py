@@ -263,7 +263,7 @@ CLAIMS = (
             below_baselines(evidence), claimed=0.50, nearly=0.45, half=0.25
         ),
         note="The number depends on where the grid of n begins: at large ε₀ and small n most "
-        "baselines prove next to nothing and stand at or near ε₀. The paper does not say at which "
+        "baselines prove next to nothing and are at or near ε₀. The paper does not say at which "
         "point it read its own. What is found exceeds its number, which therefore understates.",
     ),
     Claim(
@@ -289,12 +289,12 @@ CLAIMS = (
     Claim(
         name="clone_vs_bennett",
         source="earlier version, Section 8",
-        words="The clone's general bound is weaker than Bennett's bound for the mechanism at hand.",
+        words="The clone's general bound is weaker than Bennett's bound for the same mechanism.",
         measure="1 − ε(Bennett) / ε(clone), single reports, at every n. Holds at a point: above 0.",
         judge=throughout(bennett_below_clone, POSITIVE),
         cause="Bennett's inequality is an estimate and the clone's divergence is computed exactly. "
         "Where the blanket is hardly better than the clone's decomposition (Laplace at small ε₀), "
-        "or n is so small that the inequality proves little or nothing (then it stands at ε₀), "
+        "or n is so small that the inequality proves little or nothing (then it is ε₀), "
         "the estimate loses more than the blanket gains. The later version no longer says this.",
     ),
     Claim(

@@ -329,7 +329,7 @@ def _seconds(_: pd.DataFrame) -> Judgement:
     return of_cases(
         algorithm <= _DOZEN,
         "values of ε₀",
-        f"at most {algorithm.max():.1g} s by the algorithm, written down anew; at most "
+        f"at most {algorithm.max():.1g} s by the algorithm, rewritten here; at most "
         f"{1e3 * ours.max():.1g} ms for a certified answer",
         f"slowest: ε₀ = {table['eps0'][algorithm.idxmax()]:g}",
     )

@@ -282,7 +282,7 @@ def timed_page(frame: pd.DataFrame) -> Page:
     return Page(
         title="Table 5: the general pair",
         above=r"$\varepsilon$ of any $\varepsilon_0$-LDP randomizer: certified (rounded outward), "
-        "by the paper's algorithm written down anew ($T$ bisections, not certified), and "
+        "by the paper's algorithm rewritten here ($T$ bisections, not certified), and "
         "as the paper prints it. Times are CPU seconds of this run, and the paper's of its own "
         "machine.",
         header=tuple(header),
