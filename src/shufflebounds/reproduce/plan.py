@@ -23,9 +23,9 @@ from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import sent
 from shufflebounds.reproduce import specification as axes
 from shufflebounds.reproduce.configuration.models import (
-    Experiment,
-    Figure,
-    Look,
+    ExperimentEntry,
+    FigureEntry,
+    LookEntry,
     PaperEntry,
     RootEntry,
 )
@@ -44,7 +44,7 @@ from shufflebounds.reproduce.storage import CurveName
 
 
 def _layout(
-    name: str, figure: Figure, entry: PaperEntry, curves: Mapping[CurveName, Specification]
+    name: str, figure: FigureEntry, entry: PaperEntry, curves: Mapping[CurveName, Specification]
 ) -> Layout:
     """What a figure shows; ValueError where two lines have the same label and look different."""
     try:
@@ -59,7 +59,7 @@ class _Figure:
 
     entry: PaperEntry
     curves: Mapping[CurveName, Specification]
-    figure: Figure
+    figure: FigureEntry
 
     def layout(self) -> Layout:
         first = self.curves[self.rows[0][0][0][0]]
@@ -75,10 +75,10 @@ class _Figure:
         )
 
     @cached_property
-    def rows(self) -> list[list[list[tuple[CurveName, Look]]]]:
+    def rows(self) -> list[list[list[tuple[CurveName, LookEntry]]]]:
         """Rows of panels of lines."""
         figure, looks = self.figure, self.entry.style.curves
-        shown: list[list[tuple[str, str, Look]]]
+        shown: list[list[tuple[str, str, LookEntry]]]
         if figure.lines is not None:
             shown = [[(line.experiment, line.curve, line) for line in figure.lines]]
         else:
@@ -113,7 +113,7 @@ class _Figure:
         """Whether single reports and joint ones, or joint ones of several sizes, are compared."""
         return len({self.curves[name].reports.k_joint for name in self._names}) > 1
 
-    def _panel(self, lines: list[tuple[CurveName, Look]]) -> Panel:
+    def _panel(self, lines: list[tuple[CurveName, LookEntry]]) -> Panel:
         settings = [self.curves[name].setting.given() for name, _ in lines]
         common = {
             key: settings[0][key]
@@ -137,7 +137,7 @@ class _Figure:
         joint = self.curves[names[0]].reports.k_joint
         return f"{joint}-joint of {subject}" if joint > 1 and not self._mixes_joints else subject
 
-    def _line(self, name: CurveName, look: Look, common: Mapping[str, Any]) -> Line:
+    def _line(self, name: CurveName, look: LookEntry, common: Mapping[str, Any]) -> Line:
         return Line(
             curve=name,
             label=look.label or self._label(name, common),
@@ -342,7 +342,7 @@ def specification(
     entry: PaperEntry,
     mechanism: Mapping[str, Any],
     axis: Axis,
-    experiment: Experiment,
+    experiment: ExperimentEntry,
     regime: str,
     curve: str,
     numerics: Numerics,
@@ -360,12 +360,12 @@ def specification(
     )
 
 
-def axis_of(entry: PaperEntry, experiment: Experiment) -> Axis:
+def axis_of(entry: PaperEntry, experiment: ExperimentEntry) -> Axis:
     """What varies along the curves of an experiment."""
     return axes.parse_axis(experiment.x or entry.x)
 
 
-def setting_of(entry: PaperEntry, experiment: Experiment, regime: str) -> Setting:
+def setting_of(entry: PaperEntry, experiment: ExperimentEntry, regime: str) -> Setting:
     """What a regime says, then the experiment, then the paper."""
     found: dict[str, Any] = {}
     for source in (entry.setting, experiment.setting, entry.regimes[regime]):

@@ -20,7 +20,7 @@ from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan, sent
 from shufflebounds.reproduce import specification as axes
-from shufflebounds.reproduce.configuration.models import Figure, PaperEntry, RootEntry
+from shufflebounds.reproduce.configuration.models import FigureEntry, PaperEntry, RootEntry
 from shufflebounds.reproduce.configuration.sentences import (
     COMMAND_LINE_HINT,
     number_hint,
@@ -141,7 +141,7 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
             yield from _ratio_faults(place, figure, transform)
 
 
-def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
+def _shown_faults(place: str, figure: FigureEntry) -> Iterator[str]:
     """A figure shows a grid, lines, or a table, and only one of them."""
     grid = [key for key in ("experiments", "curves") if getattr(figure, key) is not None]
     others = [key for key in ("lines", "table") if getattr(figure, key) is not None]
@@ -155,7 +155,7 @@ def _shown_faults(place: str, figure: Figure) -> Iterator[str]:
             yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
 
 
-def _look_faults(place: str, figure: Figure) -> Iterator[str]:
+def _look_faults(place: str, figure: FigureEntry) -> Iterator[str]:
     looks: dict[str | None, dict[str, Any]] = {}
     for i, line in enumerate(figure.lines or ()):
         look = line.model_dump(exclude={"experiment", "curve"})
@@ -166,7 +166,7 @@ def _look_faults(place: str, figure: Figure) -> Iterator[str]:
             )
 
 
-def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
+def _ratio_faults(place: str, figure: FigureEntry, transform: str) -> Iterator[str]:
     """Of several rows each has its own divisor, and ratios of logarithms mean nothing."""
     is_grid = len(figure.experiments or ()) > 1
     if figure.ratio is not None and is_grid != (figure.ratio.experiment is None):
@@ -177,7 +177,7 @@ def _ratio_faults(place: str, figure: Figure, transform: str) -> Iterator[str]:
         yield f"{place}.transform is {transform!r}; in a figure with ratio it must be none or expm1"
 
 
-def _drawn(figure: Figure) -> Iterator[tuple[Callable[[str], str], str, str]]:
+def _drawn(figure: FigureEntry) -> Iterator[tuple[Callable[[str], str], str, str]]:
     """Experiment and curve of every line, and where either stands in the figure's entry."""
     for i, line in enumerate(figure.lines or ()):
         yield partial("lines[{}].{}".format, i), line.experiment, line.curve

@@ -196,14 +196,14 @@ class SettingEntry(_Model):
         return Setting(**{name: getattr(self, name) for name in NAMES})
 
 
-class Regime(SettingEntry):
+class RegimeEntry(SettingEntry):
     """A named setting; figures have a column of panels for each."""
 
     label: Text | None = None
     """What figures say of the regime before its values, such as low."""
 
 
-class Curve(_Model):
+class CurveEntry(_Model):
     """One bound, and what a user sends."""
 
     bound: str
@@ -217,7 +217,7 @@ class Curve(_Model):
     covers every number. Only for `upper`."""
 
 
-class Experiment(_Model):
+class ExperimentEntry(_Model):
     """Which curves of which mechanism are computed in which regimes."""
 
     mechanism: str
@@ -232,7 +232,7 @@ class Experiment(_Model):
     """The axis, if it is not the paper's: one name and its values."""
 
 
-class Look(_Model):
+class LookEntry(_Model):
     """How a curve is drawn."""
 
     label: Text | None = None
@@ -247,7 +247,7 @@ class Look(_Model):
     """Line width in points."""
 
 
-class Line(Look):
+class LineEntry(LookEntry):
     """A curve of any experiment, and how it is drawn."""
 
     experiment: str
@@ -256,7 +256,7 @@ class Line(Look):
     """A name from `curves`."""
 
 
-class Reference(_Model):
+class ReferenceEntry(_Model):
     """A curve that others are divided by."""
 
     experiment: str | None = None
@@ -269,7 +269,7 @@ class Reference(_Model):
     """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
 
 
-class Figure(_Model):
+class FigureEntry(_Model):
     """A column of panels for each regime, with a row for each experiment or one row of lines.
 
     Or, with `table`, the distribution function that a table holds.
@@ -285,9 +285,9 @@ class Figure(_Model):
     """Names from `experiments`: a row of panels each, with the curves of `curves`."""
     curves: Listed[str] | None = None
     """Names from `curves`, which every experiment has."""
-    lines: Annotated[tuple[Line, ...], Strict(False), MinLen(1)] | None = None
+    lines: Annotated[tuple[LineEntry, ...], Strict(False), MinLen(1)] | None = None
     """Curves of any experiments, and how to draw them, in place of experiments and curves."""
-    ratio: Reference | None = None
+    ratio: ReferenceEntry | None = None
     """A second row of panels in which all curves are divided by this one; in a grid of several
     experiments all panels are such ratios."""
     transform: Transform | None = None
@@ -297,14 +297,14 @@ class Figure(_Model):
     """A name from `tables`, of a kind that can be drawn."""
 
 
-class Style(_Model):
+class StyleEntry(_Model):
     """The looks of the figures; no curve depends on them."""
 
     transform: Transform = "none"
     """What figures draw of ε unless they say otherwise."""
     experiments: dict[str, Text] = {}
     """How figures call the experiments; if left out, like their mechanisms."""
-    curves: dict[str, Look] = {}
+    curves: dict[str, LookEntry] = {}
     """How figures draw the curves."""
 
 
@@ -317,23 +317,23 @@ class PaperEntry(_Model):
     """What all experiments have in common."""
     x: X
     """The axis of all experiments: the name of a setting, and its values."""
-    regimes: Annotated[dict[Name, Regime], MinLen(1)]
+    regimes: Annotated[dict[Name, RegimeEntry], MinLen(1)]
     """Settings by name."""
     mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)]
     """Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ are the other
     keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, rate). Or protocols,
     whose parameters except settings are the other keys."""
-    curves: Annotated[dict[Name, Curve], MinLen(1)]
+    curves: Annotated[dict[Name, CurveEntry], MinLen(1)]
     """Bounds by name."""
-    experiments: Annotated[dict[Name, Experiment], MinLen(1)]
+    experiments: Annotated[dict[Name, ExperimentEntry], MinLen(1)]
     """Which curves of which mechanism are computed in which regimes."""
-    figures: dict[Name, Figure] = {}
+    figures: dict[Name, FigureEntry] = {}
     """Figures by name."""
     tables: dict[Name, dict[str, Any]] = {}
     """Tables by name: `kind` is one of the paper's, whose parameters are the other keys."""
     claims: dict[str, Listed[str]] = {}
     """Figures whose curves are to show what the paper claims, by claim."""
-    style: Style = Style()
+    style: StyleEntry = StyleEntry()
     """The looks of the figures."""
 
 

@@ -29,9 +29,9 @@ def text(model: type[BaseModel]) -> str:
     schema = _for_editors(model.model_json_schema())
     definitions = schema.get("$defs", {})
     # What depends on the library, and the models leave to `checks`.
-    if "Curve" in definitions:
-        definitions["Curve"]["properties"]["bound"]["enum"] = list(BOUNDS)
-    for entry in (schema, definitions.get("Experiment", {})):
+    if "CurveEntry" in definitions:
+        definitions["CurveEntry"]["properties"]["bound"]["enum"] = list(BOUNDS)
+    for entry in (schema, definitions.get("ExperimentEntry", {})):
         if "x" in entry.get("properties", {}):
             entry["properties"]["x"] |= {
                 "propertyNames": {"enum": list(NAMES)},

@@ -145,7 +145,7 @@ def test_a_page_asks_for_nothing_from_elsewhere():
 
 
 def test_every_marker_and_style_of_a_configuration_has_its_look():
-    fields = models.Look.model_fields
+    fields = models.LookEntry.model_fields
     markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
     assert markers == html.OUTLINES.keys()
     for style in get_args(fields["line"].annotation):
