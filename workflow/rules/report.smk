@@ -25,8 +25,6 @@ from shufflebounds.reproduce.plotting.texts import plain
 # Snakemake takes the name itself, at the beginning of a line, for the directive.
 in_report = report
 
-# Of several, the report shows first what comes first by alphabet.
-FORMATS = {"png": "PNG", "pdf": "print (PDF)", "svg": "web (SVG)"}
 PAGE = "Page"
 DATA = "data (CSV)"
 CLAIMS_TITLE = "The paper's claims, measured"
@@ -49,21 +47,26 @@ def gallery_titles(wildcards):
 
 
 def figure_files():
-    """The files of a figure, as results of the report."""
+    """The files of a figure; one of them is for the report: what is for print would double it."""
+    shown = next(kind for kind in ("png", "svg", "pdf") if kind in PLAN.formats)
     return [
-        in_report(
-            f"{FIGURE}.{kind}",
-            caption="../report/figure.rst",
-            category=paper_title,
-            subcategory="Figures",
-            labels=functools.partial(figure_labels, kind=FORMATS[kind]),
+        (
+            in_report(
+                f"{FIGURE}.{kind}",
+                caption="../report/figure.rst",
+                category=paper_title,
+                subcategory="Figures",
+                labels=figure_labels,
+            )
+            if kind == shown
+            else f"{FIGURE}.{kind}"
         )
         for kind in PLAN.formats
     ]
 
 
-def figure_labels(wildcards, kind):
-    return {"figure": figure_title(wildcards), "format": kind}
+def figure_labels(wildcards):
+    return {"figure": figure_title(wildcards)}
 
 
 def table_labels(wildcards):

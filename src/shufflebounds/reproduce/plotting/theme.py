@@ -65,7 +65,7 @@ THEME = {
     "legend.handlelength": 2.6,
     "legend.columnspacing": 1.4,
     "legend.labelspacing": 0.3,
-    "savefig.dpi": 200,
+    "savefig.dpi": 160,
     "pdf.fonttype": 42,
     "svg.hashsalt": "shufflebounds",  # else the names of its parts are random
 }
@@ -75,7 +75,7 @@ METADATA = {
     "svg": {"Creator": "shufflebounds", "Date": None},
 }
 
-_COLORS = 128  # of a PNG: lines and their edges need no more
+_COLORS = 64  # of a PNG: lines and their edges need no more
 
 # Outside settings must rule neither the making of a figure nor its writing.
 fixed_looks = matplotlib.style.context(["default", THEME])
