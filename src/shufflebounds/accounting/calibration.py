@@ -16,8 +16,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from shufflebounds.accounting import questions
+from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.many_pairs import Question
-from shufflebounds.accounting.questions import epsilon
+from shufflebounds.accounting.round_laws import typical_loss
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
@@ -72,25 +73,31 @@ class LocalPrivacy:
 
 
 @dataclass(frozen=True)
-class Users:
-    """n as an axis, number by number."""
+class Count:
+    """Numbers of users, or of rounds, as an axis, number by number."""
 
     least_private: int
     most_private: int
 
-    def scale(self, n: int) -> float:
-        return math.log(n)
+    @property
+    def _sign(self) -> int:
+        return 1 if self.least_private < self.most_private else -1
+
+    def scale(self, count: int) -> float:
+        """More users are more private, and fewer rounds."""
+        return self._sign * math.log(count)
 
     def at(self, y: float) -> int:
         """The point of the axis nearest to `y` on the scale."""
-        return min(max(round(math.exp(min(y, 40.0))), self.least_private), self.most_private)
+        ends = sorted((self.least_private, self.most_private))
+        return min(max(round(math.exp(min(self._sign * y, 40.0))), ends[0]), ends[1])
 
     def near(self, y: float) -> float:
         """How close to where D falls to δ it is worth while to look, on the scale."""
-        return 0.5 * math.exp(-y)
+        return 0.5 * math.exp(-self._sign * y)
 
     def is_done(self, above: int, below: int) -> bool:
-        return below - above <= 1
+        return abs(below - above) <= 1
 
 
 class Axis(Protocol[X]):
@@ -211,6 +218,10 @@ def _next(
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
 _EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
 _USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
+_ROUNDS_LADDER = (0.05, 0.01)
+# Of many rounds, what holds for all datasets: lattice points per typical loss, probes, and on the
+# scale how close it is worth while to look.
+_DENSITY, _MOST_OF_CROWDS, _NEAR_CROWDS = 12.0, 8, 5e-4
 
 
 @limited
@@ -288,10 +299,15 @@ def largest_eps0(
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
-    ladder = _LADDER if rounds == 1 else _EPS0_LADDER_OF_MANY
-    above, lower = narrow(
-        lambda eps0: _probe(mechanism(eps0), eps, delta, n, rounds, ladder), axis, start
-    )
+    if rounds == 1:
+        above, lower = narrow(
+            lambda eps0: _by_delta(partial(questions.delta, mechanism(eps0), eps, n), delta),
+            axis,
+            start,
+        )
+    else:
+        target = _Target(eps, delta, _EPS0_LADDER_OF_MANY)
+        above, lower = target.met(lambda eps0: compose([(mechanism(eps0), n, rounds)]), axis, start)
     if lower is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
@@ -356,12 +372,17 @@ def fewest_users(
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     mechanism = require_mechanism(decomposition)
     parts = mechanism.blankets().values() if isinstance(mechanism, Randomizer) else [mechanism]
-    axis = Users(1, validation.MAX_USERS)
+    axis = Count(1, validation.MAX_USERS)
     variance = max(map(_variance, parts))
     wanted = -2.0 * rounds * variance * math.log(delta)
     start = log(wanted) - 2.0 * math.log(eps) if eps else math.inf
-    ladder = _LADDER if rounds == 1 else _USERS_LADDER_OF_MANY
-    below, upper = narrow(lambda n: _probe(mechanism, eps, delta, n, rounds, ladder), axis, start)
+    if rounds == 1:
+        below, upper = narrow(
+            lambda n: _by_delta(partial(questions.delta, mechanism, eps, n), delta), axis, start
+        )
+    else:
+        target = _Target(eps, delta, _USERS_LADDER_OF_MANY)
+        below, upper = target.met(lambda n: compose([(mechanism, n, rounds)]), axis, start)
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
 
 
@@ -372,21 +393,8 @@ def _variance(decomposition: Decomposition) -> float:
         return float(masses @ values**2)
 
 
-def _probe(
-    mechanism: Decomposition | Randomizer,
-    eps: float,
-    delta: float,
-    n: int,
-    rounds: int,
-    ladder: Sequence[float],
-) -> Probe:
-    if rounds == 1:
-        return _by_delta(partial(questions.delta, mechanism, eps, n), delta, ladder)
-    return _by_epsilon(partial(questions.epsilon, mechanism, n, delta, rounds=rounds), eps, ladder)
-
-
-def _by_delta(ask: Callable[..., Enclosure], delta: float, ladder: Sequence[float]) -> Probe:
-    for rtol in ladder:
+def _by_delta(ask: Callable[..., Enclosure], delta: float) -> Probe:
+    for rtol in _LADDER:
         try:
             found = ask(rtol=rtol)
             # Of a randomizer there may be more between the ends than what they are known to.
@@ -399,16 +407,78 @@ def _by_delta(ask: Callable[..., Enclosure], delta: float, ladder: Sequence[floa
     return _probed(side, *(log(log(end) / math.log(delta)) for end in (found.upper, found.lower)))
 
 
-def _by_epsilon(ask: Callable[..., Enclosure], eps: float, ladder: Sequence[float]) -> Probe:
-    """Of many rounds: their ε at δ never lies as far out as their δ at ε may."""
-    for rtol in ladder:
-        found = reached(partial(ask, rtol=rtol))
-        side = 1 if found.upper <= eps else -1 if found.lower > eps else 0
-        # Those that miss one width come close to it, and so closer to the next.
-        if side != 0:
-            break
-    # log(1/δ) goes about like ε².
-    return _probed(side, *(2.0 * (log(eps) - log(end)) for end in (found.upper, found.lower)))
+@dataclass(frozen=True)
+class _Target:
+    """(ε, δ) of many rounds, and relative widths of ε that tell it from what is asked for.
+
+    Their ε at δ never lies as far out as their δ at ε may.
+    """
+
+    eps: float
+    delta: float
+    ladder: Sequence[float]
+
+    def met(
+        self, composed: Callable[[X], Composed], axis: Axis[X], start: float
+    ) -> tuple[X | None, X | None]:
+        """The closest points at which it is certainly missed and certainly met, as of `narrow`.
+
+        Of mechanisms the former by their datasets, the latter by their blankets, and where these
+        leave a gap, by what holds for all datasets.
+        """
+
+        def probe(part: Callable[[Composed], Composed], x: X) -> Probe:
+            return self._by_epsilon(part(composed(x)))
+
+        if not composed(axis.at(start)).is_of_mechanisms:
+            return narrow(partial(probe, lambda all_: all_), axis, start)
+        missed, _ = narrow(partial(probe, Composed.of_datasets), axis, start)
+        start = start if missed is None else axis.scale(missed)
+        _, met = narrow(partial(probe, Composed.of_blankets), axis, start)
+        if met is not None:
+            least = axis.least_private if missed is None else missed
+            met = self._by_crowds(composed, axis, least, met)
+        return missed, met
+
+    def _by_crowds(self, composed: Callable[[X], Composed], axis: Axis[X], missed: X, met: X) -> X:
+        """The closest point to `missed` at which it was found to be met, `met` to begin with.
+
+        By secants from `missed`, near which it mostly lies.
+        """
+        y, slope, last = axis.scale(missed), 1.0, None
+        for _ in range(_MOST_OF_CROWDS):
+            margin = max(2.0 * axis.near(y), _NEAR_CROWDS)
+            y = max(y, axis.scale(missed)) + margin
+            x = axis.at(y)
+            if axis.scale(x) >= axis.scale(met) - 0.5 * margin:
+                break
+            rounds = composed(x)
+            if not rounds.has_crowds:
+                break
+            y = axis.scale(x)
+            found = Probe(0, self._excess(rounds.upper_epsilon(self.delta, _DENSITY)), 0.0)
+            slope, last = _slope(last, (y, found)) or slope, (y, found)
+            if found.excess < 0.0:
+                missed = x
+            else:
+                met = x
+                if found.excess <= 2.0 * slope * margin:
+                    break
+            y -= found.excess / slope
+        return met
+
+    def _by_epsilon(self, composed: Composed) -> Probe:
+        for rtol in self.ladder:
+            found = reached(partial(composed.epsilon, self.delta, rtol=rtol))
+            side = 1 if found.upper <= self.eps else -1 if found.lower > self.eps else 0
+            # Those that miss one width come close to it, and so closer to the next.
+            if side != 0:
+                break
+        return _probed(side, *map(self._excess, (found.upper, found.lower)))
+
+    def _excess(self, end: float) -> float:
+        """Log(1/δ) goes about like ε²."""
+        return 2.0 * (log(self.eps) - log(end))
 
 
 def _probed(side: int, low: float, high: float) -> Probe:
@@ -418,9 +488,6 @@ def _probed(side: int, low: float, high: float) -> Probe:
 
 
 # How many rounds a privacy budget affords.
-
-# Relative widths of ε that tell most numbers of rounds from the last one.
-_ROUNDS_LADDER = (0.05, 0.01)
 
 
 @limited
@@ -471,38 +538,18 @@ def most_rounds(
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
-    found: dict[int, Enclosure] = {}
-
-    def ends(times: int) -> Enclosure:
-        if times not in found:
-            for width in (*(each for each in _ROUNDS_LADDER if each > rtol), rtol):
-                ask = partial(epsilon, decomposition, n, delta, rounds=times, rtol=width)
-                found[times] = reached(ask)
-                if found[times].upper <= eps or found[times].lower > eps:
-                    break
-        return found[times]
-
-    lower = _last(lambda times: ends(times).upper <= eps)
-    upper = _last(lambda times: ends(times).lower <= eps)
-    return Enclosure(lower, math.inf if upper == validation.MAX_ROUNDS else upper)
-
-
-def _last(holds: Callable[[int], bool]) -> int:
-    """The last number of rounds that a property holds for, 0 if for none; it is lost for good."""
-    if not holds(1):
-        return 0
-    low, high = 1, 2
-    while high < validation.MAX_ROUNDS and holds(high):
-        low, high = high, 4 * high
-    if high >= validation.MAX_ROUNDS:
-        if holds(validation.MAX_ROUNDS):
-            return validation.MAX_ROUNDS
-        high = validation.MAX_ROUNDS
-    while high - low > 1:
-        middle = math.isqrt(low * high)
-        middle = middle if low < middle < high else (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    target = _Target(eps, delta, (*(each for each in _ROUNDS_LADDER if each > rtol), rtol))
+    parts = (
+        decomposition.blankets().values()
+        if isinstance(decomposition, Randomizer)
+        else [decomposition]
+    )
+    size = max(typical_loss(one, n) for one in parts)
+    # As for `largest_eps0`.
+    start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(size) - log(eps)) if eps else math.inf
+    axis = Count(validation.MAX_ROUNDS, 1)
+    missed, met = target.met(lambda times: compose([(decomposition, n, times)]), axis, start)
+    return Enclosure(0 if met is None else met, math.inf if missed is None else missed - 1)
 
 
 # The most users that any of several decompositions needs.

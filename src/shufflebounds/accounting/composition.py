@@ -15,6 +15,7 @@ from shufflebounds.accounting.round_laws import (
     compositions,
     dominated,
     enumerated,
+    pessimistic_sum,
     typical_loss,
 )
 from shufflebounds.core import validation
@@ -300,6 +301,31 @@ class Composed:
         what = f"delta at eps = {eps!r}"
         single = partial(self._delta_of_single_rounds, eps)
         return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
+
+    def upper_epsilon(self, delta: float, density: float) -> float:
+        """An ε at which all rounds together are (ε, δ)-DP, of so many points per typical loss."""
+        if self.never_below() > delta:
+            return math.inf
+        law = pessimistic_sum(self.rounds, density, 0.05 * delta)
+        return min(smallest_eps(law, delta), self._largest_loss())
+
+    @property
+    def is_of_mechanisms(self) -> bool:
+        """Whether some rounds were given as randomizers."""
+        return any(one.attained is not None for one in self.rounds)
+
+    @property
+    def has_crowds(self) -> bool:
+        """Whether more than blankets is proven of some rounds."""
+        return any(one.crowds for one in self.rounds)
+
+    def of_blankets(self) -> Composed:
+        """The same rounds of blankets alone."""
+        return Composed(tuple(replace(one, attained=None, crowds=()) for one in self.rounds))
+
+    def of_datasets(self) -> Composed:
+        """The same rounds of the datasets that lower ends are of."""
+        return Composed(tuple(Round(one.lowest, one.n, one.times) for one in self.rounds))
 
     def _refined(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Lock
@@ -341,22 +341,25 @@ def compositions(
     With so many lattice points per standard deviation, and as far out as D times the number of
     rounds is above `level`.
     """
-    steps = _steps(rounds, density)
-    step = lattice_step(min(steps))
-    above: list[tuple[LossLaw, int]] = []
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
-    for one, wanted in zip(rounds, steps, strict=True):
-        points, rest = _points(one, wanted, step, rounds, density, level)
-        scaled, times = points.step, one.times
-        upper = highest(one, points, rest)
-        above.append((pessimistic(points.places[: upper.size], upper, scaled), times))
+    for one, points, rest in _points(rounds, density, level):
         pairs = sides(one, points, rest)
         for laws, ordered in zip(below, (pairs, [pair[::-1] for pair in pairs]), strict=True):
-            found = [optimistic(ahead, behind, scaled) for ahead, behind in ordered]
-            laws.append([(law, times) for law in found if law is not None])
+            found = [optimistic(ahead, behind, points.step) for ahead, behind in ordered]
+            laws.append([(law, one.times) for law in found if law is not None])
     if all(one.is_symmetric for one in rounds):
         below.pop()
-    return LossSum.of(above), [law for laws in below for law in _each_in_turn(laws)]
+    above = pessimistic_sum(rounds, density, level)
+    return above, [law for laws in below for law in _each_in_turn(laws)]
+
+
+def pessimistic_sum(rounds: Sequence[Round], density: float, level: float) -> LossSum:
+    """The first of `compositions`."""
+    found = []
+    for one, points, rest in _points(rounds, density, level):
+        upper = highest(one, points, rest)
+        found.append((pessimistic(points.places[: upper.size], upper, points.step), one.times))
+    return LossSum.of(found)
 
 
 def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum | None:
@@ -367,11 +370,8 @@ def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum 
     """
     if not all(one.is_known for one in rounds):
         return None
-    steps = _steps(rounds, density)
-    step = lattice_step(min(steps))
     laws = []
-    for one, wanted in zip(rounds, steps, strict=True):
-        points, rest = _points(one, wanted, step, rounds, density, level)
+    for one, points, rest in _points(rounds, density, level):
         upper = highest(one, points, rest)
         grids, _ = _grids(one.decompositions, one.n, points, rest)
         known = [side for nodes in grids for side in nodes.sides(upper.size)]
@@ -386,15 +386,18 @@ def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum 
 
 
 def _points(
-    one: Round, wanted: float, step: float, rounds: Sequence[Round], density: float, level: float
-) -> tuple[Points, float]:
-    """Those of a round on the lattice of all, and down to which level D is wanted there."""
-    scaled = 2 ** math.floor(math.log2(wanted / step)) * step
+    rounds: Sequence[Round], density: float, level: float
+) -> Iterator[tuple[Round, Points, float]]:
+    """Those of each round on a lattice of all, and down to which level D is wanted there."""
+    steps, dense = _steps(rounds, density), _dense(rounds, level)
+    step = lattice_step(min(steps))
     rtol = _NODE_WIDTH / density**2
     if rtol < _NARROW:
         rtol = max(min(_NARROW_NODE_WIDTH / density**2, _NARROW), 1e-9)
-    points = Points(scaled, rtol, max(one.size / scaled, 1.0), _dense(rounds, level))
-    return points, level / (one.times * len(rounds))
+    for one, wanted in zip(rounds, steps, strict=True):
+        scaled = 2 ** math.floor(math.log2(wanted / step)) * step
+        points = Points(scaled, rtol, max(one.size / scaled, 1.0), dense)
+        yield one, points, level / (one.times * len(rounds))
 
 
 def highest(one: Round, points: Points, level: float) -> FloatArray:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
+from shuffles import BINARY, CROOKED, TERNARY, divergence, product, shuffled
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
@@ -75,3 +75,30 @@ def test_rounds_of_a_mechanism():
     assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).upper <= 0.5
     several = sb.compose([(sb.BLH(4.0), 10**4, int(found.upper) + 1)])
     assert reached(partial(several.epsilon, 1e-6, rtol=1e-2)).lower > 0.5
+
+
+def test_rounds_take_what_holds_for_all_datasets():
+    """Ten rounds: the ends are met and missed, and better than the blanket's."""
+    users = sb.fewest_users(sb.BLH(4.0), 0.5, 1e-6, rounds=10)
+    assert users.upper < sb.fewest_users(sb.BLH(4.0).blanket(), 0.5, 1e-6, rounds=10).lower
+    eps0 = sb.largest_eps0(sb.BLH, 0.5, 1e-6, 10**4, rounds=10, rtol=1e-2)
+    by_blanket = sb.largest_eps0(lambda x: sb.BLH(x).blanket(), 0.5, 1e-6, 10**4, rounds=10)
+    assert eps0.lower > by_blanket.upper
+    for met in ((sb.BLH(4.0), int(users.upper), 10), (sb.BLH(eps0.lower), 10**4, 10)):
+        assert reached(partial(sb.compose([met]).epsilon, 1e-6, rtol=1e-2)).upper <= 0.51
+
+
+@pytest.mark.parametrize(("channel", "eps"), [(BINARY, 1.5), (TERNARY, 0.5), (CROOKED, 2.5)])
+def test_two_rounds_of_every_dataset(channel, eps):
+    """Enumerated: the same datasets in both rounds, which adaptive ones can only exceed."""
+    found, inputs = (
+        sb.fewest_users(sb.MatrixRandomizer(np.array(channel)), eps, 0.05, rounds=2),
+        range(len(channel)),
+    )
+    for n, met in ((int(found.upper), True), (int(found.lower) - 1, False)):
+        most = max(
+            divergence(product([shuffled(channel, one, other, others)] * 2), eps)[1]
+            for one, other in itertools.permutations(inputs, 2)
+            for others in itertools.combinations_with_replacement(inputs, n - 1)
+        )
+        assert (most <= 0.05) == met
