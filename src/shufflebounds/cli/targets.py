@@ -31,6 +31,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.randomizers.base import Randomizer
 
 # Relative widths that are promised of an answer; the last one where there are several rounds.
 _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
@@ -41,10 +42,9 @@ _FINER_RTOL = 1e-3  # of a search for rounds, which may end wider
 def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """What is the largest eps0 that meets a target (epsilon, delta)?
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target; the tight
-    bound, which `epsilon` and `check` know of them, is not searched then. The upper bound, the
-    lower bound and the stronger clone are enclosed to a relative width of --rtol, 1e-3 if it is
-    left out; of several rounds to 1e-2.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target. The upper
+    bound, the lower bound and the stronger clone are enclosed to a relative width of --rtol, 1e-3
+    if it is left out; of several rounds to 1e-2.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
@@ -78,10 +78,9 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
 def users(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many users are enough for a target (epsilon, delta)?
 
-    With --rounds it is how many report in each round, and all rounds together meet the target; the
-    tight bound, which `epsilon` and `check` know of them, is not searched then. Numbers of users
-    are exact where the engine can tell; else they are enclosed to a relative width of --rtol, 1e-4
-    if it is left out, of several rounds 1e-2.
+    With --rounds it is how many report in each round, and all rounds together meet the target.
+    Numbers of users are exact where the engine can tell; else they are enclosed to a relative width
+    of --rtol, 1e-4 if it is left out, of several rounds 1e-2.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
@@ -130,6 +129,8 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
         column="rounds",
         better="larger",
         meanings={
+            "tight": f"the most proven to meet the target, by {proof(answers, 'lower')}; "
+            "you can run them.",
             "upper": "so many rounds meet the target together; you can run them.",
             "lower": "in more rounds two datasets miss the target; no valid claim can allow more.",
             "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
@@ -150,22 +151,32 @@ def _target(eps: float, delta: float) -> str:
 
 
 def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> dict[str, Answer]:
-    """The tight bound, of a single round only, was itself found to meet the target."""
+    """The tight bound was itself found to meet the target."""
     answers = {
         key: _largest_eps0_of(bound, asked, eps, delta, rtol)
         for key, bound in one_by_one({key: BOUNDS[key] for key in OF_PAIRS})
     }
-    if asked.rounds != 1:
-        return answers
 
-    def crowds(eps0: float) -> Sequence[Crowd]:
-        return replace(asked, eps0=eps0).protocol.randomizer.crowds()
+    def sent(eps0: float) -> Randomizer:
+        return replace(asked, eps0=eps0).protocol.randomizer
 
     low, missed = answers["upper"].enclosure.lower, answers["lower"]
     most = min(missed.enclosure.upper, validation.MAX_EPS0)
-    found = all_datasets_eps0(crowds, eps, delta, asked.honest, low, most)
-    tight = replace(missed, enclosure=Enclosure(found, missed.enclosure.upper), shortfall="")
-    return {"tight": tight, **answers}
+    if asked.rounds == 1:
+
+        def crowds(eps0: float) -> Sequence[Crowd]:
+            return sent(eps0).crowds()
+
+        found = all_datasets_eps0(crowds, eps, delta, asked.honest, low, most)
+    else:
+        ask = partial(calibration.largest_eps0, sent, eps, delta, asked.honest)
+        found = max(low, attempt(partial(ask, rounds=asked.times, rtol=rtol)).enclosure.lower)
+    return {"tight": _tight(missed, found, missed.enclosure.upper), **answers}
+
+
+def _tight(missed: Answer, *ends: float) -> Answer:
+    """Between what is proven for all datasets and what two datasets miss."""
+    return replace(missed, enclosure=Enclosure(min(ends), max(ends)), shortfall="")
 
 
 def _largest_eps0_of(
@@ -218,23 +229,21 @@ def _fewest_users(
         key: _held_to(promised, largest_answer(one.kind, compared[key], target), asked, one)
         for key, one in one_by_one(bounds)
     }
-    if asked.times > 1:
-        return answers
     missed, enough = answers["lower"], answers["upper"].enclosure.upper
-    least = int(missed.enclosure.lower)
-    crowds = asked.protocol.randomizer.crowds()
-    if least < enough:
+    least, randomizer = int(missed.enclosure.lower), asked.protocol.randomizer
+    if asked.times > 1:
+        ask = partial(calibration.fewest_users, randomizer, eps, delta, rounds=asked.times)
+        enough = min(enough, attempt(ask).enclosure.upper)
+    elif least < enough:
         # D does not grow with n: what is settled there is settled everywhere.
-        open_ = unsettled(crowds, eps, delta, least)
+        open_ = unsettled(randomizer.crowds(), eps, delta, least)
         enough = all_datasets_users(open_, eps, delta, least, enough)
-    tight = replace(missed, enclosure=Enclosure(min(least, enough), enough), shortfall="")
-    return {"tight": tight, **answers}
+    return {"tight": _tight(missed, min(least, enough), enough), **answers}
 
 
 def _most_rounds(
     asked: Deployment, eps: float, delta: float, rtol: float | None
 ) -> dict[str, Answer]:
-    """There is no tight bound: the worst pair may be another in each round."""
     answers = {}
     for key, bound in one_by_one(answering(asked, *OF_PAIRS)):
         most = partial(
@@ -244,7 +253,11 @@ def _most_rounds(
             attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked)
         )
         answers[key] = _held_to(rtol or _ROUNDS_RTOL, found, asked, bound)
-    return answers
+    missed, affordable = answers["lower"], answers["upper"].enclosure.lower
+    found = attempt(partial(most, asked.protocol.randomizer))
+    affordable = max(affordable, found.enclosure.lower)
+    tight = _tight(missed, affordable, max(affordable, missed.enclosure.upper))
+    return {"tight": tight, **answers}
 
 
 def _ends(answer: Answer) -> tuple[float, float]:
