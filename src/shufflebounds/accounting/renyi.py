@@ -8,8 +8,8 @@ docs/renyi.md proves both ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
@@ -165,8 +165,8 @@ def _of_mechanism(
 
     And the larger relative width to which either is known.
     """
-    below = Enclosures(*_largest(_telling(randomizer), n, orders, goal))
-    above = Enclosures(*_largest(randomizer.blankets().values(), n, orders, goal))
+    below = Enclosures(*_largest(_pairs(_telling(randomizer), n), orders, goal))
+    above = Enclosures(*_largest(_pairs(randomizer.blankets().values(), n), orders, goal))
     known = np.maximum(below.relative_width, above.relative_width)
     return (np.minimum(below.lower, above.upper), above.upper), known
 
@@ -181,53 +181,75 @@ def _telling(randomizer: Randomizer) -> list[Decomposition]:
     return found[:_TRIES] + [found[i] for i in rest]
 
 
+def bounds(
+    decomposition: Decomposition, n: int, orders: FloatArray, goal: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends at all orders (O,), aimed at a relative width of `goal`."""
+    return _Pair(decomposition, n).bounds(orders, goal)
+
+
+@dataclass(eq=False)
+class _Pair:
+    """A decomposition and n users; curves that were enclosed serve further orders, by end and goal.
+
+    Not narrow ones of few components: too many of their points matter to the orders before only.
+    """
+
+    decomposition: Decomposition
+    n: int
+    kept: dict[tuple[int, float], _Curves] = field(default_factory=dict)
+
+    def bounds(self, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """See `bounds`."""
+        is_finite = self.decomposition.is_finite()
+        goal *= 1.0 if is_finite or goal == _COARSE else _APART
+        above = self._larger(1, orders, goal)
+        below = above if is_finite else self._larger(0, orders, goal)
+        return np.minimum(below[0], above[1]), above[1]
+
+    def _larger(self, end: int, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""
+        directions = [pair[end] for pair in self.decomposition.directions]
+        if any(infinite(one) for one in directions):
+            return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
+        loss, slack = (max(x) for x in zip(*map(largest_loss, directions), strict=True))
+        last = (loss + slack) * (1.0 + 8.0 * U)
+        most = np.minimum(last, 0.5 * orders * last * last * (1.0 + 8.0 * U))
+        if last <= _NOTHING:
+            return np.zeros(orders.shape), most
+        try:
+            moments = _summed(directions, self.n, orders)
+            if len(moments) < len(directions):
+                curves = self.kept.get((end, goal))
+                curves = curves or _Curves.of(directions, self.n, last, _SHARE * goal)
+                moments = curves.enclosed(orders, goal)
+                if goal == _COARSE or not self.decomposition.is_finite():
+                    self.kept[end, goal] = curves
+        except WorkError:
+            return np.zeros(orders.shape), most
+        low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
+        low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
+        high = np.minimum(high * (1.0 + 32.0 * U) + _TINY, most)
+        return np.clip(low * (1.0 - 32.0 * U) - _TINY, 0.0, high), high
+
+
+def _pairs(some: Iterable[Decomposition], n: int) -> list[_Pair]:
+    return [_Pair(one, n) for one in some]
+
+
 def _largest(
-    some: Collection[Decomposition], n: int, orders: FloatArray, goal: float
+    some: Sequence[_Pair], orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of the largest of their divergences; of many only what may be that is looked into."""
-    rough = [bounds(one, n, orders, _COARSE if len(some) > _FEW else goal) for one in some]
+    rough = [one.bounds(orders, _COARSE if len(some) > _FEW else goal) for one in some]
     low, high = (np.max(ends, axis=0) for ends in zip(*rough, strict=True))
     if len(some) <= _FEW:
         return low, high
     settled = np.zeros(orders.shape)
     for one, ends in sorted(zip(some, rough, strict=True), key=lambda pair: -float(pair[1][1][0])):
-        closer = bounds(one, n, orders, goal) if (ends[1] > low).any() else ends
+        closer = one.bounds(orders, goal) if (ends[1] > low).any() else ends
         low, settled = np.maximum(low, closer[0]), np.maximum(settled, closer[1])
     return low, np.minimum(high, settled)
-
-
-def bounds(
-    decomposition: Decomposition, n: int, orders: FloatArray, goal: float
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends at all orders (O,), aimed at a relative width of `goal`."""
-    inner, outer = ([pair[i] for pair in decomposition.directions] for i in (0, 1))
-    goal *= 1.0 if decomposition.is_finite() else _APART
-    above = _larger(outer, n, orders, goal)
-    below = above if decomposition.is_finite() else _larger(inner, n, orders, goal)
-    return np.minimum(below[0], above[1]), above[1]
-
-
-def _larger(
-    directions: list[Decomposition], n: int, orders: FloatArray, goal: float
-) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the larger divergence of both orders of a pair; one where it is symmetric."""
-    if any(infinite(one) for one in directions):
-        return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
-    loss, slack = (max(x) for x in zip(*map(largest_loss, directions), strict=True))
-    end = (loss + slack) * (1.0 + 8.0 * U)
-    most = np.minimum(end, 0.5 * orders * end * end * (1.0 + 8.0 * U))
-    if end <= _NOTHING:
-        return np.zeros(orders.shape), most
-    try:
-        moments = _summed(directions, n, orders)
-        if len(moments) < len(directions):
-            moments = _Curves.of(directions, n, end, _SHARE * goal).enclosed(orders, goal)
-    except WorkError:
-        return np.zeros(orders.shape), most
-    low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
-    low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
-    high = np.minimum(high * (1.0 + 32.0 * U) + _TINY, most)
-    return np.clip(low * (1.0 - 32.0 * U) - _TINY, 0.0, high), high
 
 
 def _summed(
@@ -362,7 +384,7 @@ def _finite(x: FloatArray) -> FloatArray:
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 
 # Orders of the first look, those looked at together, pieces of an interval that is cut, and passes.
-_LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 12, 6, 8
+_LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 6, 6, 8
 
 # Of orders (O,): lower and upper ends of the divergence.
 Divergences = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -470,9 +492,11 @@ def renyi_epsilon(
     n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
-    def least(some: Collection[Decomposition]) -> Enclosure:
+    def least(some: Iterable[Decomposition]) -> Enclosure:
+        pairs = _pairs(some, n)
+
         def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-            low, high = _largest(some, n, orders, 0.4 * goal)
+            low, high = _largest(pairs, orders, 0.4 * goal)
             return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
 
         return least_epsilon(divergences, delta, 0.5 * goal)
