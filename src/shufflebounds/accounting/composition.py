@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting.many_pairs import Reached, largest_answer, worth_asking, worth_trying
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.round_laws import (
     Round,
     compositions,
     dominated,
     enumerated,
+    most_telling,
     pessimistic_sum,
     typical_loss,
 )
@@ -33,6 +35,8 @@ from shufflebounds.randomizers.base import Randomizer
 # do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
 # and width only.
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
+# Rare losses may count more than typical ones: of which δ the worst dataset is, and how closely.
+_RARE, _ROUGH = (1e-3, 1e-8), 0.05
 
 
 def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
@@ -42,16 +46,27 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     (docs/composition.md, section 1). Raises ValueError for arguments out of range.
     """
     n = validation.users(n)
-    attained = sorted(randomizer.known_datasets().values(), key=lambda one: -typical_loss(one, n))
     crowds = both_directions(randomizer.crowds())
     size = sum(len(one.others) * (1 + len(one.extremes)) * one.c.size for one in crowds)
     return Round(
         tuple(randomizer.blankets().values()),
         n,
         times,
-        tuple(attained[:_TRIES]),
+        tuple(_attained(randomizer.known_datasets(), n)),
         tuple(crowds) if len(crowds) <= _MOST_PAIRS and size <= _LARGEST else (),
     )
+
+
+def _attained(known: Mapping[str, Decomposition], n: int) -> list[Decomposition]:
+    """Few of them: those whose typical losses are largest, and the worst at some δ."""
+    if len(known) <= _TRIES:
+        return list(known.values())
+    typical = sorted(most_telling(known.values()), key=lambda one: -typical_loss(one, n))
+    found = typical[: _TRIES - len(_RARE)]
+    for delta in _RARE:
+        name, _ = largest_answer(known, Reached("epsilon", n, delta, _ROUGH), worth_trying)
+        found += [known[name]] * all(known[name] is not one for one in found)
+    return found
 
 
 # δ at ε and ε at δ of composed discrete pairs.
@@ -400,28 +415,21 @@ class Composed:
         each = delta / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
         if each < validation.MIN_DELTA:
             return math.inf
-        found = (
-            one.times
-            * max(
-                reached(partial(single_shuffle.epsilon, part, one.n, each)).upper
-                for part in one.decompositions
-            )
-            for one in self.rounds
-        )
-        return math.fsum(found) * (1.0 + 8.0 * U)
+        return self._of_single_rounds("epsilon", each)
 
     def _delta_of_single_rounds(self, eps: float) -> float:
         """The same of δ, from that of each round at its share of ε."""
         each = eps / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
-        found = (
-            one.times
-            * max(
-                reached(partial(single_shuffle.delta, part, each, one.n)).upper
-                for part in one.decompositions
-            )
-            for one in self.rounds
-        )
-        return min(math.fsum(found) * (1.0 + 8.0 * U), 1.0)
+        return min(self._of_single_rounds("delta", each), 1.0)
+
+    def _of_single_rounds(self, quantity: str, at: float) -> float:
+        """What the worst of all decompositions of each round has, added up."""
+        found = []
+        for one in self.rounds:
+            named = {str(i): part for i, part in enumerate(one.decompositions)}
+            worst = largest_answer(named, Reached(quantity, one.n, at), worth_asking)[1]
+            found.append(one.times * worst.upper)
+        return math.fsum(found) * (1.0 + 8.0 * U)
 
     def _promises(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""

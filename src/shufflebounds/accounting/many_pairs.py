@@ -78,6 +78,15 @@ class Divergence(Question):
         return (found, self.at, self.n) if self.quantity == "epsilon" else (self.at, found, self.n)
 
 
+@dataclass(frozen=True)
+class Reached(Divergence):
+    """What was found counts, however wide: one decomposition must not hide the others."""
+
+    def answer(self, decomposition: Decomposition) -> Enclosure:
+        """See `Question`."""
+        return reached(partial(super().answer, decomposition))
+
+
 def worst_epsilon(
     candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:

@@ -22,7 +22,7 @@ from shufflebounds.accounting.every_dataset import (
     unsettled,
 )
 from shufflebounds.accounting.many_pairs import (
-    Divergence,
+    Reached,
     largest_answer,
     worth_asking,
     worth_trying,
@@ -308,7 +308,7 @@ def mechanism_epsilon(
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
-    asked, question = _Mechanism.of(randomizer), _Reached("epsilon", n, delta, rtol)
+    asked, question = _Mechanism.of(randomizer), Reached("epsilon", n, delta, rtol)
     return asked.bounds(question, *asked.ends(question))
 
 
@@ -348,7 +348,7 @@ def mechanism_delta(
     '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
-    asked, question = _Mechanism.of(randomizer), _Reached("delta", n, eps, rtol)
+    asked, question = _Mechanism.of(randomizer), Reached("delta", n, eps, rtol)
     return asked.bounds(question, *asked.ends(question))
 
 
@@ -366,7 +366,7 @@ def _mechanism_epsilons(
         ("n", n, validation.users), ("delta", delta, validation.delta)
     )
     return _Mechanism.of(randomizer).several(
-        [_Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
+        [Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
         lambda one: single_shuffle.epsilon(one, n, delta, rtol=rtol),
     )
 
@@ -383,18 +383,9 @@ def _mechanism_deltas(
         return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
     losses, users = single_shuffle.paired(("eps", eps, validation.eps), ("n", n, validation.users))
     return _Mechanism.of(randomizer).several(
-        [_Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
+        [Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
         lambda one: single_shuffle.delta(one, eps, n, rtol=rtol),
     )
-
-
-@dataclass(frozen=True)
-class _Reached(Divergence):
-    """What was found counts, however wide: one decomposition must not hide the others."""
-
-    def answer(self, decomposition: Decomposition) -> Enclosure:
-        """See `Question`."""
-        return reached(partial(super().answer, decomposition))
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,13 +409,13 @@ class _Mechanism:
             above = randomizer.blankets()
         return _Mechanism(randomizer, crowds, randomizer.known_datasets(), above)
 
-    def ends(self, question: _Reached) -> tuple[str, float, float]:
+    def ends(self, question: Reached) -> tuple[str, float, float]:
         """What all others hold in the worst known dataset, its lower end, the blankets' upper."""
         others, low = largest_answer(self.below, question, worth_trying)
         return others, low.lower, largest_answer(self.above, question, worth_asking)[1].upper
 
     def several(
-        self, questions: Sequence[_Reached], ask: Callable[[Decomposition], Enclosures]
+        self, questions: Sequence[Reached], ask: Callable[[Decomposition], Enclosures]
     ) -> Enclosures:
         """Answers to all questions, those of a decomposition together if there are few of them."""
         if max(len(self.below), len(self.above)) <= _FEW_TOGETHER:
@@ -441,9 +432,7 @@ class _Mechanism:
         found = [self.bounds(question, *one).enclosure for question, one in pairs]
         return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
 
-    def bounds(
-        self, question: _Reached, others: str, low: float, blanket: float
-    ) -> MechanismBounds:
+    def bounds(self, question: Reached, others: str, low: float, blanket: float) -> MechanismBounds:
         """With the bound for all datasets, unless the blanket is as close as that would be."""
         lower, n = min(low, blanket), question.n
         upper = blanket

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Lock
@@ -167,6 +167,22 @@ class Grid:
         return ahead[index]
 
 
+# So many of the decompositions whose reports vary most are looked at for a typical loss.
+_TRIED = 16
+
+
+def most_telling(some: Iterable[Decomposition]) -> list[Decomposition]:
+    """A few of them, by estimates: those that tell most among many users."""
+    listed = list(some)
+
+    def variance(one: Decomposition) -> float:
+        values, masses = one.gparv(0.0)
+        with np.errstate(over="ignore"):
+            return float(masses @ values**2)
+
+    return listed if len(listed) <= _TRIED else sorted(listed, key=variance)[-_TRIED:]
+
+
 @lru_cache(maxsize=_REMEMBERED_GRIDS)
 def typical_loss(decomposition: Decomposition, n: int) -> float:
     """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
@@ -320,7 +336,12 @@ class Round:
     @property
     def size(self) -> float:
         """A typical privacy loss of one of them, an estimate."""
-        return max(typical_loss(one, self.n) for one in self.decompositions)
+        return max(typical_loss(one, self.n) for one in self.telling)
+
+    @cached_property
+    def telling(self) -> list[Decomposition]:
+        """A few of the decompositions that tell most."""
+        return most_telling(self.decompositions)
 
     @property
     def is_known(self) -> bool:

@@ -39,7 +39,7 @@ _NEARLY_EQUAL = 1e-12
 # Pairs of inputs times inputs times outputs that are looked at.
 _LARGEST_CROWDS = 10**6
 # Inputs of which all datasets are tried, and what each different one costs.
-_FEW_INPUTS, _EACH_PAIR = 32, 1e6
+_FEW_INPUTS, _EACH_PAIR = 16, 1e6
 _U = 2.0**-53
 
 
