@@ -16,6 +16,8 @@ from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import MultiMessage
+from shufflebounds.protocols.messages import CheuZhilyaev, Dump
 from shufflebounds.randomizers import estimation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import lacking
@@ -37,7 +39,9 @@ _RTOL, _RTOL_OF_MANY = 1e-3, 3e-3
 _STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
 # Parameters are searched in factors of 4, then in smaller ones down to this.
 _FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
-_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**40, 4096, 100
+_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES, _MOST_MESSAGES = 2**40, 4096, 100, 10**6
+# An ε₀ of a message at which it is hardly ever flipped: its error differs by less than 10⁻⁹.
+_NO_FLIPS = 200.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class Choice:
     parameters
         Those other than ε₀, by name.
     randomizer
-        Of one attribute, at the ε₀ to deploy: ``eps0.lower``, or its share of that.
+        Of one attribute, at the ε₀ to deploy: ``eps0.lower``, or its share of that. A protocol, if
+        several messages are sent.
     way
         How attributes are reported: ``separate``, ``one`` or ``linked``.
     preparation
@@ -59,8 +64,9 @@ class Choice:
     proof
         Why ε₀ is certified: ``tight`` (the mechanism's own ε), ``blanket`` or ``clone``.
     eps0
-        Of all that a user sends in a shuffle (natural log). At ``lower`` the target was found to be
-        met; at ``upper`` it is missed, or not known by this proof to be met.
+        Of all that a user sends in a shuffle (natural log), if blanket messages, which do not
+        depend on the user, are known. At ``lower`` the target was found to be met; at ``upper`` it
+        is missed, or not known by this proof to be met.
     error
         Of one attribute's estimate from the reports at ``eps0.lower``.
     mse
@@ -77,7 +83,7 @@ class Choice:
 
     name: str
     parameters: Mapping[str, Any]
-    randomizer: Randomizer
+    randomizer: Randomizer | MultiMessage
     way: str
     preparation: str
     proof: str
@@ -85,6 +91,11 @@ class Choice:
     error: Error
     mse: Enclosure
     bits: float
+
+    @property
+    def messages(self) -> int:
+        """Of a user in a shuffle, about one attribute."""
+        return 1 + (self.randomizer.blankets if isinstance(self.randomizer, MultiMessage) else 0)
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,8 @@ class Ranking:
     choices
         The best parameters of every mechanism, the smallest ``error.mse`` first.
     by_clone
-        The best of them if its ε₀ is chosen by what holds of every mechanism with that ε₀ (the
-        stronger clone), as is customary.
+        The best of one message if its ε₀ is chosen by what holds of every mechanism with that ε₀
+        (the stronger clone), as is customary.
     curator_mse
         Of the same estimate by a trusted curator, who adds Gaussian noise to what users hold.
 
@@ -131,6 +142,7 @@ def choose(
     rounds: int = 1,
     most_bits: float | None = None,
     most_eps0: float = validation.MAX_EPS0,
+    most_messages: int = 1,
 ) -> Ranking:
     """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
 
@@ -157,6 +169,9 @@ def choose(
     most_eps0
         The largest ε₀ of all that a user sends in a shuffle (natural log), up to 300: what remains
         if the shuffler fails.
+    most_messages
+        Of a user in a shuffle, 1 to 10⁶: with more than 1, protocols that hide a user's value among
+        messages that depend on nobody are ranked, too (of values, each attribute by itself).
 
     Returns
     -------
@@ -179,7 +194,8 @@ def choose(
     >>> found.best.name, f"{found.best.eps0.lower:.2f}", f"{found.best.error.standard_error:.1e}"
     ('krr', '10.39', '5.5e-06')
     """
-    task = _Task(values, items, validation.users(n), eps, delta, attributes, rounds, most_eps0)
+    n = validation.users(n)
+    task = _Task(values, items, n, eps, delta, attributes, rounds, most_eps0, most_messages)
     found = [one for way in task.ways for one in _candidates(task, way)]
     allowed = [one for one in found if most_bits is None or one.bits <= most_bits]
     if not allowed:
@@ -190,19 +206,30 @@ def choose(
         )
     ranked = [(one.certified(), one) for one in allowed]
     ranked.sort(key=lambda pair: pair[0].mse.upper)
-    by_clone = ranked[0][1].by_clone()
+    by_clone = next(one for _, one in ranked if not one.family.protocol).by_clone()
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
 
 def calibrated(
-    name: str, values: int, *, n: int, eps: float, delta: float, way: str, attributes: int, by: str
+    name: str,
+    values: int,
+    *,
+    n: int,
+    eps: float,
+    delta: float,
+    way: str,
+    attributes: int,
+    by: str,
+    rounds: int = 1,
+    most_messages: int = 1,
 ) -> Choice:
     """One mechanism of values by name, as `choose` ranks it.
 
     ``by`` is what ε₀ rests on, ``clone`` or, as in rankings, the ``mechanism``. Raises ValueError
     for other names.
     """
-    task = _Task(values, 1, validation.users(n), eps, delta, attributes, 1)
+    n = validation.users(n)
+    task = _Task(values, 1, n, eps, delta, attributes, rounds, most_messages=most_messages)
     families = {family.name: family for family in _families(task)}
     family = families[validation.choice("mechanism", name, families)]
     validation.choice("way", way, task.ways)
@@ -224,6 +251,7 @@ class _Task:
     attributes: int
     rounds: int
     most_eps0: float = validation.MAX_EPS0
+    most_messages: int = 1
 
     def __post_init__(self) -> None:
         if self.values is not None:
@@ -234,6 +262,8 @@ class _Task:
         validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
         validation.rounds(self.rounds)
         validation.eps0(self.most_eps0, "most_eps0")
+        most = _MOST_MESSAGES
+        validation.whole("most_messages", self.most_messages, minimum=1, maximum=most)
         if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
             raise ValueError(
                 f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "
@@ -260,8 +290,9 @@ class _Task:
 class _Family:
     """A mechanism by name, and its parameters by that which is searched, if there is one.
 
-    ``spread`` is of one report, ``shuffles`` are those that one attribute takes. ``proof`` is
-    ``clone`` of a mechanism whose worst pair of inputs nobody knows.
+    ``spread`` and ``bits`` are of one report, ``shuffles`` are those that one attribute takes.
+    ``proof`` is ``clone`` of a mechanism whose worst pair of inputs nobody knows. ``protocol``
+    makes what is no mechanism of one message, from ε₀ and parameters.
     """
 
     name: str
@@ -269,13 +300,16 @@ class _Family:
     least: int = 1
     most: int = 1
     preparation: str = ""
-    spread: Callable[[Randomizer], Spread] = lambda randomizer: randomizer._variances()
+    spread: Callable[[Any], Spread] = lambda randomizer: randomizer._variances()
+    bits: Callable[[Any], float] = lambda randomizer: float(randomizer.bits)
     shuffles: int = 1
     proof: str = ""
+    protocol: Callable[..., MultiMessage] | None = None
 
-    def make(self, eps0: float, free: int) -> Randomizer:
-        maker: Callable[..., Randomizer] = mechanism(self.name)
-        return maker(eps0=eps0, **self.parameters(free))
+    def make(self, eps0: float, free: int) -> Randomizer | MultiMessage:
+        maker: Callable[..., Any] = self.protocol or mechanism(self.name)
+        made: Randomizer | MultiMessage = maker(eps0=eps0, **self.parameters(free))
+        return made
 
 
 def _families(task: _Task) -> Iterator[_Family]:
@@ -284,6 +318,8 @@ def _families(task: _Task) -> Iterator[_Family]:
         yield from _of_numbers()
     elif s == 1:
         yield from _of_values(k)
+        if task.most_messages > 1:
+            yield from _of_messages(k, task.most_messages - 1)
     else:
         yield from _of_sets(k, s)
 
@@ -300,6 +336,39 @@ def _of_values(k: int) -> Iterator[_Family]:
     for name in ("oue", "rappor", "blh", "hadamard"):
         yield _Family(name, lambda _: {"domain_size": k})
     yield _Family("hadamard_blocks", lambda m: {"domain_size": k, "blocks": m}, 2, k)
+
+
+def _of_messages(k: int, most: int) -> Iterator[_Family]:
+    """A message that is ε₀-LDP, and blankets. Without flips, dummies are balls into bins."""
+    yield _Family(
+        "dump",
+        lambda m: {"domain_size": k, "blankets": m},
+        1,
+        most,
+        spread=lambda dump: dump.spread(),
+        proof="blanket",
+        protocol=_dump,
+    )
+    # Its error falls with the number of its blankets.
+    yield _Family(
+        "cheu_zhilyaev",
+        lambda _: {"blankets": most},
+        spread=lambda vectors: vectors.spread(k),
+        bits=lambda vectors: float(k * (1 + vectors.blankets)),
+        proof="blanket",
+        protocol=_cheu_zhilyaev,
+    )
+
+
+def _dump(eps0: float, domain_size: int, blankets: int) -> Dump:
+    """Its flips are those of k-RR."""
+    flip = (domain_size - 1) / (math.exp(min(eps0, _NO_FLIPS)) + domain_size - 1)
+    return Dump(domain_size, flip, blankets=blankets)
+
+
+def _cheu_zhilyaev(eps0: float, blankets: int) -> CheuZhilyaev:
+    """Two bits of a message depend on the value."""
+    return CheuZhilyaev(1.0 / (1.0 + math.exp(min(eps0, _NO_FLIPS) / 2.0)), blankets=blankets)
 
 
 def _of_numbers() -> Iterator[_Family]:
@@ -381,7 +450,7 @@ class _Candidate:
     way: str
     free: int = 1
 
-    def sent(self, eps0: float) -> Randomizer:
+    def sent(self, eps0: float) -> Randomizer | MultiMessage:
         """Of one attribute, where ε₀ is that of all that is sent in a shuffle."""
         share = self.task.attributes if self.way == "linked" else 1
         return self.family.make(eps0 / share, self.free)
@@ -391,6 +460,8 @@ class _Candidate:
         if self.family.proof == "clone":
             return _stronger_clone(eps0)
         one, count = self.sent(eps0), self.task.attributes
+        if isinstance(one, MultiMessage):
+            return one.decomposition()
         if self.way == "linked":
             return Joint([one] * count).blanket()
         return (
@@ -407,17 +478,14 @@ class _Candidate:
 
     def eps0(self, sent: Callable[[float], Decomposition | Randomizer], rtol: float) -> Enclosure:
         """The largest that meets the target, by what `sent` says of it."""
-        task = self.task
+        task, most, draws = self.task, self.task.most_eps0, self.task.n
+        one = self.sent(1.0)
+        if isinstance(one, MultiMessage):
+            most, draws = min(most, _NO_FLIPS), one.draws(task.n)
         found = largest_eps0(
-            sent,
-            task.eps,
-            task.delta,
-            task.n,
-            rounds=self.shuffles,
-            rtol=rtol,
-            most=task.most_eps0,
+            sent, task.eps, task.delta, draws, rounds=self.shuffles, rtol=rtol, most=most
         )
-        return Enclosure(found.lower, min(found.upper, task.most_eps0))
+        return Enclosure(found.lower, min(found.upper, most))
 
     def error(self, eps0: float) -> Error:
         """Of one attribute."""
@@ -429,7 +497,7 @@ class _Candidate:
     @property
     def bits(self) -> float:
         """Of all that a user sends in a round."""
-        one = self.sent(1.0).bits * self.family.shuffles
+        one = self.family.bits(self.sent(1.0)) * self.family.shuffles
         count = self.task.attributes
         return one + math.log2(count) if self.way == "one" else one * count
 
@@ -454,9 +522,15 @@ class _Candidate:
         """At an ε₀ at which the target was found to be met."""
         if self.family.proof == "clone":
             return self.by_clone()
-        if self.shuffles == 1 and self.way == "separate":
-            return self.choice(self.sent, "tight")
+        if self.shuffles == 1 and self.way == "separate" and not self.family.protocol:
+            return self.choice(self.randomizer, "tight")
         return self.choice(self.blanket, "blanket")
+
+    def randomizer(self, eps0: float) -> Randomizer:
+        """The same, of one message."""
+        one = self.sent(eps0)
+        assert isinstance(one, Randomizer)  # of one message
+        return one
 
     def by_clone(self) -> Choice:
         """At what every mechanism of the same ε₀ may have."""
@@ -465,10 +539,13 @@ class _Candidate:
     def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
         eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)
         errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
+        sent, parameters = self.sent(eps0.lower), self.family.parameters(self.free)
+        if isinstance(sent, MultiMessage):
+            parameters["flip"] = vars(sent)["flip"]
         return Choice(
             self.family.name,
-            self.family.parameters(self.free),
-            self.sent(eps0.lower),
+            parameters,
+            sent,
             self.way,
             self.family.preparation,
             proof,
@@ -488,7 +565,9 @@ def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
         one = _Candidate(task, family, way, family.least)
         if way == "linked" and task.rounds > 1 and family.least < family.most:
             continue
-        if way == "separate" or family.proof == "clone" or not lacking(one.sent(1.0)):
+        if way != "separate" and family.protocol:
+            continue
+        if way == "separate" or family.proof == "clone" or not lacking(one.randomizer(1.0)):
             yield one.searched()
 
 

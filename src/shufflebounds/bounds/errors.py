@@ -41,12 +41,14 @@ def _of_estimate(protocol: Calibrated) -> Enclosure:
         way=protocol.way,
         attributes=protocol.attributes,
         by=protocol.by,
+        rounds=protocol.rounds,
+        most_messages=protocol.most_messages,
     ).mse
 
 
 def _of_curator(protocol: Calibrated) -> Enclosure:
     p = protocol
-    mse = curator_mse(p.values, p.n, p.target, p.delta, sums=p.attributes)
+    mse = curator_mse(p.values, p.n, p.target, p.delta, sums=p.attributes * p.rounds)
     return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
 
 

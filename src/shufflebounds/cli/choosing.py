@@ -62,6 +62,12 @@ _PROOFS = {
         "fails.",
         default=validation.MAX_EPS0,
     ),
+    option(
+        "--most-messages",
+        WHOLE,
+        "The most messages of a user in a shuffle: of protocols that hide a value among others.",
+        default=1,
+    ),
     *OUTPUT,
 )
 def choose(
@@ -77,6 +83,7 @@ def choose(
     rounds: int,
     most_bits: float | None,
     most_eps0: float,
+    most_messages: int,
     output: Output,
 ) -> None:
     """The mechanism to deploy: errors at equal central (epsilon, delta).
@@ -100,6 +107,7 @@ def choose(
             rounds=rounds,
             most_bits=most_bits,
             most_eps0=most_eps0,
+            most_messages=most_messages,
         )
     asked = {
         "values": values,
@@ -114,12 +122,13 @@ def choose(
         "rounds": rounds,
         "most_bits": most_bits,
         "most_eps0": most_eps0,
+        "most_messages": most_messages,
     }
     publish(
         output,
         facts={"version": __version__, **asked, **_plain(found)},
         paragraphs=[_title(asked)],
-        table=_table(found, attributes),
+        table=_table(found, attributes, most_messages),
         meanings=_meanings(found, "numbers" if values is None else "values", items),
         notes=_notes(found, asked),
         bounds=tuple(dict.fromkeys(_BOUNDS[one.proof] for one in found.choices)),
@@ -140,9 +149,10 @@ def _reporting(n: int, colluding: int, dropout: float) -> int:
     return reporting
 
 
-def _table(found: Ranking, attributes: int) -> list[list[str]]:
+def _table(found: Ranking, attributes: int, most_messages: int) -> list[list[str]]:
     columns = {
         "mechanism": [_briefly(one, found) for one in found.choices],
+        "messages": [str(one.messages) for one in found.choices],
         "reported": [one.way for one in found.choices],
         "eps0 (natural log)": [outward(one.eps0.lower, up=False) for one in found.choices],
         "standard error": [_short(one.error.standard_error) for one in found.choices],
@@ -153,6 +163,8 @@ def _table(found: Ranking, attributes: int) -> list[list[str]]:
     }
     if attributes == 1:
         del columns["reported"]
+    if most_messages == 1:
+        del columns["messages"]
     if found.best.error.values == 1:
         del columns["in users"], columns["if rare"]
     return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
@@ -208,12 +220,13 @@ def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
     prepared = _preparations(found)
     after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
     eps0, allowed = (outward(one.eps0.lower, up=False) for one in (best, clone))
+    whom = "it" if clone.name == best.name else _briefly(clone, found)
     said = {
         "best": f"{_described(best)}{after} at eps0 = {eps0}, certified by "
         f"{_PROOFS[best.proof]}; you can deploy it.",
         "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
         f"{_short(curator)}.",
-        "by eps0 alone": f"the clone allows it eps0 = {allowed}, with "
+        "by eps0 alone": f"the clone allows {whom} eps0 = {allowed}, with "
         f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
     }
     usual = next((one for one in found.choices if one.name == _CUSTOMARY[task]), best)
@@ -246,6 +259,12 @@ def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
             "one attribute, bits and eps0 of all that a user sends in a round or, of separate "
             "shuffles, eps0 of each. One attribute at random asks a sample of the users on each, "
             "and the error of sampling them is part of the squared error."
+        )
+    if asked["most_messages"] > 1:
+        notes.append(
+            "Of several messages, one depends on what the user holds, after flips that make it "
+            "eps0-LDP (at 200 there are none); the others, blankets, do not. Bits are of all of "
+            "them, and their bound takes the other users' values for known."
         )
     if asked["n_reporting"] < asked["n"]:
         notes.append(
@@ -292,4 +311,5 @@ def _facts(choice: Choice) -> dict[str, Any]:
         "standard_error_in_users": _in_users(error),
         "standard_error_if_rare_in_users": error.in_users(error.rare),
         "bits": choice.bits,
+        "messages": choice.messages,
     }

@@ -302,8 +302,9 @@ class Calibrated(Protocol):
     """Reports of a mechanism of `values` values at the largest ε₀ that meets a target.
 
     That is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in one of
-    the ways of `choose`; ``mechanism`` is its name, and ``by`` says what ε₀ rests on, ``mechanism``
-    or ``clone``. `bounds.errors` finds ε₀ and the other parameters, and checks all of it.
+    the ways of `choose`, in ``rounds`` rounds that meet the target together; ``mechanism`` is its
+    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `bounds.errors` finds ε₀ and
+    the other parameters, and checks all of it.
     """
 
     target: float
@@ -314,6 +315,8 @@ class Calibrated(Protocol):
     attributes: int = 1
     way: str = "separate"
     by: str = "mechanism"
+    rounds: int = 1
+    most_messages: int = 1
 
     @property
     def eps0(self) -> None:  # type: ignore[override]

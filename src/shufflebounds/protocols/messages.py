@@ -18,7 +18,7 @@ from shufflebounds.protocols.base import (
     MultiMessage,
     Ratios,
 )
-from shufflebounds.randomizers.estimation import Error, of_pure
+from shufflebounds.randomizers.estimation import Error, Spread, of_pure
 
 # Relative rounding of a closed form, with room to spare.
 _ROUNDED = 1.0 + 2.0**-46
@@ -174,12 +174,16 @@ class CheuZhilyaev(MultiMessage):
             CLOSED_FORM_ERR,
         )
 
-    def error(self, n: int, values: int) -> Error:
+    def spread(self, values: int) -> Spread:
         """Of a histogram of so many values (docs/accuracy.md)."""
         validation.whole("values", values, minimum=2)
         f, gap = self.flip, 1.0 - 2.0 * self.flip
         noise = (1 + self.blankets) * f * (1.0 - f) / gap / gap
-        return of_pure(values, noise, noise).error(validation.users(n), None)
+        return of_pure(values, noise, noise)
+
+    def error(self, n: int, values: int) -> Error:
+        """Of a histogram of so many values, from n users."""
+        return self.spread(values).error(validation.users(n), None)
 
     def of_lower_bounds(self) -> CheuZhilyaev:
         """The others hold a third value (of three or more), and two bits of a message are seen."""
@@ -270,13 +274,22 @@ class Dump(MultiMessage):
         a, b, c = np.array(masses, dtype=np.float64).T
         return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
 
-    def error(self, n: int) -> Error:
+    @property
+    def bits(self) -> float:
+        """Of all messages of a user."""
+        return (1 + self.blankets) * math.log2(self.domain_size)
+
+    def spread(self) -> Spread:
         """Of a histogram of the values (docs/accuracy.md)."""
         d, flip = self.domain_size, self.flip
         q, gap = flip / (d - 1), 1.0 - flip - flip / (d - 1)
         dummies = self.blankets * (1.0 - 1.0 / d) / d
         held, other = (x * (1.0 - x) + dummies for x in (1.0 - flip, q))
-        return of_pure(d, held / gap / gap, other / gap / gap).error(validation.users(n), None)
+        return of_pure(d, held / gap / gap, other / gap / gap)
+
+    def error(self, n: int) -> Error:
+        """Of a histogram of the values, from n users."""
+        return self.spread().error(validation.users(n), None)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """For pureDUMP the same, where the others hold a third value. None for mixDUMP."""

@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 import shufflebounds as sb
 from shufflebounds.accounting import choosing
+from shufflebounds.protocols.messages import Dump
 from shufflebounds.randomizers import estimation
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
@@ -125,6 +126,37 @@ def test_ways_to_report_two_attributes():
     assert one.bits == 5.0
 
 
+def test_several_messages():
+    """Of dummies, every number of them is tried, and flips by bisection of δ itself."""
+    values, n, eps, delta = 4, 100, 1.0, 1e-8
+    found = sb.choose(values, n=n, eps=eps, delta=delta, most_messages=4, most_bits=16)
+    dump = found.best
+    assert (dump.name, dump.proof) == ("dump", "blanket")
+    assert found.by_clone.messages == 1
+    one, few = dump.randomizer, dump.messages - 1
+    assert dump.bits == pytest.approx(2.0 * (1 + few))
+    assert sb.delta(one.decomposition(), eps=eps, n=1 + n * few).upper <= delta * (1 + 1e-9)
+    gap = 1.0 - one.flip - one.flip / (values - 1)
+    noise = values * few * (1 / values) * (1 - 1 / values)
+    kept = one.flip * (1 - one.flip) + one.flip * (1 - one.flip / (values - 1))
+    assert dump.mse.upper == pytest.approx((kept + noise) / gap**2 / n, rel=1e-9)
+
+    def mse(blankets):
+        low, high = 0.0, 1.0 - 1.0 / values
+        for _ in range(14):
+            flip = (low + high) / 2.0
+            at = Dump(values, flip, blankets=blankets)
+            met = sb.delta(at.decomposition(), eps=eps, n=1 + n * blankets).upper <= delta
+            low, high = (low, flip) if met else (flip, high)
+        return Dump(values, high, blankets=blankets).error(n).mse
+
+    assert dump.mse.upper <= 1.01 * min(map(mse, range(1, 4)))
+    vectors = next(one for one in found.choices if one.name == "cheu_zhilyaev")
+    assert vectors.messages == 4
+    assert vectors.randomizer.error(n, values).mse == vectors.mse.upper
+    assert vectors.bits == 4 * 4
+
+
 def test_mistakes_are_told():
     asked = {"n": 1000, "eps": 1.0, "delta": 1e-6}
     for values, more, told in (
@@ -132,6 +164,7 @@ def test_mistakes_are_told():
         (2, {"most_bits": 0.5}, "most_bits must be at least 1, which krr takes"),
         (8, {"items": 8}, "items must be an integer <= 7"),
         (None, {"items": 2}, "items must be left out of numbers"),
+        (8, {"most_messages": 0}, "most_messages must be an integer >= 1"),
         (8, {"attributes": 0}, "attributes must be an integer >= 1"),
         (8, {"eps": 0.0, "delta": 1e-290}, "delta must be larger for eps = 0.0"),
         (8, {"rounds": 10**6, "attributes": 2}, "rounds must leave at most 1000000 shuffles"),
