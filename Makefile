@@ -59,6 +59,7 @@ rulegraph: $(VENV)/.installed
 claims: reproduce
 	cp results/su2026/claims.md docs/claims.md
 	cp results/girgis2021/claims.md docs/claims-girgis2021.md
+	cp results/wang2020/claims.md docs/claims-wang2020.md
 	cp results/wang2024/claims.md docs/claims-wang2024.md
 	cp results/wang2025/claims.md docs/claims-wang2025.md
 

@@ -12,6 +12,7 @@ PAGES = {
     "wang2024": "claims-wang2024.md",
     "wang2025": "claims-wang2025.md",
     "girgis2021": "claims-girgis2021.md",
+    "wang2020": "claims-wang2020.md",
 }
 
 

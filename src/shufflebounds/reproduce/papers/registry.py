@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from shufflebounds.reproduce.papers import accuracy, girgis2021, su2026, wang2024, wang2025
+from shufflebounds.reproduce.papers import (
+    accuracy,
+    girgis2021,
+    su2026,
+    wang2020,
+    wang2024,
+    wang2025,
+)
 from shufflebounds.reproduce.papers.base import Research
 
 _RESEARCH: Mapping[str, Research] = MappingProxyType(
@@ -15,6 +22,7 @@ _RESEARCH: Mapping[str, Research] = MappingProxyType(
         "wang2025": wang2025.RESEARCH,
         "girgis2021": girgis2021.RESEARCH,
         "accuracy": accuracy.RESEARCH,
+        "wang2020": wang2020.RESEARCH,
     }
 )
 

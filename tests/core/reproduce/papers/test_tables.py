@@ -6,7 +6,7 @@ from shufflebounds.reproduce.papers.base import TableCode
 from shufflebounds.reproduce.papers.registry import research
 
 
-@pytest.mark.parametrize("paper", ["accuracy", "su2026", "wang2024"])
+@pytest.mark.parametrize("paper", ["accuracy", "su2026", "wang2020", "wang2024"])
 def test_every_kind_of_table_has_its_code(paper):
     tables = research(paper).tables
     codes = [kind.load_code() for kind in tables.values()]
