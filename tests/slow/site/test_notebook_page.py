@@ -27,14 +27,17 @@ def results():
 
 
 def test_every_cell_shows_what_it_is_about(results):
-    one, several, decomposition, curve, figure, framed = results
+    one, several, decomposition, curve, figure, best, nothing, picture, framed = results
     assert "Decomposition: 3 components" in decomposition
     lower, upper = map(float, re.findall(r"\d\.\d+", one))
     exact = sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), n=100_000, delta=1e-6)
     assert lower <= exact.lower <= exact.upper <= upper
     assert several.count("<tr>") == 1 + 4
     assert "… and 1 more" in curve
-    assert figure.startswith('<img alt="the figure" src="data:image/svg+xml;base64,')
+    for drawn in (figure, picture):
+        assert drawn.startswith('<img alt="the figure" src="data:image/svg+xml;base64,')
+    assert "KRR" in best
+    assert nothing is None
     assert framed.startswith('<iframe title="figure"')
 
 
