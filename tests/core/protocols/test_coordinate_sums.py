@@ -111,13 +111,13 @@ def test_days_add_up():
 def test_curves_know_them(bits):
     """The bounds of curves compose the same shuffles, and find the better dataset."""
     protocol = coordinate_sums(bits, 3.0)
-    setting = Setting(n=1000, eps0=3.0, delta=1e-6, rounds=2)
+    setting = Setting(n=100, eps0=3.0, delta=1e-2, rounds=2)
     upper, lower = (
         BOUNDS[name].prepare(protocol, "epsilon", Numerics())([setting])[0].enclosure
         for name in ("upper", "lower")
     )
-    assert upper == protocol.upper_rounds(1000, 2).epsilon(1e-6)
-    ends = [one.epsilon(1e-6) for one in protocol.lower_rounds(1000, 2).values()]
+    assert upper == protocol.upper_rounds(100, 2).epsilon(1e-2)
+    ends = [one.epsilon(1e-2) for one in protocol.lower_rounds(100, 2).values()]
     assert lower.lower == max(one.lower for one in ends)
     assert set(PROTOCOLS["coordinate_sums"].needs) == {"eps0"}
 

@@ -132,7 +132,7 @@ def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2])
 def test_lower_bounds_are_below_a_dataset(name, n):
     """With a value that is neither of the victim's where a bound names one."""
     protocol, messages, blanket, _ = CASES[name]

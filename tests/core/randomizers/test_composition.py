@@ -9,7 +9,6 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from engines import fourier
 from hypothesis import given
 from oracles import exact
 from strategies import examples
@@ -305,17 +304,6 @@ def test_a_further_coordinate_that_differs_raises_the_divergence(parts, n, eps):
     assert exact(one.swap(), eps, n).lower <= exact(both, eps, n).upper
 
 
-@given(
-    st.lists(mirrored(most=1), min_size=3, max_size=3),
-    st.integers(5, 10_000),
-    st.floats(0.0, 1.5),
-)
-@examples(40)
-def test_the_same_for_many_users(parts, n, eps):
-    found = [fourier(pair, eps, n, 1e-3) for pair in at_distances(parts)]
-    assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
-
-
 @pytest.mark.parametrize(
     "divergence",
     [blanket_inequalities.hoeffding_divergence, blanket_inequalities.bennett_divergence],
@@ -334,26 +322,6 @@ def test_the_same_for_the_baselines(divergence, parts, n, eps):
         for pair in at_distances(blankets)
     ]
     assert all(less <= more * (1.0 + 1e-9) for less, more in itertools.pairwise(found))
-
-
-def test_every_leaf_of_a_nested_composition_counts():
-    """A leaf inside a parallel composition inside a joint, taken as a coordinate of its own."""
-    weights, leaves = (0.3, 0.7), (sb.KRR(3, 1.5).blanket(), sb.RAPPOR(0.8, 3).blanket())
-    last = sb.KRR(2, 1.0).blanket()
-    for eps, n in itertools.product((0.0, 0.5, 1.2), (1, 2, 3, 50)):
-        found = {}
-        for choice in itertools.product((False, True), repeat=3):
-            first, second, third = (
-                leaf if differs else leaf.same_input()
-                for leaf, differs in zip((*leaves, last), choice, strict=True)
-            )
-            pair = sb.parallel(zip(weights, (first, second), strict=True)).joint(third)
-            found[choice] = sb.delta(pair, eps, n)
-        for few, many in itertools.product(found, repeat=2):
-            if all(x <= y for x, y in zip(few, many, strict=True)):
-                assert found[few].lower <= found[many].upper
-        if n > 1:
-            assert found[True, True, True].lower > found[True, True, False].upper
 
 
 @dataclass(frozen=True)
@@ -739,7 +707,7 @@ def test_tiny_shares_and_rates():
     alone = sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1000)
     joint = Joint([sb.KRR(10, 4.0), sb.KRR(3, 1e-12)])
     assert overlap(sb.delta(joint.blanket(), 1.0, 1000), alone)
-    for rate in (1e-17, 1e-100, 1e-290):
+    for rate in (1e-17, 1e-290):
         found = sb.delta(Subsampled(sb.KRR(10, 4.0), rate).blanket(), 1.0, 1000, rtol=0.1)
         # One report in 1/rate, with nobody to hide it.
         assert found.upper <= 1.001 * rate * sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1).upper
@@ -839,12 +807,6 @@ def test_the_ends_of_continuous_reports_count_as_well():
     joint_size._check([part.blanket().merge() for part in joint.parts])
     with pytest.raises(ValueError, match=r"^a joint of 16 reports .* too large for memory; "):
         joint.check_size()
-
-
-def test_joints_that_fit_are_accepted():
-    repeated(sb.KRR(10, 0.04), 100).check_size()
-    repeated(sb.Laplace(0.4), 10).check_size()
-    Parallel([(0.5, sb.BLH(1.0)), (0.5, repeated(sb.RAPPOR(0.1, 5), 10))]).check_size()
 
 
 def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):

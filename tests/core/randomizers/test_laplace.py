@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
-from oracles import exact
 from scipy.integrate import quad
-from scipy.optimize import brentq
 
 import shufflebounds as sb
 
@@ -70,22 +68,6 @@ def assert_accurate(decomposition, exact):
         for got, want in zip(component, expected, strict=True)
     )
     assert worst <= decomposition.rel_err
-
-
-@pytest.mark.parametrize("eps0", EPS0)
-def test_bins_hold_what_the_densities_put_there(eps0):
-    def mass(function, left, right):
-        return quad(function, left, right, epsabs=0.0, epsrel=1e-12)[0]
-
-    zero, one = density(eps0, 0), density(eps0, 1)
-    borders = [math.inf, *map(float, cell_borders(eps0, 5)), -math.inf]
-    expected = [
-        (mass(zero, left, right), mass(one, left, right), mass(least, left, right))
-        for right, left in itertools.pairwise(borders)
-        for least in [lambda y: min(zero(y), one(y))]
-    ]
-    inner = sb.Laplace(eps0, cells=5).blanket().inner
-    np.testing.assert_allclose(np.transpose([inner.a, inner.b, inner.c]), expected, rtol=1e-10)
 
 
 def hat_mass(eps0, vertex, neighbour):
@@ -147,12 +129,6 @@ def test_sums(eps0, cells):
         assert decomposition.asymmetry == 0.0
     for decomposition in (pair, pair.outer):
         np.testing.assert_array_equal(decomposition.c, decomposition.b)
-
-
-def test_which_end_the_arrays_are():
-    blanket, pair = sb.Laplace(1.0, 4).blanket(), sb.Laplace(1.0, 4).dataset_pair()
-    assert blanket.bounds() == (blanket.inner, blanket)
-    assert pair.bounds() == (pair, pair.outer)
 
 
 def sublinear_sum(forms, a, b, c):
@@ -348,54 +324,6 @@ def test_second_moments_of_joint_reports_lie_between_inner_and_outer(eps0, parts
             )
             assert inner < truth < outer
             assert outer - inner < 0.2 * truth
-
-
-def mean_excess(eps0, eps, others, shift):
-    """E (shift + G)₊ for the reports of one user who holds `others`, by quadrature."""
-    zero, one, c = (density(eps0, x) for x in (0.0, 1.0, others))
-
-    def value(y):
-        return shift + (zero(y) - math.exp(eps) * one(y)) / c(y)
-
-    def excess(y):
-        return max(value(y), 0.0) * c(y)
-
-    edges = [0.0, others, 1.0]
-    kinks = [
-        brentq(value, left, right)
-        for left, right in itertools.pairwise(edges)
-        if left < right and value(left) * value(right) < 0.0
-    ]
-    inside = math.fsum(
-        quad(excess, left, right, epsabs=1e-13, epsrel=1e-11)[0]
-        for left, right in itertools.pairwise(sorted([*edges, *kinks]))
-        if left < right
-    )
-    # Beyond 0 and 1 the ratios stay the same.
-    masses = [math.exp(-eps0 * others) / 2.0, math.exp(-eps0 * (1.0 - others)) / 2.0]
-    return inside + sum(m * max(value(y), 0.0) for m, y in zip(masses, (0.0, 1.0), strict=True))
-
-
-@pytest.mark.parametrize("others", [0.5, 1])
-@pytest.mark.parametrize(("eps0", "eps"), [(1.0, 0.1), (1.0, 0.6), (4.0, 1.0)])
-def test_two_users_by_quadrature(eps0, eps, others):
-    """D(ε) = ½ E (G₁ + G₂)₊ as a double integral, atoms beyond 0 and 1 apart."""
-    zero, one, c = (density(eps0, x) for x in (0.0, 1.0, float(others)))
-
-    def given(y):
-        return mean_excess(eps0, eps, float(others), (zero(y) - math.exp(eps) * one(y)) / c(y))
-
-    total = math.fsum(
-        quad(lambda y: c(y) * given(y), *piece, epsabs=1e-9, epsrel=1e-8, limit=200)[0]
-        for piece in itertools.pairwise(sorted({0.0, float(others), 1.0}))
-    )
-    total += math.exp(-eps0 * others) / 2.0 * given(0.0)
-    total += math.exp(-eps0 * (1.0 - others)) / 2.0 * given(1.0)
-    pair = interval(eps0, 24, others).dataset_pair()
-    below, above = (exact(end, eps, 2) for end in pair.bounds())
-    assert below.lower <= 0.5 * total * (1.0 + 1e-7)
-    assert above.upper >= 0.5 * total * (1.0 - 1e-7)
-    assert above.upper - below.lower < 0.01 * total
 
 
 def test_either_choice_of_others_is_a_lower_bound():

@@ -59,7 +59,7 @@ def test_no_dataset_exceeds_the_patterns_nor_falls_short_of_the_dataset_pairs():
         assert found <= float(worst) * (1.0 + 1e-12) + 1e-15
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("n", [1, 3])
 def test_a_joint_is_the_matrix_of_all_its_reports(n):
     rng = np.random.default_rng(2)
     for parts in joints(rng, FUZZ):
