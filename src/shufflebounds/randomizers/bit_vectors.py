@@ -123,6 +123,11 @@ class HashRandomizer(BitVectorRandomizer):
         """The number of hash values."""
 
     @property
+    def odds(self) -> float:
+        """Every other value hashes to z in one of so many cases."""
+        return float(self._count - 1)
+
+    @property
     def bits(self) -> float:
         """Of a hash value, and of the seed of its hash."""
         return bits_of(self._count) + WORD
@@ -174,11 +179,6 @@ class BLH(HashRandomizer):
     >>> f"{sb.epsilon(sb.BLH(4.0), n=10_000, delta=1e-6).upper:.3f}"
     '0.201'
     """
-
-    @property
-    def odds(self) -> float:
-        """Every other value hashes to z or not with equal probability."""
-        return 1.0
 
     _count = 2
 
@@ -373,11 +373,6 @@ class LocalHash(HashRandomizer):
         if self.hash_values is None:
             object.__setattr__(self, "hash_values", math.floor(math.exp(self.eps0)) + 1)
         validation.whole("hash_values", self.hash_values, minimum=2, maximum=_MOST_VALUES)
-
-    @property
-    def odds(self) -> float:
-        """Every other value hashes to z with probability 1/l."""
-        return float(self._count - 1)
 
     @property
     def _count(self) -> int:

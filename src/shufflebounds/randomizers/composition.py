@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +42,7 @@ _MOST_TRIED = 30
 _EQUAL = 2.0**-44
 _U = 2.0**-53
 
+T = TypeVar("T")
 # The crowd of a part where the victim's inputs differ, and where they do not.
 Crowds = tuple[Crowd, Crowd]
 
@@ -241,13 +243,13 @@ def _composed(
         return None
     places = [{name: i for i, name in enumerate(part.others)} for part in parts]
 
-    def alike(groups: Sequence[Hashable]) -> list[str]:
-        """The inputs that have the same place in all parts of a group."""
+    def alike(labels: Sequence[Hashable]) -> list[str]:
+        """The inputs that have the same place in all parts of one label."""
+        groups = equal_places(labels)
         return [
             name
             for name, chosen in inputs.items()
-            if len({(group, at[x]) for group, at, x in zip(groups, places, chosen, strict=True)})
-            == len(set(groups))
+            if all(len({places[i][chosen[i]] for i in group}) == 1 for group in groups)
         ]
 
     tried = alike(kinds)
@@ -268,20 +270,30 @@ def _composed(
 
 def _inputs(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple[str, ...]]:
     """What another user may hold, by the names of the parts' inputs, once for equal parts."""
-    groups = [
-        [i for i, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)
-    ]
+    groups = equal_places(kinds)
+    return combinations([list(parts[group[0]].others) for group in groups], groups)
+
+
+def equal_places(kinds: Sequence[Hashable]) -> list[list[int]]:
+    """Where equal ones are, kind by kind."""
+    return [[i for i, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)]
+
+
+def combinations(
+    options: Sequence[Sequence[T]], groups: Sequence[Sequence[int]]
+) -> Iterator[tuple[T, ...]]:
+    """One of its group's options for every place, the order within a group left out."""
     choices = (
-        itertools.combinations_with_replacement(parts[group[0]].others, len(group))
-        for group in groups
+        itertools.combinations_with_replacement(some, len(group))
+        for some, group in zip(options, groups, strict=True)
     )
     for chosen in itertools.product(*choices):
-        held = {
+        placed = {
             i: x
             for group, some in zip(groups, chosen, strict=True)
             for i, x in zip(group, some, strict=True)
         }
-        yield tuple(held[i] for i in range(len(parts)))
+        yield tuple(placed[i] for i in sorted(placed))
 
 
 # What compositions ask of their parts, and what they have in common.

@@ -254,7 +254,7 @@ class MetricLaplace(_LaplaceNoise):
             object.__setattr__(self, name, validation.probability(name, getattr(self, name)))
         if self.x0 == self.x1:
             raise ValueError(f"x1 must differ from x0, got {self.x1!r} for both")
-        cells = math.ceil(4.0 + 48.0 * self.eps0**0.7) if self.cells is None else self.cells
+        cells = _default_cells(self.eps0) if self.cells is None else self.cells
         object.__setattr__(
             self, "cells", validation.whole("cells", cells, minimum=1, maximum=10_000)
         )

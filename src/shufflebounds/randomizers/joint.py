@@ -24,8 +24,10 @@ from shufflebounds.randomizers.composition import (
     by_others,
     check_sizes,
     checked,
+    combinations,
     coordinate_crowds,
     coordinate_kinds,
+    equal_places,
     joint_crowd,
     named,
     single_crowds,
@@ -150,9 +152,7 @@ def patterns(
     `alike` tells of which parts any two inputs are alike. Raises ValueError where there are more
     than `MOST_PATTERNS`, or their products would be too large for memory.
     """
-    groups = [
-        [i for i, other in enumerate(parts) if other == part] for part in dict.fromkeys(parts)
-    ]
+    groups = equal_places(parts)
     options = [_options(parts[i], alike[i], distance) for i, *_ in groups]
     count = math.prod(
         math.comb(len(some) + len(group) - 1, len(group))
@@ -201,25 +201,15 @@ def _different_orders(
     groups: Sequence[Sequence[int]], options: Sequence[Sequence[Choice]], distance: int | None
 ) -> Iterator[Pattern]:
     """All combinations, one of two that are each other in the reverse order."""
-    chosen_of = (
-        itertools.combinations_with_replacement(some, len(group))
-        for some, group in zip(options, groups, strict=True)
-    )
     seen = set()
-    for combination in itertools.product(*chosen_of):
-        names = [[one.inputs for one in chosen] for chosen in combination]
+    for choices in combinations(options, groups):
+        names = [[choices[i].inputs for i in group] for group in groups]
         if _key(names) in seen:
             continue
         seen.add(_key([[_reversed(name) for name in some] for some in names]))
-        placed = {
-            i: one
-            for group, chosen in zip(groups, combination, strict=True)
-            for i, one in zip(group, chosen, strict=True)
-        }
-        pattern = Pattern(tuple(placed[i] for i in sorted(placed)))
-        differing = sum(one.differs for one in pattern.choices)
+        differing = sum(one.differs for one in choices)
         if differing == distance or (distance is None and differing):
-            yield pattern
+            yield Pattern(choices)
 
 
 def _key(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
@@ -446,10 +436,7 @@ class Joint(Composition):
 
     def _pairs(self, distance: int) -> list[tuple[int, ...]]:
         validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
-        groups = [
-            [i for i, other in enumerate(self.parts) if other == part]
-            for part in dict.fromkeys(self.parts)
-        ]
+        groups = equal_places(self.parts)
         counts = _counts([len(group) for group in groups], distance)
         kinds = list(itertools.islice(counts, _MOST_PAIRS + 1))
         if len(kinds) > _MOST_PAIRS:

@@ -54,6 +54,9 @@ class MatchingRandomizer(Randomizer):
 
     eps0: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
     @property
     def _inputs(self) -> int:
         """How many `dataset_pairs` compares: x₁⁰, x₁¹ and, if there is one, a third."""
@@ -206,7 +209,7 @@ class Subset(MatchingRandomizer):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        super().__post_init__()
         d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
         if self.subset_size is None:
             customary = min(math.ceil(d * math.exp(-self.eps0)), d - 1)
@@ -315,7 +318,7 @@ class HadamardBlocks(MatchingRandomizer):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        super().__post_init__()
         validation.whole("blocks", self.blocks, minimum=2, maximum=2**53)
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=self.blocks)
@@ -449,7 +452,7 @@ class PrivSet(MatchingRandomizer):
     subset_size: int = field(metadata={"help": "items in a report, at least 1"})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        super().__post_init__()
         d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
         # Products below have as many factors.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))

@@ -57,7 +57,7 @@ class PrivUnit(MatchingRandomizer):
     _inputs = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+        super().__post_init__()
         if not 1e-100 <= validation.probability("cap", self.cap) <= 0.5:
             raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
 
@@ -115,9 +115,6 @@ class Piecewise(MatchingRandomizer):
 
     eps0: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
-
     @property
     def _share(self) -> Fraction:
         """Of a window, 1/(h + 1), good to so many digits that 1 − 2/(h + 1) is good as well."""
@@ -160,12 +157,16 @@ class Piecewise(MatchingRandomizer):
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers in [−C, C], in the window more often than at random by (h − 1)/h."""
         numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
-        h = math.exp(self.eps0 / 2.0)
-        end = (h + 1.0) / (h - 1.0)
-        start = (end + 1.0) / 2.0 * numbers - (end - 1.0) / 2.0
+        h, end, start = self._window(numbers)
         near = start + (end - 1.0) * rng.random(numbers.size)
         anywhere = rng.uniform(-end, end, size=numbers.size)
         return np.where(rng.random(numbers.size) < (h - 1.0) / h, near, anywhere)
+
+    def _window(self, x: FloatArray) -> tuple[float, float, FloatArray]:
+        """h, C and where the window of x begins."""
+        h = math.exp(self.eps0 / 2.0)
+        end = (h + 1.0) / (h - 1.0)
+        return h, end, (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
 
     def _estimate(self, reports: NDArray) -> FloatArray:
         return sampling.mean_of(reports)
@@ -183,9 +184,7 @@ class Piecewise(MatchingRandomizer):
         float
             The density of y; 0 outside [−C, C].
         """
-        h = math.exp(self.eps0 / 2.0)
-        end = (h + 1.0) / (h - 1.0)
-        start = (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
+        h, end, start = self._window(np.array(x))
         if not -end <= y <= end:
             return 0.0
         low = (h - 1.0) / (2.0 * h * (h + 1.0))
