@@ -15,7 +15,7 @@ from typing import Any
 from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.protocols.messages import CheuZhilyaev, Dump
 from shufflebounds.randomizers import estimation
@@ -292,7 +292,8 @@ class _Family:
 
     ``spread`` and ``bits`` are of one report, ``shuffles`` are those that one attribute takes.
     ``proof`` is ``clone`` of a mechanism whose worst pair of inputs nobody knows. ``protocol``
-    makes what is no mechanism of one message, from ε₀ and parameters.
+    makes what is no mechanism of one message, from ε₀ and parameters. ``like`` names another family
+    before it, whose reports say the same.
     """
 
     name: str
@@ -305,6 +306,7 @@ class _Family:
     shuffles: int = 1
     proof: str = ""
     protocol: Callable[..., MultiMessage] | None = None
+    like: str = ""
 
     def make(self, eps0: float, free: int) -> Randomizer | MultiMessage:
         maker: Callable[..., Any] = self.protocol or mechanism(self.name)
@@ -332,7 +334,13 @@ def _of_values(k: int) -> Iterator[_Family]:
         "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MOST_HASH_VALUES
     )
     # The same odds as those of so many hash values, in bits that need no seed.
-    yield _Family("unary", lambda m: {"domain_size": k, "noise": 1.0 / m}, 3, _MOST_HASH_VALUES)
+    yield _Family(
+        "unary",
+        lambda m: {"domain_size": k, "noise": 1.0 / m},
+        3,
+        _MOST_HASH_VALUES,
+        like="local_hash",
+    )
     for name in ("oue", "rappor", "blh", "hadamard"):
         yield _Family(name, lambda _: {"domain_size": k})
     yield _Family("hadamard_blocks", lambda m: {"domain_size": k, "blocks": m}, 2, k)
@@ -482,9 +490,14 @@ class _Candidate:
         one = self.sent(1.0)
         if isinstance(one, MultiMessage):
             most, draws = min(most, _NO_FLIPS), one.draws(task.n)
-        found = largest_eps0(
-            sent, task.eps, task.delta, draws, rounds=self.shuffles, rtol=rtol, most=most
-        )
+        try:
+            found = largest_eps0(
+                sent, task.eps, task.delta, draws, rounds=self.shuffles, rtol=rtol, most=most
+            )
+        except PrecisionError as error:  # its lower end was found to meet the target, if it is one
+            found = error.enclosure
+            if not found.lower > 0.0:
+                raise
         return Enclosure(found.lower, min(found.upper, most))
 
     def error(self, eps0: float) -> Error:
@@ -561,14 +574,17 @@ def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
 
     A composition of linked reports takes seconds, too many to search for parameters.
     """
+    best: dict[str, int] = {}
     for family in _families(task):
-        one = _Candidate(task, family, way, family.least)
+        one = _Candidate(task, family, way, best.get(family.like, family.least))
         if way == "linked" and task.rounds > 1 and family.least < family.most:
             continue
         if way != "separate" and family.protocol:
             continue
         if way == "separate" or family.proof == "clone" or not lacking(one.randomizer(1.0)):
-            yield one.searched()
+            found = one if family.like in best else one.searched()
+            best[family.name] = found.free
+            yield found
 
 
 def _least(cost: Callable[[int], float], least: int, most: int) -> int:

@@ -157,6 +157,25 @@ def test_several_messages():
     assert vectors.bits == 4 * 4
 
 
+def test_what_is_found_where_more_would_cost_too_much(monkeypatch):
+    """The lower end was found to meet the target; without one there is nothing to deploy."""
+    task = choosing._Task(4, 1, 1000, 1.0, 1e-6, 1, 1)
+    krr = choosing._Candidate(task, next(choosing._families(task)), "separate")
+    for lower in (2.0, 0.0):
+
+        def spent(*_, lower=lower, **__):
+            raise sb.PrecisionError("too much work", sb.Enclosure(lower, math.inf))
+
+        monkeypatch.setattr(choosing, "largest_eps0", spent)
+        if lower:
+            found = krr.certified()
+            assert (found.eps0.lower, found.eps0.upper) == (2.0, 300.0)
+            assert found.mse.upper == sb.KRR(4, 2.0).error(1000).mse
+        else:
+            with pytest.raises(sb.PrecisionError):
+                krr.certified()
+
+
 def test_mistakes_are_told():
     asked = {"n": 1000, "eps": 1.0, "delta": 1e-6}
     for values, more, told in (
