@@ -29,9 +29,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     ("words", "expected"),
     [
         ("shufflebounds ep", {"eps0", "epsilon"}),
-        ("shufflebounds epsilon --mech", {"--mechanism"}),
         ("shufflebounds epsilon --mechanism kr", {"krr"}),
-        ("shufflebounds curve --bound low", {"lower"}),
     ],
 )
 def test_the_tab_key_completes(words, expected, tmp_path):
