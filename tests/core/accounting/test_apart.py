@@ -30,7 +30,7 @@ QUESTIONS = {
     "rare": ("blanket", 1.0, 2, 1e-4, 100, 1e-8),
     "rare pair": ("pair", 2.0, 4, 1e-4, 10**4, 1e-10),
     "next to where D drops": ("pair", 8.0, 4, 1.0, 10**5, 1e-8),
-    "few draws of many reports": ("pair", 1.0, 16, 1e-4, 10**6, 1e-5),
+    "few draws of many reports": ("pair", 1.0, 8, 1e-4, 10**6, 1e-5),
     "near zero": ("blanket", 0.25, 4, 1e-4, 10**6, 1e-6),
 }
 

@@ -15,6 +15,7 @@ from shuffles import all_datasets, divergence, swapped
 from strategies import FUZZ, examples
 
 import shufflebounds as sb
+from shufflebounds.core import work
 
 EPS = st.sampled_from([0.0, 1e-12, 0.3, 2.0, 30.0, 400.0, 690.0, 800.0])
 DELTA = st.sampled_from([1e-300, 1e-46, 1e-14, 1e-6, 0.01, 0.5])
@@ -91,6 +92,14 @@ QUESTIONS = {
 
 # What samples D all along the losses.
 CURVES = ("profile", "rounds", "compose", "most_rounds")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_work():
+    """What is out of reach is refused sooner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "BUDGET", 1e9)
+        yield
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

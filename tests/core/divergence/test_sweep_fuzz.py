@@ -228,14 +228,12 @@ def test_arrays_and_single_points_against_eighty_digits(seed):
     found += [ends(lambda one=one: sb.delta(decomposition, one, n)) for one in eps]
     with mp.workdps(80):
         rows = [[mp.mpf(v) for v in x] for x in (a, b, c)]
-        for i, enclosure in enumerate(found):
-            sides = [
-                divergence_between(*pair, rows[2], eps[i % 3], n)
-                for pair in (rows[:2], rows[1::-1])
-            ]
+        for i, one in enumerate(eps):
+            sides = [divergence_between(*pair, rows[2], one, n) for pair in (rows[:2], rows[1::-1])]
             assume(all(sides))
-            assert enclosure.lower <= max(side[1] for side in sides)
-            assert enclosure.upper >= max(side[0] for side in sides)
+            for enclosure in found[i::3]:
+                assert enclosure.lower <= max(side[1] for side in sides)
+                assert enclosure.upper >= max(side[0] for side in sides)
 
 
 @given(SEEDS, st.floats(-12.0, -1.0))
