@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 import shuffles
-from engines import fourier, sweep
+from engines import fourier, overlap, sweep
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -27,12 +27,6 @@ from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.protocols.base import GenericReports, SingleMessage
 from shufflebounds.protocols.messages import CheuZhilyaev
-
-
-def overlap(one, two):
-    """Whether two enclosures can hold the same value."""
-    return one.lower <= two.upper and two.lower <= one.upper
-
 
 # Engines: D(ε) of a decomposition for n users, at a relative width.
 

@@ -15,3 +15,8 @@ def fourier(decomposition, eps, n, rtol=1e-4):
 
 def sweep(decomposition, eps, n, rtol=1e-4):
     return enclose(decomposition, eps, n, rtol, sweep_bounds)
+
+
+def overlap(one, two):
+    """Whether two enclosures can hold the same value."""
+    return one.lower <= two.upper and two.lower <= one.upper

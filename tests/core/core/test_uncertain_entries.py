@@ -16,6 +16,7 @@ from oracles import exact_delta
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
+from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import compounded
 from shufflebounds.divergence.law import law
 
@@ -25,10 +26,7 @@ ERRORS = st.sampled_from([0.0, 0.5 * ULP, ULP, 1.5 * ULP, 2.0 * ULP, 5.0 * ULP, 
 
 def enclosure(decomposition, eps, n):
     """`delta`, be it as wide as it may."""
-    try:
-        return sb.delta(decomposition, eps, n)
-    except sb.PrecisionError as error:
-        return error.enclosure
+    return reached(lambda: sb.delta(decomposition, eps, n))
 
 
 def uncertain(decomposition, rel_err):

@@ -7,6 +7,7 @@ import pickle
 import mpmath as mp
 import numpy as np
 import pytest
+from engines import overlap
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -15,24 +16,13 @@ from test_fourier import exact_law
 
 import shufflebounds as sb
 from shufflebounds.accounting import single_shuffle
+from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import fourier_rows
 from shufflebounds.divergence.fourier_rows import Stack, stacked
 from shufflebounds.divergence.law import laws
 from shufflebounds.divergence.window import Window
 
 CURVE = [round(n) for n in np.geomspace(1000, 100_000, 15)]
-
-
-def overlap(one, two):
-    return one.lower <= two.upper and two.lower <= one.upper
-
-
-def ends(call):
-    """What was found, be it as precise as asked for or not."""
-    try:
-        return call()
-    except sb.PrecisionError as shortfall:
-        return shortfall.enclosure
 
 
 def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
@@ -178,9 +168,9 @@ def test_any_axis(decomposition, arguments):
 @examples(25)
 def test_nasty_curves_meet_their_points(data, n, delta):
     decomposition = data.draw(decompositions())
-    curve = ends(lambda: sb.epsilon(decomposition, n, delta, rtol=1e-2))
+    curve = reached(lambda: sb.epsilon(decomposition, n, delta, rtol=1e-2))
     for users, found in zip(n, curve, strict=True):
-        single = ends(lambda users=users: sb.epsilon(decomposition, users, delta, rtol=1e-2))
+        single = reached(lambda users=users: sb.epsilon(decomposition, users, delta, rtol=1e-2))
         assert found == single or overlap(found, single)
         assert found.relative_width <= max(1e-2, single.relative_width)
 
@@ -192,7 +182,7 @@ def test_epsilons_are_roots(data, n, log_delta):
     both = decomposition, decomposition.swap()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(single_shuffle, "_FEWEST_USERS", 1)
-        curve = ends(lambda: sb.epsilon(decomposition, n, delta))
+        curve = reached(lambda: sb.epsilon(decomposition, n, delta))
     for users, found in zip(n, curve, strict=True):
         if found.upper < math.inf:
             assert max(exact(d, found.upper, users).lower for d in both) <= delta
@@ -204,9 +194,9 @@ def test_epsilons_are_roots(data, n, log_delta):
 def test_deltas_of_many_losses_and_of_many_users(mechanism):
     decomposition = mechanism.blanket()
     losses = [0.0, 0.3, 0.01, 0.1, 2.0, 800.0]
-    found = ends(lambda: sb.delta(decomposition, eps=losses, n=2000))
+    found = reached(lambda: sb.delta(decomposition, eps=losses, n=2000))
     for eps, one in zip(losses, found, strict=True):
-        assert overlap(one, ends(lambda eps=eps: sb.delta(decomposition, eps, 2000)))
+        assert overlap(one, reached(lambda eps=eps: sb.delta(decomposition, eps, 2000)))
     users = np.array([3, 400, 10**4, 10**7])
     found = sb.delta(decomposition, 0.001, users, rtol=1e-3)
     for n, one in zip(users.tolist(), found, strict=True):
@@ -217,7 +207,7 @@ def test_deltas_of_many_losses_and_of_many_users(mechanism):
 def test_a_point_that_falls_short_does_not_take_the_others():
     coarse = sb.Laplace(4.0, cells=20).blanket()
     n = [1000, 30_000, 10**6]
-    single = [ends(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=1.8e-3)) for one in n]
+    single = [reached(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=1.8e-3)) for one in n]
     assert {one.relative_width <= 1.8e-3 for one in single} == {False, True}
     with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0018 .* 1 of 3 points") as caught:
         sb.epsilon(coarse, n, 1e-6, rtol=1.8e-3)

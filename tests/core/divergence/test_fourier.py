@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import fourier
+from engines import fourier, overlap
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -26,11 +26,6 @@ from shufflebounds.divergence.law import (
 from shufflebounds.divergence.window import Runs, Samples, samples
 
 FIELDS = ("t", "away", "err")
-
-
-def overlap(one, two):
-    """Whether two enclosures can hold the same value."""
-    return one.lower <= two.upper and two.lower <= one.upper
 
 
 @pytest.mark.parametrize("n", [20, 60, 150])

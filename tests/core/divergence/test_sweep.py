@@ -7,7 +7,7 @@ from functools import partial
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import fourier, sweep, sweep_bounds
+from engines import fourier, overlap, sweep, sweep_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -29,11 +29,6 @@ from shufflebounds.divergence.atoms import (
 from shufflebounds.divergence.enclosing import enclose
 from shufflebounds.divergence.fourier import log_mean_positive_part
 from shufflebounds.divergence.law import law
-
-
-def overlap(one, two):
-    """Whether two enclosures can hold the same value."""
-    return one.lower <= two.upper and two.lower <= one.upper
 
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 60))

@@ -17,6 +17,7 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds import Decomposition
+from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence import tree
 from shufflebounds.divergence.enclosing import assembled
@@ -209,14 +210,6 @@ def test_no_choice_of_the_sweep_affects_validity(seed, name):
         assert found.upper >= truth[0]
 
 
-def ends(call):
-    """What was found, also where it is wider than asked for."""
-    try:
-        return call()
-    except sb.PrecisionError as error:
-        return error.enclosure
-
-
 @given(SEEDS)
 @examples(4)
 def test_arrays_and_single_points_against_eighty_digits(seed):
@@ -224,8 +217,8 @@ def test_arrays_and_single_points_against_eighty_digits(seed):
     a, b, c, n = nasty_law(rng)
     decomposition = Decomposition(a, b, c)
     eps = [losses(rng, a, b) for _ in range(3)]
-    found = [*ends(lambda: sb.delta(decomposition, eps, n))]
-    found += [ends(lambda one=one: sb.delta(decomposition, one, n)) for one in eps]
+    found = [*reached(lambda: sb.delta(decomposition, eps, n))]
+    found += [reached(lambda one=one: sb.delta(decomposition, one, n)) for one in eps]
     with mp.workdps(80):
         rows = [[mp.mpf(v) for v in x] for x in (a, b, c)]
         for i, one in enumerate(eps):
@@ -243,8 +236,8 @@ def test_losses_against_eighty_digits(seed, log_delta):
     rng = np.random.default_rng(seed)
     a, b, c, n = nasty_law(rng)
     decomposition, deltas = Decomposition(a, b, c), [10.0**log_delta, 10.0 ** (0.5 * log_delta)]
-    found = [*ends(lambda: sb.epsilon(decomposition, n, deltas))]
-    found += [ends(lambda one=one: sb.epsilon(decomposition, n, one)) for one in deltas]
+    found = [*reached(lambda: sb.epsilon(decomposition, n, deltas))]
+    found += [reached(lambda one=one: sb.epsilon(decomposition, n, one)) for one in deltas]
     with mp.workdps(80):
         rows = [[mp.mpf(v) for v in x] for x in (a, b, c)]
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from engines import overlap
 from hypothesis import given
 from oracles import exact
 from strategies import examples
@@ -78,10 +79,6 @@ def enclosure(decomposition, eps, n):
         return sb.delta(decomposition, eps, n)
     except sb.PrecisionError as error:
         return error.enclosure
-
-
-def overlap(one, two):
-    return one.lower <= two.upper and two.lower <= one.upper
 
 
 def same(one, two):
