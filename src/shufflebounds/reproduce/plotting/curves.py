@@ -15,7 +15,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from shufflebounds.reproduce.plotting import theme
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import Sheet, View
+from shufflebounds.reproduce.plotting.sheets import Limits, Sheet, View
 from shufflebounds.reproduce.plotting.texts import three_digits, typeset
 
 PANEL_HEIGHT = 2.3  # inches
@@ -71,8 +71,8 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
 
 
 def _plot(ax: Axes, view: View) -> None:
-    _scale(ax, "x", view.x_log)
-    _scale(ax, "y", view.y_log)
+    _scale(ax, "x", view.x_log, view.x_limits)
+    _scale(ax, "y", view.y_log, view.y_limits)
     for position, (line, curve) in enumerate(view.lines):
         ax.plot(
             curve.x,
@@ -126,11 +126,13 @@ def _map(ax: Axes, view: View, legend: Mapping[str, Line]) -> None:
     ax.tick_params(labelrotation=0.0)
 
 
-def _scale(ax: Axes, axis: Literal["x", "y"], logarithmic: bool) -> None:
+def _scale(ax: Axes, axis: Literal["x", "y"], logarithmic: bool, limits: Limits) -> None:
     if logarithmic:
         getattr(ax, f"set_{axis}scale")("log", nonpositive="mask")
         getattr(ax, f"{axis}axis").set_minor_formatter(_MinorLabels())
-        ax.grid(which="minor", axis=axis, linewidth=0.25)
+        # Of many decades finer lines are but a shade.
+        if limits[1] < 1e4 * limits[0]:
+            ax.grid(which="minor", axis=axis, linewidth=0.25)
 
 
 def _look(line: Line) -> dict[str, Any]:

@@ -42,6 +42,8 @@ X_LABELS = {
     "target": ("ε′", r"$\varepsilon'$ the protocol was designed for"),
     "messages": ("messages", "messages $m$ of a user"),
 }
+# Errors are compared at equal ε, whatever a protocol is called that is designed for it.
+_OF_ERRORS = ("ε", r"central $\varepsilon$")
 Y_LABELS = {
     ("epsilon", "none"): r"$\varepsilon$",
     ("epsilon", "expm1"): r"$e^{\varepsilon} - 1$",
@@ -181,7 +183,7 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         ]
         rows = [*rows, *ratios] if len(rows) == 1 else _shared(ratios, "y")
     rows = _shared(rows, "x")
-    symbol, x_label = X_LABELS[layout.x]
+    symbol, x_label = _OF_ERRORS if _is_of_errors(layout) else X_LABELS[layout.x]
     quantity = _QUANTITIES[layout.quantity]
     return Sheet(
         title=layout.title,
@@ -192,6 +194,10 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         told=_told(quantity, layout),
         width=min(len(rows[0]) / 2, 1.0),
     )
+
+
+def _is_of_errors(layout: Layout) -> bool:
+    return (layout.quantity, layout.x) == ("mse", "target")
 
 
 def _told(quantity: str, layout: Layout) -> str:
@@ -271,7 +277,7 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
     y_log = layout.transform not in _LOG2_OF and bool((y > 0.0).any())
     if layout.quantity == "delta" and (y >= SMALLEST_DELTA).any():
         x, y = x[y >= SMALLEST_DELTA], y[y >= SMALLEST_DELTA]
-    x_log = layout.x in _LOGARITHMIC
+    x_log = layout.x in _LOGARITHMIC or _is_of_errors(layout)
     return View(
         title=(panel.subject, panel.setting),
         lines=lines,

@@ -75,7 +75,7 @@ METADATA = {
     "svg": {"Creator": "shufflebounds", "Date": None},
 }
 
-_COLORS = 64  # of a PNG: lines and their edges need no more
+_COLORS = 128  # of a PNG: lines and their edges need no more
 
 # Outside settings must rule neither the making of a figure nor its writing.
 fixed_looks = matplotlib.style.context(["default", THEME])

@@ -56,10 +56,11 @@ def test_the_end_that_is_not_drawn_may_be_absent():
         ("n", "number of users $n$", True),
         ("eps0", r"local privacy parameter $\varepsilon_0$", False),
         ("delta", r"$\delta$", True),
+        ("target", r"central $\varepsilon$", True),
     ],
 )
 def test_the_axis_says_what_it_is(axis, label, logarithmic):
-    layout = grid(x=axis)
+    layout = grid(x=axis, quantity="mse" if axis == "target" else "epsilon")
     sheet = of_curves(data(layout, (0.1, 0.2, 0.4), axis), layout)
     assert (sheet.x_label, sheet.views[0].x_log, sheet.views[0].y_log) == (label, logarithmic, True)
 
