@@ -1,6 +1,6 @@
 """All figures of a paper on one page: thumbnails that open the interactive figures.
 
-The pages hold the same program, which is here but once.
+The pages hold the same program and the same script below it, which are here but once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from PIL import Image
 from shufflebounds.reproduce.plotting.html import Filled, packed
 
 # Of a thumbnail: pixels, colours.
-_WIDTH, _COLORS = 360, 32
+_WIDTH, _COLORS = 320, 24
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Entry:
 def page(title: str, entries: Sequence[Entry], program: str) -> str:
     """The HTML of the gallery; `program` is what the pages were made with."""
     packed_program = packed(program)
-    pages = [entry.page.replace(packed_program, "@{program}", 1) for entry in entries]
+    parts = [entry.page.partition(packed_program) for entry in entries]
+    [below] = {below for _, _, below in parts}
+    pages = {"above": [above for above, _, _ in parts], "below": below}
     template = Path(__file__).with_name("gallery.html").read_text(encoding="utf-8")
     return Filled(template).substitute(
         title=html.escape(title),

@@ -29,7 +29,7 @@ def test_it_holds_every_page_and_one_program():
     text = gallery.page("Paper & title", entries, PROGRAM)
     assert unpacked(text, "program") == PROGRAM
     pages = json.loads(unpacked(text, "pages"))
-    assert [one.replace("@{program}", html.packed(PROGRAM)) for one in pages] == [page] * 2
+    assert [one + html.packed(PROGRAM) + pages["below"] for one in pages["above"]] == [page] * 2
     assert html.packed(PROGRAM) not in unpacked(text, "pages")
     assert text.count("<button") == 3
     assert text.count("<img") == 1
