@@ -164,13 +164,98 @@ def _solution(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fract
     return [row[-1] for row in rows]
 
 
-# k-subset mechanism (Wang, Huang, Nie, Xu, Yang, Li, Nie, Chen 2016; Ye and Barg 2018).
+# Sets: of k values, e^{ε₀} times as likely if they hold one of the user's.
 
-_MOST_OUTPUTS = 20_000
+_MOST_ENTRIES = 10**7
+
+
+class _Sets(MatchingRandomizer):
+    """A report is a set of ``subset_size`` of the d values, of which the user holds ``items``."""
+
+    domain_size: int
+    items: int
+    subset_size: int | None
+
+    @property
+    def _size(self) -> int:
+        assert self.subset_size is not None  # since __post_init__
+        return self.subset_size
+
+    @property
+    def _inputs(self) -> int:
+        return 3 if 3 * self.items <= self.domain_size else 2
+
+    def _misses(self, inputs: int) -> Fraction:
+        """C(d − u, k)/C(d, k) for inputs of u values altogether."""
+        taken = min(inputs * self.items, self.domain_size)
+        return Fraction(
+            math.prod(max(self.domain_size - self._size - i, 0) for i in range(taken)),
+            math.prod(self.domain_size - i for i in range(taken)),
+        )
+
+    @property
+    def bits(self) -> float:
+        """Of one of C(d, k) sets."""
+        return bits_of_sets(self.domain_size, self._size)
+
+    def _supports(self) -> Supports:
+        """A report supports the values in it.
+
+        Of all sets k/d hold a value. It is another user's in a share m k/(d − s) of the sets that
+        miss all of the user's s values, which are a share m of all.
+        """
+        miss, total = self._misses(1), Fraction(self._total())
+        e = Fraction(math.exp(self.eps0))
+        held = Fraction(self._size, self.domain_size)
+        apart = miss * Fraction(self._size, self.domain_size - self.items)
+        p = e * held / total
+        q = (e * (held - apart) + apart) / total
+        gap = apart * Fraction(math.expm1(self.eps0)) / total
+        chances = float(p), float(1 - p), float(q), float(gap)
+        return Supports(*chances, self.domain_size, self.items)
+
+    def _held(self, inputs: ArrayLike) -> sampling.IntArray:
+        """The values that users hold, a row a user."""
+        return sampling.checked_values("inputs", inputs, self.domain_size, self.items)
+
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Sets, a row a user."""
+        d, s, k = self.domain_size, self.items, self._size
+        # How many of the user's values are in a set, if all sets are equally likely.
+        law = [float(self._misses(1))]
+        for i in range(min(s, k)):
+            law.append(law[-1] * (s - i) * (k - i) / ((i + 1) * (d - s - k + i + 1)))
+        hits = np.array([law[0], *(math.exp(self.eps0) * mass for mass in law[1:])])
+        return sampling.sets_with(self._held(inputs), d, k, hits / hits.sum(), rng)
+
+    def _supporters(self, reports: NDArray) -> NDArray:
+        found = sampling.checked_values("reports", reports, self.domain_size, self._size)
+        return np.bincount(found.ravel(), minlength=self.domain_size)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
+
+        Raises ValueError where there are more than 10⁷.
+        """
+        d, sizes = self.domain_size, (self.items, self._size)
+        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > _MOST_ENTRIES:
+            raise ValueError(
+                f"domain_size must leave at most {_MOST_ENTRIES} probabilities to enumerate, got "
+                f"{d} with sets of {sizes[0]} and {sizes[1]}"
+            )
+        held, sent = (
+            np.array([np.bincount(y, minlength=d) for y in itertools.combinations(range(d), size)])
+            for size in sizes
+        )
+        together = held.astype(float) @ sent.T
+        return np.where(together > 0.0, math.exp(self.eps0), 1.0) / (len(sent) * self._total())
+
+
+# k-subset mechanism (Wang, Huang, Nie, Xu, Yang, Li, Nie, Chen 2016; Ye and Barg 2018).
 
 
 @dataclass(frozen=True)
-class Subset(MatchingRandomizer):
+class Subset(_Sets):
     """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
 
     Parameters
@@ -199,9 +284,10 @@ class Subset(MatchingRandomizer):
     (1, [0.6, 0.2, 0.2])
     """
 
-    eps0: float
     composable = True  # the values may change places
+    items = 1
 
+    eps0: float
     domain_size: int = field(metadata={"help": "number of values, at least 2"})
     subset_size: int | None = field(
         default=None,
@@ -216,60 +302,12 @@ class Subset(MatchingRandomizer):
             object.__setattr__(self, "subset_size", customary)
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - 1)
 
-    @property
-    def _inputs(self) -> int:
-        return min(self.domain_size, 3)
-
-    def _misses(self, inputs: int) -> Fraction:
-        """Of the C(d, k) sets."""
-        d, k = self.domain_size, self.subset_size
-        assert k is not None  # since __post_init__
-        return math.prod(
-            (Fraction(max(d - k - i, 0), d - i) for i in range(inputs)), start=Fraction(1)
-        )
-
     def crowds(self) -> tuple[Crowd, ...]:
         """Any two values, and any third."""
         return crowd_of_rows(*self._rows())
 
-    @property
-    def bits(self) -> float:
-        """Of one of C(d, k) sets."""
-        assert self.subset_size is not None  # since __post_init__
-        return bits_of_sets(self.domain_size, self.subset_size)
-
-    def _supports(self) -> Supports:
-        """A report supports the values in it."""
-        assert self.subset_size is not None  # since __post_init__
-        return _supports_of_sets(self, self.domain_size, 1, self.subset_size)
-
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Sets, a row a user."""
-        assert self.subset_size is not None  # since __post_init__
-        held = sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
-        hits = np.array([self._supports().miss, self._supports().p])
-        return sampling.sets_with(held, self.domain_size, self.subset_size, hits, rng)
-
-    def _supporters(self, reports: NDArray) -> NDArray:
-        return _supporters_of_sets(reports, self.domain_size, self.subset_size)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y), shape (d, C(d, k)): sets in lexicographic order.
-
-        Raises ValueError where there are more than 20 000.
-        """
-        d, k = self.domain_size, self.subset_size
-        assert k is not None  # since __post_init__
-        if d > _MOST_OUTPUTS or math.comb(d, k) > _MOST_OUTPUTS:
-            raise ValueError(
-                "domain_size and subset_size must leave at most "
-                f"{_MOST_OUTPUTS} sets to enumerate, got {d} and {k}"
-            )
-        outputs = math.comb(d, k)
-        held = np.zeros((d, outputs), dtype=bool)
-        for y, members in enumerate(itertools.combinations(range(d), k)):
-            held[list(members), y] = True
-        return np.where(held, math.exp(self.eps0), 1.0) / (outputs * self._total())
+    def _held(self, inputs: ArrayLike) -> sampling.IntArray:
+        return sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
 
 
 # Hadamard response with blocks (Acharya, Sun and Zhang, AISTATS 2019).
@@ -409,11 +447,9 @@ class HadamardBlocks(MatchingRandomizer):
 
 # PrivSet for set-valued data (Wang, Huang, Nie, Wang, Xu and Yang, INFOCOM 2018).
 
-_MOST_ENTRIES = 1_000_000
-
 
 @dataclass(frozen=True)
-class PrivSet(MatchingRandomizer):
+class PrivSet(_Sets):
     """PrivSet: k of d items, a set that holds one of the user's s items e^{ε₀} times as likely.
 
     The inputs are the sets of s items (users pad theirs to s). Two disjoint ones are the worst pair
@@ -457,76 +493,3 @@ class PrivSet(MatchingRandomizer):
         # Products below have as many factors.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)
-
-    @property
-    def _inputs(self) -> int:
-        return 3 if 3 * self.items <= self.domain_size else 2
-
-    def _misses(self, inputs: int) -> Fraction:
-        """C(d − u, k)/C(d, k) for inputs of u items altogether."""
-        taken = min(inputs * self.items, self.domain_size)
-        return Fraction(
-            math.prod(max(self.domain_size - self.subset_size - i, 0) for i in range(taken)),
-            math.prod(self.domain_size - i for i in range(taken)),
-        )
-
-    @property
-    def bits(self) -> float:
-        """Of one of C(d, k) sets."""
-        return bits_of_sets(self.domain_size, self.subset_size)
-
-    def _supports(self) -> Supports:
-        """A report supports the items in it."""
-        return _supports_of_sets(self, self.domain_size, self.items, self.subset_size)
-
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Sets, a row a user."""
-        d, s, k = self.domain_size, self.items, self.subset_size
-        held = sampling.checked_values("inputs", inputs, d, s)
-        # How many of the user's items are in a set, if all sets are equally likely.
-        law = [float(self._misses(1))]
-        for i in range(min(s, k)):
-            law.append(law[-1] * (s - i) * (k - i) / ((i + 1) * (d - s - k + i + 1)))
-        hits = np.array([law[0], *(math.exp(self.eps0) * mass for mass in law[1:])])
-        return sampling.sets_with(held, d, k, hits / hits.sum(), rng)
-
-    def _supporters(self, reports: NDArray) -> NDArray:
-        return _supporters_of_sets(reports, self.domain_size, self.subset_size)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
-
-        Raises ValueError where there are more than a million.
-        """
-        sizes, d = (self.items, self.subset_size), self.domain_size
-        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > _MOST_ENTRIES:
-            raise ValueError(
-                f"domain_size must leave at most {_MOST_ENTRIES} probabilities to enumerate, "
-                f"got {d}"
-            )
-        held, sent = (
-            [set(members) for members in itertools.combinations(range(d), size)] for size in sizes
-        )
-        matched = np.array([[not x.isdisjoint(y) for y in sent] for x in held])
-        return np.where(matched, math.exp(self.eps0), 1.0) / (len(sent) * self._total())
-
-
-def _supports_of_sets(one: MatchingRandomizer, values: int, items: int, size: int) -> Supports:
-    """Sets of so many of the values, likelier if they hold an item of the user's.
-
-    Of all sets k/d hold an item. It is another user's in a share m k/(d − s) of the sets that miss
-    all of the user's s items, which are a share m of all.
-    """
-    miss, total = one._misses(1), Fraction(one._total())
-    e = Fraction(math.exp(one.eps0))
-    held = Fraction(size, values)
-    apart = miss * Fraction(size, values - items)
-    p = e * held / total
-    q = (e * (held - apart) + apart) / total
-    gap = apart * Fraction(math.expm1(one.eps0)) / total
-    return Supports(float(p), float(1 - p), float(q), float(gap), values, items)
-
-
-def _supporters_of_sets(reports: NDArray, values: int, size: int | None) -> NDArray:
-    found = sampling.checked_values("reports", reports, values, size)
-    return np.bincount(found.ravel(), minlength=values)
