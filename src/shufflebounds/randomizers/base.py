@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,7 +168,7 @@ class Randomizer(ABC):
     @property
     def bits(self) -> float:
         """How many bits tell a report from all others; inf for the limit of many values."""
-        return estimation.bits_of(self._channel_matrix().shape[1])
+        return math.log2(self._channel_matrix().shape[1])
 
     def error(self, n: int, frequencies: ArrayLike | None = None) -> Error:
         """How far the estimate of `estimate` lies off, whose mean is the truth.
@@ -312,6 +313,14 @@ class Randomizer(ABC):
             if crowd.attained:
                 found = {**found, **crowd.datasets(), **found}
         return found
+
+
+def relative_gap(x: FloatArray, y: FloatArray) -> float:
+    """The largest relative difference of two entries; inf where they are not as many."""
+    if x.shape != y.shape:
+        return math.inf
+    largest = np.maximum(x, y)
+    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
 
 
 def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) -> None:

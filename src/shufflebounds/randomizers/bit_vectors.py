@@ -14,7 +14,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
-from shufflebounds.randomizers.estimation import WORD, Supports, bits_of
+from shufflebounds.randomizers.estimation import WORD, Supports
 from shufflebounds.randomizers.sampling import required
 
 # Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
@@ -130,7 +130,7 @@ class HashRandomizer(BitVectorRandomizer):
     @property
     def bits(self) -> float:
         """Of a hash value, and of the seed of its hash."""
-        return bits_of(self._count) + WORD
+        return math.log2(self._count) + WORD
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """A seed and a hash value."""

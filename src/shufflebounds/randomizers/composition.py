@@ -30,7 +30,7 @@ from shufflebounds.core.products import (
     ratio_labels,
 )
 from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import Randomizer, relative_gap
 from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
@@ -156,9 +156,7 @@ def _gap(one: Held, two: Held) -> float:
     """The largest relative difference of two inputs' shares and laws."""
     if not np.array_equal(one.part, two.part):
         return math.inf
-    x, y = (np.stack([held.share, held.law]) for held in (one, two))
-    largest = np.maximum(x, y)
-    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
+    return relative_gap(*(np.stack([held.share, held.law]) for held in (one, two)))
 
 
 def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | None:

@@ -30,7 +30,6 @@ from shufflebounds.randomizers.estimation import (
     WORD,
     Spread,
     Supports,
-    bits_of,
     of_numbers,
 )
 from shufflebounds.randomizers.sampling import mean_of, required
@@ -106,7 +105,7 @@ class KRR(Randomizer):
     @property
     def bits(self) -> float:
         """Of one of k values."""
-        return bits_of(self.k)
+        return math.log2(self.k)
 
     def _supports(self) -> Supports:
         """A report supports the value that it names."""
@@ -388,7 +387,7 @@ class Collision(Randomizer):
     @property
     def bits(self) -> float:
         """Of a hash value, and of the seed of its hash."""
-        return bits_of(self.hash_values) + WORD
+        return math.log2(self.hash_values) + WORD
 
     def _supports(self) -> Supports:
         """A report (h, z) supports the items that hash to z."""

@@ -269,11 +269,6 @@ WORD = 64.0
 _FEW = 1000
 
 
-def bits_of(outcomes: float) -> float:
-    """log₂ of a number of outcomes."""
-    return math.log2(outcomes)
-
-
 def bits_of_sets(values: int, size: int) -> float:
     """log₂ C(values, size)."""
     size = min(size, values - size)

@@ -35,7 +35,6 @@ from shufflebounds.randomizers.base import (
 from shufflebounds.randomizers.estimation import (
     Spread,
     Supports,
-    bits_of,
     bits_of_sets,
 )
 from shufflebounds.randomizers.sampling import required
@@ -370,7 +369,7 @@ class HadamardBlocks(MatchingRandomizer):
         """Of one of B b columns."""
         if self.domain_size is None:
             return math.inf
-        return bits_of(self.blocks) + math.ceil(self.domain_size / self.blocks).bit_length()
+        return math.log2(self.blocks) + math.ceil(self.domain_size / self.blocks).bit_length()
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """Of columns that count 1 for a value in its half of its block, −1 in the other half.

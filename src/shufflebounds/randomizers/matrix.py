@@ -27,7 +27,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.products import SMALLEST_MASS
 from shufflebounds.core.work import spend
-from shufflebounds.randomizers.base import Choice, Randomizer, the_only
+from shufflebounds.randomizers.base import Choice, Randomizer, relative_gap, the_only
 
 # A name, rows a, b and c, and how uncertain their entries are.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
@@ -255,9 +255,9 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
         # Those that agree have sums that are next to each other.
         place = round(1e9 * float(np.sqrt(masses[0] * masses[1]).sum() + masses[2].sum()))
         for known, its in itertools.chain(*(alike.get(place + i, []) for i in (-1, 0, 1))):
-            gap = _gap(its, masses)
+            gap = relative_gap(its, masses)
             if not both_orders:
-                gap = min(gap, _gap(its, _in_order(masses[[1, 0, 2]])))
+                gap = min(gap, relative_gap(its, _in_order(masses[[1, 0, 2]])))
             if gap <= _NEARLY_EQUAL:
                 covering = max(kept[known].rel_err, found.rel_err + 2.0 * gap)
                 kept[known] = replace(kept[known], rel_err=covering, tied=None)
@@ -273,14 +273,6 @@ def _in_order(masses: NDArray) -> NDArray:
     a, b, c = masses
     with np.errstate(over="ignore"):
         return masses[:, np.lexsort([np.round(x / (a + b), 9) for x in (c, a)])]
-
-
-def _gap(x: NDArray, y: NDArray) -> float:
-    """The largest relative difference of two entries; inf where they are not as many."""
-    if x.shape != y.shape:
-        return math.inf
-    largest = np.maximum(x, y)
-    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
 
 
 def _contrast(decomposition: Decomposition) -> float:
