@@ -30,6 +30,8 @@ class BestMechanisms(Kind):
     """Target δ."""
     most_eps0: Eps0 = 300.0
     """The largest ε₀ of a report, a natural logarithm."""
+    most_messages: Annotated[int, Ge(1), Le(1_000_000)] = 1
+    """The most messages of a user."""
 
 
 RESEARCH = Research(tables={"best_mechanisms": BestMechanisms})

@@ -22,7 +22,8 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "subset": ("subsets", "#aa3377"),
     "local_hash": ("local hashing", "#009e73"),
     "hadamard_blocks": ("Hadamard response in blocks", "#56b4e9"),
-    "oue": ("OUE", "#0072b2"),
+    "dump": ("randomized response and dummies", "#0072b2"),
+    "cheu_zhilyaev": ("noisy vectors", "#666666"),
 }
 _OTHER = "#999933"
 
@@ -31,7 +32,14 @@ def _compute(given: BestMechanisms, _: Context) -> pd.DataFrame:
     """A row for each ε, number of values and number of users; errors are over the curator's."""
     rows = []
     for eps, values, n in itertools.product(given.eps, given.values, given.n):
-        found = choose(values, n=n, eps=eps, delta=given.delta, most_eps0=given.most_eps0)
+        found = choose(
+            values,
+            n=n,
+            eps=eps,
+            delta=given.delta,
+            most_eps0=given.most_eps0,
+            most_messages=given.most_messages,
+        )
         best, second = found.choices[:2]
         krr = next(one for one in found.choices if one.name == "krr")
         errors = (best.mse.lower, best.mse.upper, second.mse.upper, krr.mse.upper)
