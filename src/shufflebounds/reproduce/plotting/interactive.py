@@ -85,8 +85,8 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
         name=f"panel_{number}",
     )
-    x_axis = _axis(view.x_limits, view.x_log, view.x_ticks)
-    y_axis = _axis(view.y_limits, view.y_log, view.y_ticks)
+    x_axis = _axis(view.x_limits, view.x_log, view.x_ticks, -30)
+    y_axis = _axis(view.y_limits, view.y_log, view.y_ticks, 0)
     x = alt.X("x:Q", title=x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
     y = alt.Y(
         "y:Q", title=plain(view.y_label), scale=_scale(view.y_limits, view.y_log), axis=y_axis
@@ -165,12 +165,12 @@ def _end(value: float, *, up: bool) -> str:
     return "" if math.isnan(value) else outward(value, up=up).replace("inf", "∞")
 
 
-def _axis(limits: Limits, logarithmic: bool, names: Sequence[str]) -> alt.Axis:
+def _axis(limits: Limits, logarithmic: bool, names: Sequence[str], angle: int) -> alt.Axis:
     if not names:
         return alt.Axis(labelExpr=expression(limits)) if logarithmic else alt.Axis()
     shown = json.dumps(list(map(plain, names)), ensure_ascii=False)
     places = list(range(len(names)))
-    return alt.Axis(labelExpr=f"{shown}[datum.value]", values=places, labelAngle=-30)
+    return alt.Axis(labelExpr=f"{shown}[datum.value]", values=places, labelAngle=angle)
 
 
 def _scale(limits: Limits, logarithmic: bool) -> alt.Scale:

@@ -91,8 +91,8 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
         with_letters([views]),
         "number of users $n$",
         "n",
-        "squared error / curator's",
-        "The number of values and, in brackets, the squared error over that of a trusted curator:",
+        "ratio",
+        "The number of values, and the ratio of the squared error to that of a trusted curator:",
     )
 
 
@@ -108,7 +108,7 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
             ),
             *(cells[end].to_numpy(float) for end in ("lower", "upper")),
         )
-        lines.append((Line(CurveName("", "", str(name)), label, color, marker="s"), drawn))
+        lines.append((Line(CurveName("", "", str(name)), label, color), drawn))
     return View(
         title=[f"ε = {eps}"],
         lines=lines,
