@@ -39,7 +39,7 @@ _RTOL, _RTOL_OF_MANY = 1e-3, 3e-3
 _STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
 # Parameters are searched in factors of 4, then in smaller ones down to this.
 _FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
-_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES, _MOST_MESSAGES = 2**40, 4096, 100, 10**6
+_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**40, 4096, 100
 # An ε₀ of a message at which it is hardly ever flipped: its error differs by less than 10⁻⁹.
 _NO_FLIPS = 200.0
 
@@ -262,8 +262,7 @@ class _Task:
         validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
         validation.rounds(self.rounds)
         validation.eps0(self.most_eps0, "most_eps0")
-        most = _MOST_MESSAGES
-        validation.whole("most_messages", self.most_messages, minimum=1, maximum=most)
+        validation.whole("most_messages", self.most_messages, minimum=1, maximum=10**6)
         if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
             raise ValueError(
                 f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "
@@ -472,11 +471,9 @@ class _Candidate:
             return one.decomposition()
         if self.way == "linked":
             return Joint([one] * count).blanket()
-        return (
-            Parallel([(1.0 / count, one)] * count).blanket()
-            if self.way == "one"
-            else (one.blanket())
-        )
+        if self.way == "one":
+            return Parallel([(1.0 / count, one)] * count).blanket()
+        return one.blanket()
 
     @property
     def shuffles(self) -> int:
@@ -577,9 +574,8 @@ def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
     best: dict[str, int] = {}
     for family in _families(task):
         one = _Candidate(task, family, way, best.get(family.like, family.least))
-        if way == "linked" and task.rounds > 1 and family.least < family.most:
-            continue
-        if way != "separate" and family.protocol:
+        takes_long = way == "linked" and task.rounds > 1 and family.least < family.most
+        if takes_long or (way != "separate" and family.protocol):
             continue
         if way == "separate" or family.proof == "clone" or not lacking(one.randomizer(1.0)):
             found = one if family.like in best else one.searched()

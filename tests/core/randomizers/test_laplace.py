@@ -215,34 +215,6 @@ def test_both_ends_converge_at_second_order(eps0):
         np.testing.assert_allclose(fine[1] / -fine[0], 2.0, rtol=0.02)
 
 
-def joint_lattice(steps, parts, folded):
-    """How many distinct ratios products of `parts` components at these steps can have."""
-    places = {(0, 0)}
-    for _ in range(parts):
-        places = {
-            (x + max(step, 0), y + max(-step, 0)) if folded else (x + step, 0)
-            for x, y in places
-            for step in steps
-        }
-    return len(places)
-
-
-def test_joints_stay_on_a_lattice():
-    cells = 13
-    blanket = sb.Laplace(1.0, cells).blanket()
-    pair = sb.Laplace(1.0, cells).dataset_pair()
-    # In half steps: vertices are even; centres odd, but for the atoms.
-    vertices = range(-2 * cells, 2 * cells + 1, 2)
-    centres = [-2 * cells, *range(1 - 2 * cells, 2 * cells, 2), 2 * cells]
-    for parts in (2, 4):
-        blanket, pair = blanket.joint(blanket), pair.joint(pair)
-        assert len(blanket) == joint_lattice(vertices, parts, folded=True)
-        assert len(blanket.inner) == joint_lattice(centres, parts, folded=True)
-        assert len(pair) == joint_lattice(centres, parts, folded=False)
-        assert len(pair.outer) == joint_lattice(vertices, parts, folded=False)
-    assert len(blanket) == 1119
-
-
 def test_cells_are_chosen_by_eps0():
     chosen = [sb.Laplace(eps0).cells for eps0 in (1e-6, 0.1, 1.0, 4.0)]
     assert chosen == sorted(chosen)

@@ -118,32 +118,24 @@ def test_either_direction_counts_as_the_same_pair():
 
 
 @pytest.mark.parametrize("n", [2, 100, 10_000])
-def test_the_worst_epsilon_is_that_of_the_worst_pair(n):
+@pytest.mark.parametrize(
+    ("one", "worst", "best", "at", "share"),
+    [
+        (sb.epsilon, sb.worst_epsilon, sb.best_lower_epsilon, {"delta": 1e-4}, 0.98),
+        (sb.delta, sb.worst_delta, sb.best_lower_delta, {"eps": 0.2}, 0.9),
+    ],
+)
+def test_the_worst_is_that_of_the_worst_pair(one, worst, best, at, share, n):
     rng = np.random.default_rng(2)
     randomizer = sb.MatrixRandomizer(rng.dirichlet(np.ones(6), size=5) * 0.9 + 0.1 / 6)
-    name, found = sb.worst_epsilon(randomizer.blankets(), n, 1e-4)
-    each = {x: sb.epsilon(y, n, 1e-4) for x, y in randomizer.blankets().items()}
-    assert found.upper == max(one.upper for one in each.values()) == each[name].upper
-    assert found.lower == max(one.lower for one in each.values())
-    name, lower = sb.best_lower_epsilon(randomizer.dataset_pairs(), n, 1e-4)
-    each = {x: sb.epsilon(y, n, 1e-4) for x, y in randomizer.dataset_pairs().items()}
+    name, found = worst(randomizer.blankets(), n=n, **at)
+    each = {x: one(y, n=n, **at) for x, y in randomizer.blankets().items()}
+    assert found.upper == max(end.upper for end in each.values()) == each[name].upper
+    assert found.lower == max(end.lower for end in each.values())
+    name, lower = best(randomizer.dataset_pairs(), n=n, **at)
+    each = {x: one(y, n=n, **at) for x, y in randomizer.dataset_pairs().items()}
     assert lower == each[name]
-    assert lower.lower >= max(one.lower for one in each.values()) * 0.98
-    assert lower.lower <= found.upper
-
-
-@pytest.mark.parametrize("n", [2, 100, 10_000])
-def test_the_worst_delta_is_that_of_the_worst_pair(n):
-    rng = np.random.default_rng(4)
-    randomizer = sb.MatrixRandomizer(rng.dirichlet(np.ones(6), size=5) * 0.9 + 0.1 / 6)
-    name, found = sb.worst_delta(randomizer.blankets(), 0.2, n)
-    each = {x: sb.delta(y, 0.2, n) for x, y in randomizer.blankets().items()}
-    assert found.upper == max(one.upper for one in each.values()) == each[name].upper
-    assert found.lower == max(one.lower for one in each.values())
-    name, lower = sb.best_lower_delta(randomizer.dataset_pairs(), 0.2, n)
-    each = {x: sb.delta(y, 0.2, n) for x, y in randomizer.dataset_pairs().items()}
-    assert lower == each[name]
-    assert lower.lower >= max(one.lower for one in each.values()) * 0.9
+    assert lower.lower >= max(end.lower for end in each.values()) * share
     assert lower.lower <= found.upper
 
 

@@ -9,7 +9,6 @@ import mpmath
 import numpy as np
 import pytest
 from engines import fourier
-from scipy import integrate
 
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import NOISES
@@ -35,20 +34,6 @@ def test_variations_are_those_of_the_noise_rounded_up(distance):
             # The pair's own floats may round it down, which its uncertainty covers.
             assert found + 2.0 * pair.rel_err >= wanted[noise]
             assert found == pytest.approx(float(wanted[noise]), rel=2e-9 + 1e-15 / distance)
-
-
-def test_planar_variation_is_the_printed_double_integral():
-    """Half of the plane nearer to one of two points, by the density of the noise around it."""
-    distance = 1.4
-    printed, _ = integrate.dblquad(
-        lambda y, x: 2.0 / math.pi * math.exp(-math.hypot(x - distance / 2.0, y)),
-        0.0,
-        distance / 2.0,
-        0.0,
-        30.0,
-    )
-    found = sb.metric_variation_ratio(distance, distance, "planar")
-    assert variation(found) == pytest.approx(printed, rel=1e-7)
 
 
 def test_components_are_those_of_the_distances():
