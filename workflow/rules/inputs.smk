@@ -5,8 +5,8 @@ from snakemake.io import IOFile
 import stale
 
 from shufflebounds.reproduce import curve as curve_files
-from shufflebounds.reproduce.storage import CurveName as Name
 from shufflebounds.reproduce.papers import base as table_stamp
+from shufflebounds.reproduce.storage import CurveName as Name
 
 
 def part(wildcards, parts, kind, name):

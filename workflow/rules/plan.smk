@@ -17,7 +17,6 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 import digests
 import messages
 from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration import loading as yaml_files
 from shufflebounds.reproduce.configuration.checks import ConfigError
 
 # A module's configuration comes whole from the workflow that imports it.
@@ -37,7 +36,7 @@ def or_exit(function, *arguments):
 if not IS_MODULE and workflow.is_main_process:
     for name in ("config.yaml", *workflow.overwrite_configfiles):
         if Path(name).is_file():
-            or_exit(yaml_files.check, Path(name))
+            or_exit(loading.check, Path(name))
 
 
 configfile: "config.yaml"
@@ -45,7 +44,7 @@ configfile: "config.yaml"
 
 # Of a module: what its configuration does not hold, from beside the importing workflow or from here.
 for folder in [Path("config"), ROOT / "config"] if IS_MODULE else [Path("config")]:
-    or_exit(functools.partial(yaml_files.join, override=not IS_MODULE), config, folder)
+    or_exit(functools.partial(loading.join, override=not IS_MODULE), config, folder)
 # Later files, and options, are merged into the first one.
 CONFIG_SOURCE = (
     "the configuration of the module"

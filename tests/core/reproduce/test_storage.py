@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce import storage as files
 
 COLUMNS = ("name", "value")
 ROWS = [("a,b", 0.1), ('"c"', 1e-300), ("", None), ("nan", float("nan")), ("5", 10**15)]
@@ -101,7 +100,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fails)
     for write in (
         lambda: storage.write(COLUMNS, ROWS, path),
-        lambda: files.write_text("new", path),
+        lambda: storage.write_text("new", path),
     ):
         with pytest.raises(OSError, match="disk full"):
             write()
@@ -144,7 +143,7 @@ def test_a_link_is_followed(tmp_path):
     kept.parent.mkdir()
     link.symlink_to(kept)
     for text in ("new", "newer"):
-        files.write_text(text, link)
+        storage.write_text(text, link)
         assert link.is_symlink()
         assert kept.read_text(encoding="utf-8") == text
         assert [entry.name for entry in kept.parent.iterdir()] == ["table.csv"]
@@ -158,7 +157,7 @@ def test_a_pipe_is_written_to(tmp_path):
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     ours, theirs = os.pipe()
     for path, source in ((pipe, reader), (link, reader), (f"/proc/self/fd/{theirs}", ours)):
-        files.write_text("a table", path)
+        storage.write_text("a table", path)
         assert os.read(source, 100) == b"a table"
     for descriptor in (reader, ours, theirs):
         os.close(descriptor)
@@ -169,15 +168,15 @@ def test_a_pipe_is_written_to(tmp_path):
 def test_a_full_device_stays_a_device(device):
     full = device("full", 7)
     with pytest.raises(OSError, match="No space left on device"):
-        files.write_text("a table", full)
+        storage.write_text("a table", full)
     assert full.is_char_device()
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
     with pytest.raises(IsADirectoryError):
-        files.write_text("a table", tmp_path)
+        storage.write_text("a table", tmp_path)
 
 
 def test_texts_are_written_as_they_are(tmp_path):
-    files.write_text("ε₀\n", tmp_path / "page.md")
+    storage.write_text("ε₀\n", tmp_path / "page.md")
     assert (tmp_path / "page.md").read_bytes() == "ε₀\n".encode()

@@ -11,8 +11,6 @@ from repository import ROOT
 
 from shufflebounds.randomizers.description import parse
 from shufflebounds.reproduce.papers import judging
-from shufflebounds.reproduce.papers import judging as claims
-from shufflebounds.reproduce.papers import judging as claims_page
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.papers.su2026 import RESEARCH
 from shufflebounds.reproduce.papers.su2026 import claims as measures
@@ -108,7 +106,7 @@ def evidence(*frames):
 
 def check(curves, seconds=None):
     """The claims of the paper, judged on tables of curves by claim."""
-    return claims.check(CLAIMS, {name: evidence(frame) for name, frame in curves.items()}, seconds)
+    return judging.check(CLAIMS, {name: evidence(frame) for name, frame in curves.items()}, seconds)
 
 
 def row(claim, *frames, seconds=None):
@@ -505,14 +503,14 @@ def test_the_paper_lists_the_claims_that_it_has():
 
 def page(curves, seconds=None):
     shown = {name: evidence(frame) for name, frame in curves.items()}
-    return claims_page.text(INTRODUCTION, claims.check(CLAIMS, shown, seconds), shown)
+    return judging.text(INTRODUCTION, judging.check(CLAIMS, shown, seconds), shown)
 
 
 def test_the_page_and_the_table_have_every_claim():
     curves = {"improvement": panel(0.8, clone=1.0), "hamming": at_distances(0.5, 1.0)}
     seconds = times(upper=[1.5], clone=[1.5])
     table, text = check(curves, seconds), page(curves, seconds)
-    assert tuple(table.columns) == claims.COLUMNS
+    assert tuple(table.columns) == judging.COLUMNS
     assert len(table) == len(CLAIMS)
     assert table["claim"].is_unique
     lines = text.splitlines()

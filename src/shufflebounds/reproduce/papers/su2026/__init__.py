@@ -71,7 +71,7 @@ class Hierarchy(Kind):
     """Figure 1, measured."""
 
     title = (
-        "Figure 1 as a measurement: the clone, the stronger clone, the clone told which "
+        "Figure 1 as a measurement: the clone, the stronger clone, the clone that knows which "
         "randomizer, the blanket, the lower bound"
     )
     code = f"{__name__}.hierarchy:TABLE"

@@ -151,8 +151,8 @@ def page(frame: pd.DataFrame) -> Page:
     return Page(
         title="The hierarchy of upper bounds",
         above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the stronger "
-        "clone (the best bound that knows $\\varepsilon_0$ alone), from the standard clone that is "
-        "told the two distributions of the victim's report, from the blanket, and the "
+        "clone (the best bound that knows $\\varepsilon_0$ alone), from the standard clone that "
+        "knows the two distributions of the victim's report, from the blanket, and the "
         "lower bound of a concrete dataset pair. Upper bounds are rounded up and the lower bound "
         "down; the enclosures have a relative width of at most "
         f"{frame['rtol'].iloc[0]:g}. The orders clone ≥ stronger ≥ blanket ≥ lower and clone ≥ "
@@ -166,7 +166,7 @@ def page(frame: pd.DataFrame) -> Page:
 # How the figure calls what rises with what is known, and draws the mechanisms one after the other.
 _CHAIN = {
     "clone": "clone",
-    "coarsened": "told two laws",
+    "coarsened": "knows two laws",
     "blanket": "blanket",
     "lower": "lower bound",
 }
