@@ -70,21 +70,12 @@ def delta(
     return total
 
 
-def epsilon(
-    p: float,
-    beta: float,
-    q: float,
-    n: int,
-    target: float,
-    iterations: int,
-    *,
-    everything: bool = False,
-) -> float:
+def epsilon(p: float, beta: float, q: float, n: int, target: float, iterations: int) -> float:
     """The upper end of the ε that so many bisections leave, from [0, log p] on; δ is `target`."""
     low, high = 0.0, math.log(p)
     for _ in range(iterations):
         middle = (low + high) / 2.0
-        if delta(p, beta, q, middle, n, everything=everything) > target:
+        if delta(p, beta, q, middle, n) > target:
             low = middle
         else:
             high = middle
