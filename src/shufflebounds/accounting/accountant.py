@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.renyi import bounds as renyi_bounds
-from shufflebounds.accounting.round_laws import compositions, content
+from shufflebounds.accounting.round_laws import content, optimistic_sums, pessimistic_sum
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
@@ -257,15 +257,16 @@ def to_dp_accounting(
         Where no optimistic pair was found.
     """
     interval = _interval(interval)
-    above, below = compositions(composed.rounds, 24.0, validation.delta(smallest))
-    if not pessimistic and not below:
+    asked = composed.rounds, 24.0, validation.delta(smallest)
+    found = [pessimistic_sum(*asked)] if pessimistic else optimistic_sums(*asked)
+    if not found:
         raise ArithmeticError("no optimistic pair was found of these rounds")
     pmf, pld = (
         _module(f"dp_accounting.pld.{name}") for name in ("pld_pmf", "privacy_loss_distribution")
     )
     place = _split if pessimistic else _floored
     whole = None
-    for law, times in (above if pessimistic else below[0]).rounds:
+    for law, times in found[0].rounds:
         first, masses = place(law, interval)
         one = pmf.DensePLDPmf(interval, first, masses, law.infinite, pessimistic)
         # It is the same in both orders, or taken in one.

@@ -13,10 +13,10 @@ from shufflebounds.accounting.many_pairs import Reached, largest_answer, worth_a
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.round_laws import (
     Round,
-    compositions,
     dominated,
     enumerated,
     most_telling,
+    optimistic_sums,
     pessimistic_sum,
     typical_loss,
 )
@@ -37,6 +37,8 @@ from shufflebounds.randomizers.base import Randomizer
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
 # Rare losses may count more than typical ones: of which δ the worst dataset is, and how closely.
 _RARE, _ROUGH = (1e-3, 1e-8), 0.05
+# Of so many components one pair of datasets is enough.
+_LARGE = 110
 
 
 def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
@@ -59,9 +61,13 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
 
 def _attained(known: Mapping[str, Decomposition], n: int) -> list[Decomposition]:
     """Few of them: those whose typical losses are largest, and the worst at some δ."""
-    if len(known) <= _TRIES:
-        return list(known.values())
-    typical = sorted(most_telling(known.values()), key=lambda one: -typical_loss(one, n))
+
+    def rank(one: Decomposition) -> tuple[float, int]:
+        return -float(f"{typical_loss(one, n):.3g}"), len(one)
+
+    typical = sorted(most_telling(known.values()), key=rank)
+    if len(known) <= _TRIES or len(typical[0]) > _LARGE:
+        return typical[: 1 if len(typical[0]) > _LARGE else _TRIES]
     found = typical[: _TRIES - len(_RARE)]
     for delta in _RARE:
         name, _ = largest_answer(known, Reached("epsilon", n, delta, _ROUGH), worth_trying)
@@ -154,8 +160,8 @@ _WIDTH = 0.65
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 6, 0.9
-# From where on a coarse lattice comes first, and that one.
-_FINE, _COARSE = 100.0, 24.0
+# From where on a coarse lattice comes first, that one, and the one to fall back on.
+_FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
 # Of what is proven for all datasets, whose every point takes some milliseconds.
 _FINEST_OF_CROWDS = 64.0
 
@@ -226,16 +232,18 @@ class Composed:
         end = self._largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
 
-        level = delta * min(0.05, 0.02 * goal * depth)
+        level = delta * min(0.05, 0.05 * goal * depth)
 
         def certain(density: float) -> float:
             law = dominated(self.rounds, density, level)
             return math.inf if law is None else largest_eps(law, delta)
 
         def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
-            above, below = compositions(rounds, density, level)
-            upper = min(smallest_eps(above, delta), end)
-            lower = max((largest_eps(law, delta) for law in below), default=0.0)
+            above = pessimistic_sum(rounds, density, level)
+            upper, lower = min(smallest_eps(above, delta), end), 0.0
+            with suppress(WorkError):
+                below = optimistic_sums(rounds, density, level)
+                lower = max((largest_eps(law, delta) for law in below), default=0.0)
             if lower < 0.5 * upper:  # more rounds tell no less than one
                 lower = max(lower, *(_once(one, delta) for one in self.rounds))
             return Enclosure(min(lower, upper), upper)
@@ -295,7 +303,8 @@ class Composed:
         def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
             level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
             for _ in range(8):
-                above, below = compositions(rounds, density, 0.05 * goal * level)
+                above = pessimistic_sum(rounds, density, 0.05 * goal * level)
+                below = optimistic_sums(rounds, density, 0.05 * goal * level)
                 found = Enclosure(
                     min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
                     min(delta_at(above, eps).upper, 1.0),
@@ -318,7 +327,31 @@ class Composed:
         return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
 
     def upper_epsilon(self, delta: float, density: float) -> float:
-        """An ε at which all rounds together are (ε, δ)-DP, of so many points per typical loss."""
+        """An ε at which all rounds together are (ε, δ)-DP: an upper end without a lower one.
+
+        Parameters
+        ----------
+        delta
+            Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+        density
+            Points per typical loss, at least 2.
+
+        Returns
+        -------
+        float
+            ε (natural log), inf where none will do.
+
+        Raises
+        ------
+        PrecisionError
+            Where that would cost too much work.
+
+        Examples
+        --------
+        >>> month = sb.compose([(sb.BLH(4.0), 10_000, 30)])
+        >>> f"{month.upper_epsilon(delta=1e-6, density=12.0):.2f}"
+        '1.22'
+        """
         if self.never_below() > delta:
             return math.inf
         law = pessimistic_sum(self.rounds, density, 0.05 * delta)
@@ -363,8 +396,8 @@ class Composed:
         def is_done() -> bool:
             if best.upper <= validation.MIN_DELTA or best.relative_width <= goal:
                 return True
-            known = math.isfinite(best.upper) and best.upper - floor <= goal * best.upper
-            return known and not promises
+            known = not promises and math.isfinite(best.upper)
+            return known and best.upper - floor <= goal * best.upper
 
         # Of few outcomes all is known, and theory alone is between the ends of other rounds.
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
@@ -397,6 +430,10 @@ class Composed:
         if best.relative_width > goal:
             with reserve():
                 best = _both(best, Enclosure(0.0, max(single(), best.lower)))
+            if not best.lower > 0.0:
+                with reserve(), suppress(WorkError):
+                    blankets = [replace(one, crowds=()) for one in self.rounds]
+                    best = _both(best, enclose(_COARSEST, blankets))
         if best.relative_width > goal and (rtol is not None or not is_done()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "

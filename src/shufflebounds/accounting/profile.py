@@ -10,7 +10,14 @@ import numpy as np
 
 from shufflebounds.accounting.composition import Composed, compose, delta_at
 from shufflebounds.accounting.questions import delta as delta_of
-from shufflebounds.accounting.round_laws import Points, Round, compositions, highest, sides
+from shufflebounds.accounting.round_laws import (
+    Points,
+    Round,
+    highest,
+    optimistic_sums,
+    pessimistic_sum,
+    sides,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -301,7 +308,8 @@ def _of_one(one: Round, smallest: float, density: float) -> Profile:
 
 
 def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
-    above, below = compositions(composed.rounds, density, 0.01 * smallest)
+    asked = composed.rounds, density, 0.01 * smallest
+    above, below = pessimistic_sum(*asked), optimistic_sums(*asked)
     size = math.sqrt(math.fsum(one.times * one.size**2 for one in composed.rounds))
     step = lattice_step(max(size, 1e-9) / density)
     lower: list[float] = []

@@ -30,6 +30,7 @@ from shufflebounds.divergence.enumeration import (
     histogram_count,
     outcomes,
 )
+from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.losses import (
@@ -49,8 +50,9 @@ MAX_NODES = 6000
 
 # A discrete pair below or above a curve needs so many points.
 _FEWEST = 3
-# Points that are enclosed at once, and components beyond which each is by itself: speed only.
-_AHEAD, _MOST_STACKED = 48, 512
+# Points that are enclosed at once, by how much log D may fall among them, and components beyond
+# which each is by itself: speed only.
+_AHEAD, _DEEP, _MOST_STACKED = 24, 25.0, 512
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED_GRIDS = 64
 _known_grids: OrderedDict[tuple, Grid] = OrderedDict()
@@ -160,7 +162,11 @@ class Grid:
         if index >= len(ahead):
             points = self.places[len(ahead) : len(ahead) + _AHEAD]
             eps = np.minimum(points * self.step, LARGEST_EPS)
-            same = np.ones(points.size)
+            # Where D is next to nothing it costs most, and is hardly ever asked for.
+            falls = estimates(decomposition, eps, np.full(eps.size, float(self.problem.n))).log
+            further = np.flatnonzero(falls < falls[0] - _DEEP)
+            eps = eps[: max(int(further[0]), _FEWEST)] if further.size else eps
+            same = np.ones(eps.size)
             found = stacked(decomposition, eps, self.problem.n * same, self.rtol * same)
             require_work()
             ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
@@ -354,14 +360,21 @@ class Round:
         return all(each.is_symmetric() for each in self.lowest)
 
 
-def compositions(
-    rounds: Sequence[Round], density: float, level: float
-) -> tuple[LossSum, list[LossSum]]:
-    """The pessimistic composition, and the optimistic ones of both orders.
+def pessimistic_sum(rounds: Sequence[Round], density: float, level: float) -> LossSum:
+    """A composition above all that the rounds may be.
 
     With so many lattice points per standard deviation, and as far out as D times the number of
     rounds is above `level`.
     """
+    found = []
+    for one, points, rest in _points(rounds, density, level):
+        upper = highest(one, points, rest)
+        found.append((pessimistic(points.places[: upper.size], upper, points.step), one.times))
+    return LossSum.of(found)
+
+
+def optimistic_sums(rounds: Sequence[Round], density: float, level: float) -> list[LossSum]:
+    """Compositions below those of both orders, at the points of `pessimistic_sum`."""
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
     for one, points, rest in _points(rounds, density, level):
         pairs = sides(one, points, rest)
@@ -370,23 +383,13 @@ def compositions(
             laws.append([(law, one.times) for law in found if law is not None])
     if all(one.is_symmetric for one in rounds):
         below.pop()
-    above = pessimistic_sum(rounds, density, level)
-    return above, [law for laws in below for law in _each_in_turn(laws)]
-
-
-def pessimistic_sum(rounds: Sequence[Round], density: float, level: float) -> LossSum:
-    """The first of `compositions`."""
-    found = []
-    for one, points, rest in _points(rounds, density, level):
-        upper = highest(one, points, rest)
-        found.append((pessimistic(points.places[: upper.size], upper, points.step), one.times))
-    return LossSum.of(found)
+    return [law for laws in below for law in _each_in_turn(laws)]
 
 
 def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum | None:
     """A composition below that of the largest curves, which the pessimistic one is above.
 
-    At the points of `compositions`. None where more is between than points: what holds for all
+    At the points of `pessimistic_sum`. None where more is between than points: what holds for all
     datasets, and decompositions that surround a continuous randomizer.
     """
     if not all(one.is_known for one in rounds):
@@ -456,7 +459,7 @@ _FEW_LOSSES, _APART = 1500, 1e-12
 
 
 def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
-    """The compositions of `compositions`, of few outcomes; None where there are too many."""
+    """The pessimistic and the optimistic sums, of few outcomes; None where there are too many."""
     if any(one.crowds for one in rounds):
         return None
     tops = []

@@ -333,3 +333,10 @@ def test_next_to_no_privacy_loss_at_all(monkeypatch):
     found = sb.delta(sb.Decomposition([1.0, 1e-30], [1.0, 2e-30], [1.0, 1e-30]), 0.5, 4, rounds=2)
     assert found.lower <= 1e-57
     assert found.upper <= 1e-33
+
+
+def test_rounds_without_a_largest_loss_have_an_epsilon():
+    """With a mechanism among them, of which more is proven than attained."""
+    telling = sb.Decomposition([0.5, 0.5 - 1e-9, 1e-9], [0.5, 0.5, 0.0], [0.5, 0.4, 0.0])
+    found = compose([(sb.KRR(10, 2.0), 10**4, 3), (telling, 1000, 1)]).epsilon(1e-6)
+    assert 0.0 < found.lower <= found.upper < 1.0
