@@ -290,9 +290,8 @@ class _Family:
     """A mechanism by name, and its parameters by that which is searched, if there is one.
 
     ``spread`` and ``bits`` are of one report, ``shuffles`` are those that one attribute takes.
-    ``proof`` is ``clone`` of a mechanism whose worst pair of inputs nobody knows. ``protocol``
-    makes what is no mechanism of one message, from ε₀ and parameters. ``like`` names another family
-    before it, whose reports say the same.
+    ``protocol`` makes what is no mechanism of one message, from ε₀ and parameters. ``like`` names
+    another family before it, whose reports say the same.
     """
 
     name: str
@@ -303,7 +302,6 @@ class _Family:
     spread: Callable[[Any], Spread] = lambda randomizer: randomizer._variances()
     bits: Callable[[Any], float] = lambda randomizer: float(randomizer.bits)
     shuffles: int = 1
-    proof: str = ""
     protocol: Callable[..., MultiMessage] | None = None
     like: str = ""
 
@@ -353,7 +351,6 @@ def _of_messages(k: int, most: int) -> Iterator[_Family]:
         1,
         most,
         spread=lambda dump: dump.spread(),
-        proof="blanket",
         protocol=_dump,
     )
     # Its error falls with the number of its blankets.
@@ -362,7 +359,6 @@ def _of_messages(k: int, most: int) -> Iterator[_Family]:
         lambda _: {"blankets": most},
         spread=lambda vectors: vectors.spread(k),
         bits=lambda vectors: float(k * (1 + vectors.blankets)),
-        proof="blanket",
         protocol=_cheu_zhilyaev,
     )
 
@@ -381,14 +377,12 @@ def _cheu_zhilyaev(eps0: float, blankets: int) -> CheuZhilyaev:
 def _of_numbers() -> Iterator[_Family]:
     yield _Family("duchi", lambda _: {})
     yield _Family("piecewise", lambda _: {})
-    # Of numbers in [0, 1], which are half as far apart. What is known of its worst pair is for 0
-    # and 1 alone, so that its ε₀ is what any mechanism may have.
+    # Of numbers in [0, 1], which are half as far apart.
     yield _Family(
         "laplace",
         lambda _: {"domain": "interval"},
         preparation="x as (1 + x)/2",
         spread=lambda randomizer: randomizer._variances().times(4.0),
-        proof="clone",
     )
     yield _Family(
         "krr",
@@ -464,8 +458,6 @@ class _Candidate:
 
     def blanket(self, eps0: float) -> Decomposition:
         """Of all that is sent in a shuffle."""
-        if self.family.proof == "clone":
-            return _stronger_clone(eps0)
         one, count = self.sent(eps0), self.task.attributes
         if isinstance(one, MultiMessage):
             return one.decomposition()
@@ -530,9 +522,8 @@ class _Candidate:
 
     def certified(self) -> Choice:
         """At an ε₀ at which the target was found to be met."""
-        if self.family.proof == "clone":
-            return self.by_clone()
-        if self.shuffles == 1 and self.way == "separate" and not self.family.protocol:
+        single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
+        if single and self.randomizer(1.0).crowds():
             return self.choice(self.randomizer, "tight")
         return self.choice(self.blanket, "blanket")
 
@@ -577,7 +568,7 @@ def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
         takes_long = way == "linked" and task.rounds > 1 and family.least < family.most
         if takes_long or (way != "separate" and family.protocol):
             continue
-        if way == "separate" or family.proof == "clone" or not lacking(one.randomizer(1.0)):
+        if way == "separate" or not lacking(one.randomizer(1.0)):
             found = one if family.like in best else one.searched()
             best[family.name] = found.free
             yield found
