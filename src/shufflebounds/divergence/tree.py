@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,8 +24,6 @@ from shufflebounds.divergence.atoms import (
     joined,
     log_of_drawn,
     log_slack,
-    log_weight_margin,
-    margin,
     mean,
     moments,
     negligible,
@@ -36,7 +33,7 @@ from shufflebounds.divergence.atoms import (
     tilts,
     total,
 )
-from shufflebounds.divergence.convex_order import between, compress, spaced
+from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.estimates import outlook
 from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
 
@@ -145,92 +142,7 @@ def exp_up(x: float) -> float:
     return math.exp(min(max(x, -690.0), 709.0))
 
 
-# Fewer nodes of the sweep that bound many: by convexity in v, one end at a time.
-#
-# See docs/engine.md, section 11, and `nodes` for what a node stands for.
-
-
-def united_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes of no larger Σ w E(B + v)₊: those alike in j and n′ are united at their mean.
-
-    E(B + v)₊ is increasing and convex in v (Jensen). `slack` (N,) are logarithms of how much a node
-    matters.
-    """
-    low, weight = nodes.value - margin(nodes), nodes.log_weight - log_weight_margin(nodes)
-    rest, groups = _groups(nodes, low, slack, cells)
-    parts = [rest]
-    for group, picks in groups:
-        v, log_w = low[group], weight[group]
-        top = np.maximum.reduceat(log_w, picks)
-        with np.errstate(under="ignore"):
-            w = np.exp(log_w - np.repeat(top, np.diff(picks, append=v.size)))
-            w[w < 1e-300] = 0.0  # what has lost its precision adds nothing to a lower bound
-            total, centre, size = (np.add.reduceat(x, picks) for x in (w, w * v, w * np.abs(v)))
-            centre, size = centre / total, size / total
-        parts.append(_alike(nodes, group, centre, (2.0 * v.size + 8.0) * U * size, top, total))
-    return joined(parts)
-
-
-def spread_nodes(nodes: Nodes, slack: FloatArray, cells: int) -> Nodes:
-    """Fewer nodes of no smaller Σ w E(B + v)₊: those alike in j and n′ are split between some.
-
-    Convexity again, the mean v being kept. `slack` is that of `united_nodes`.
-    """
-    high, weight = nodes.value + margin(nodes), nodes.log_weight + log_weight_margin(nodes)
-    rest, groups = _groups(nodes, high, slack, cells)
-    parts = [rest]
-    for group, picks in groups:
-        v, log_w = high[group], weight[group]
-        vertices = np.unique(v[picks])
-        top = np.full(vertices.size, log_w.max())
-        w = np.exp(np.maximum(log_w - log_w.max(), -600.0))
-        total = np.zeros(vertices.size)
-        for place, share in between(v, vertices):
-            total += np.bincount(place, weights=w * share, minlength=vertices.size)
-        total += 1e-290  # more than products that underflow
-        parts.append(_alike(nodes, group, vertices, np.zeros(vertices.size), top, total))
-    return joined(parts)
-
-
-def _alike(
-    nodes: Nodes,
-    group: NDArray[np.int64],
-    value: FloatArray,
-    value_err: FloatArray,
-    top: FloatArray,
-    total: FloatArray,
-) -> Nodes:
-    """Nodes with j and n′ of a group, and weights e^top · total, sums over the group."""
-    log_weight = top + np.log(total)
-    err = 1e-12 + group.size * 2.0 * U + 4.0 * U * np.abs(log_weight)
-    law, draws = (np.full(value.size, x[group[0]]) for x in (nodes.law, nodes.draws))
-    return Nodes(law, draws, value, value_err, log_weight, err)
-
-
-def _groups(
-    nodes: Nodes, value: FloatArray, slack: FloatArray, cells: int
-) -> tuple[Nodes, list[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
-    """Of nodes that share law and n′ with many: indices by rising value, and which begin a cell.
-
-    Returned before are the others, of which uniting them to so many cells would not pay.
-    """
-    _, label, count = np.unique(
-        np.stack([nodes.law, nodes.draws]), axis=1, return_inverse=True, return_counts=True
-    )
-    label, large = label.ravel(), count > 2 * cells
-    # No bound at all is more than any other.
-    slack = np.minimum(slack, 1e300)
-    groups = []
-    for which in np.flatnonzero(large):
-        group = np.flatnonzero(label == which)
-        group = group[np.argsort(value[group], kind="stable")]
-        with np.errstate(under="ignore"):
-            weight = np.exp(slack[group] - slack.max())
-        groups.append((group, spaced(value[group], weight, cells)))
-    return nodes.where(~large[label]), groups
-
-
-# What is closed, left out or united is charged: how much of each decides speed and width
+# What is closed or left out is charged: how much of each decides speed and width
 # (benchmarks/deployer_grid.py).
 #
 # Shares of the width for branches that are closed, for draws left out, and for leaves.
@@ -248,10 +160,6 @@ _SHARE = 0.2
 _SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
-# More nodes than this are united, in about so many cells for every number of draws left.
-_MANY_NODES, _UNITED_CELLS = 2000, 100
-# Which ends of a branch are bounds.
-_BOTH, _LOWER, _UPPER = "both", "lower", "upper"
 
 
 @dataclass(frozen=True)
@@ -277,7 +185,7 @@ def tree_bounds(
 ) -> Found:
     """Bounds that are about `goal` apart, or `rtol` times themselves, by at most so many nodes."""
     branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work, smooth)
-    low, high = branch.run(root(atoms, n), _BOTH)
+    low, high = branch.run(root(atoms, n))
     return Found(low * (1.0 - 1e-12), high * (1.0 + 1e-12), branch.slack, branch.complete)
 
 
@@ -326,8 +234,8 @@ class _Branch:
     def __post_init__(self) -> None:
         self.closable, self.cuttable = _CLOSED * self.goal, _TAILS * self.goal
 
-    def run(self, nodes: Nodes, end: str) -> tuple[float, float]:
-        """Bounds from `nodes`; only that `end` is one where many nodes were united."""
+    def run(self, nodes: Nodes) -> tuple[float, float]:
+        """Bounds from `nodes`."""
         rest = self._close(nodes, _SHARE)
         while rest.nodes.size:
             nodes, j = rest.nodes, int(rest.nodes.law.min())
@@ -338,18 +246,7 @@ class _Branch:
             if nodes.size <= _MOST_LEAVES and self._tries(j, j + 1).any():
                 rest = self._hand_over(rest, j)
                 continue
-            if nodes.size > _MANY_NODES:
-                lower, upper = (
-                    each(nodes, rest.slack, _UNITED_CELLS) for each in (united_nodes, spread_nodes)
-                )
-                if lower.size == nodes.size:  # few are alike
-                    lower = upper = nodes
-                elif end == _BOTH:
-                    high = copy(self).run(upper, _UPPER)[1]
-                    return self.run(lower, _LOWER)[0], high
-                rest = self._close(lower if end == _LOWER else upper, _SHARE)
-            if rest.nodes.size:
-                rest = self._draw(rest, int(rest.nodes.law.min()))
+            rest = self._draw(rest, j)
         return self.low, self.high
 
     def _close(self, nodes: Nodes, share: float) -> _Open:

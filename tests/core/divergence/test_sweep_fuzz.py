@@ -191,18 +191,15 @@ def test_rare_values_against_eighty_digits(engine, seed, rel_err, rtol):
         assert found.upper >= truth[0]
 
 
-@given(SEEDS, st.sampled_from(["_MANY_NODES", "_TAME", "_MOST_CHILDREN", "_CLOSED", "_COMMON"]))
+@given(SEEDS, st.sampled_from(["_TAME", "_MOST_CHILDREN", "_CLOSED", "_COMMON"]))
 @examples(40)
 def test_no_choice_of_the_sweep_affects_validity(seed, name):
-    """Everything united, no leaves or only leaves, no atoms or all left out at once."""
+    """No leaves or only leaves, no atoms or all left out at once."""
     rng = np.random.default_rng(seed)
     a, b, c, n = nasty_law(rng)
     decomposition, eps = Decomposition(a, b, c), losses(rng, a, b)
     with mp.workdps(80), pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED" else 2**30)
-        if name == "_MANY_NODES":
-            patch.setattr(tree, name, int(rng.choice([2, 5])))
-            patch.setattr(tree, "_CELLS", int(rng.choice([1, 3])))
         truth = divergence_between(*([mp.mpf(v) for v in x] for x in (a, b, c)), eps, n)
         assume(truth)
         found = sweep(decomposition, eps, n, 1e-4)
