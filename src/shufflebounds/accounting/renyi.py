@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import overload
 
 import numpy as np
@@ -18,13 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.single_shuffle import Several, checked, is_several
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import WorkError, is_spent, limited, spend
+from shufflebounds.core.work import WorkError, is_spent, limited, require_work, spend
 from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import Knots, binomial_moments, few_moments, infinite, log_sum
+from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3
@@ -47,6 +51,9 @@ _MOST_EXCESS = 1e4
 _APART = 0.4
 # Losses that rounding of the entries alone may explain.
 _NOTHING = 1e-12
+# What holds for all datasets is looked at up to so many typical losses, so many of them apart, and
+# beyond in steps of this factor.
+_BULK, _APART_BY, _FURTHER = 8.0, 0.25, 1.15
 # More than the error of what underflows, over α − 1.
 _TINY = 1e-300
 
@@ -168,7 +175,45 @@ def _of_mechanism(
     below = Enclosures(*_largest(_pairs(_telling(randomizer), n), orders, goal))
     above = Enclosures(*_largest(_pairs(randomizer.blankets().values(), n), orders, goal))
     known = np.maximum(below.relative_width, above.relative_width)
-    return (np.minimum(below.lower, above.upper), above.upper), known
+    upper = above.upper
+    if (upper > below.upper * (1.0 + goal)).any():
+        upper = np.minimum(upper, _of_all_datasets(randomizer.crowds(), n, orders))
+    return (np.minimum(below.lower, upper), upper), known
+
+
+def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
+    """Upper bounds of the divergence of any two datasets, at orders (O,); inf of no crowds.
+
+    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
+    """
+    both = both_directions(crowds)
+    end = max((sum(largest_loss(one.blanket())) for one in both), default=math.inf)
+    if not _NOTHING < end < math.inf:
+        return np.full(orders.shape, np.inf)
+    end *= 1.0 + 8.0 * U
+    found: list[FloatArray] = []
+    with suppress(WorkError):
+        worst = partial(_worst, both, n)
+        size = min(max(math.sqrt(2.0 * math.pi) * worst(0.0), 1e-9 * end), 0.5 * end)
+        eps = np.append(np.arange(0.0, min(_BULK * size, 0.99 * end), _APART_BY * size), end)
+        count = max(2, math.ceil(math.log(end / eps[-2]) / math.log(_FURTHER)))
+        eps = np.append(eps[:-2], np.geomspace(eps[-2], end, count))
+        high = np.array([worst(x) for x in eps[:-1].tolist()])
+        with np.errstate(divide="ignore"):
+            logs = np.append(np.minimum.accumulate(np.log(high)), -np.inf)
+        curve = Knots(both[0].blanket(), n, 1.0, eps, np.full(eps.size, -np.inf), logs)
+        parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
+        log_moment = log_sum(np.concatenate(parts, axis=1))
+        slip = (2.0 * eps.size + 64.0) * U
+        log_moment = log_moment + slip + 8.0 * U * _finite(log_moment)
+        found.append(_log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + _TINY)
+    return found[0] if found else np.full(orders.shape, np.inf)
+
+
+def _worst(both: Sequence[Crowd], n: int, eps: float) -> float:
+    found = max(supremum(crowd, eps, n) for crowd in both)
+    require_work()
+    return found
 
 
 def _telling(randomizer: Randomizer) -> list[Decomposition]:

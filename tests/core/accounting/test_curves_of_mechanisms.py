@@ -155,7 +155,7 @@ def test_a_mechanism_lies_between_its_datasets_and_its_blanket(randomizer, round
     n, pairs = 1000, randomizer.dataset_pairs().values()
     ends = sb.renyi(randomizer, n, 9.0, rounds=rounds)
     assert ends.lower == max(sb.renyi(one, n, 9.0, rounds=rounds).lower for one in pairs)
-    assert ends.upper == sb.renyi(randomizer.blanket(), n, 9.0, rounds=rounds).upper
+    assert ends.lower <= ends.upper <= sb.renyi(randomizer.blanket(), n, 9.0, rounds=rounds).upper
     ends = sb.advantage(randomizer, n, rounds=rounds)
     assert ends.lower >= 0.9 * max(sb.advantage(one, n, rounds=rounds).lower for one in pairs)
     assert ends.upper <= sb.advantage(randomizer.blanket(), n, rounds=rounds).upper
@@ -199,4 +199,11 @@ def test_several_blankets_are_all_asked():
     randomizer = sb.MatrixRandomizer(np.array(shuffles.CROOKED))
     ends = sb.renyi(randomizer, 500, 4.0)
     each = [sb.renyi(one, 500, 4.0).upper for one in randomizer.blankets().values()]
-    assert ends.upper == max(each) > min(each)
+    assert ends.lower <= ends.upper <= max(each)
+
+
+def test_renyi_divergence_is_close_to_what_datasets_attain():
+    """The blanket's is twice as large."""
+    found = sb.renyi(sb.BLH(4.0), 10**4, np.array([2.0, 8.0]))
+    assert np.all(found.lower <= found.upper)
+    assert np.all(found.upper <= 1.05 * found.lower)
