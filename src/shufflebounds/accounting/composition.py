@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -162,8 +164,13 @@ _WIDTH = 0.65
 _REFINEMENTS, _GAIN = 6, 0.9
 # From where on a coarse lattice comes first, that one, and the one to fall back on.
 _FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
+# Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
+_MOST_KINDS, _FEW_NUMBERS = 100, 48
 # Of what is proven for all datasets, whose every point takes some milliseconds.
 _FINEST_OF_CROWDS = 64.0
+
+
+_RoundKind = tuple[tuple[Decomposition, ...], tuple[Decomposition, ...], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,6 +411,11 @@ class Composed:
             return best
         density = math.sqrt(_WIDTH * depth / goal)
         with suppress(WorkError):
+            if len(set(self._kinds)) > _MOST_KINDS:
+                fewer, more = self._with_users_rounded()
+                above, below = (enclose(1.5 * density, some) for some in (fewer, more))
+                best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
+                raise WorkError  # which all of them would be
             if density > _FINE:
                 # What is known where the finer lattice costs too much.
                 blankets = [replace(one, crowds=()) for one in self.rounds]
@@ -442,6 +454,27 @@ class Composed:
                 best,
             )
         return best
+
+    @property
+    def _kinds(self) -> list[_RoundKind]:
+        """Decompositions, what lower ends are of, and numbers of users, for every round."""
+        return [(one.decompositions, one.lowest, one.n) for one in self.rounds]
+
+    def _with_users_rounded(self) -> tuple[list[Round], ...]:
+        """The same rounds of fewer users, which tell no less, and of more, by their blankets."""
+        users = [one.n for one in self.rounds]
+        ratio = (max(users) / min(users)) ** (1.0 / _FEW_NUMBERS)
+        inner = (math.ceil(min(users) * ratio**i) for i in range(1, _FEW_NUMBERS))
+        grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
+        fewer: Counter[_RoundKind] = Counter()
+        more: Counter[_RoundKind] = Counter()
+        for (above, below, n), one in zip(self._kinds, self.rounds, strict=True):
+            fewer[above, below, grid[bisect_right(grid, n) - 1]] += one.times
+            more[above, below, grid[bisect_left(grid, n)]] += one.times
+        return tuple(
+            [Round(above, n, times, below) for (above, below, n), times in found.items()]
+            for found in (fewer, more)
+        )
 
     @cached_property
     def _enumerated(self) -> tuple[Losses, list[Losses]] | None:

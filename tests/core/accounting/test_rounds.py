@@ -335,6 +335,18 @@ def test_next_to_no_privacy_loss_at_all(monkeypatch):
     assert found.upper <= 1e-33
 
 
+def test_a_year_of_different_numbers_of_users():
+    """Between as many rounds of the fewest and of the most users, each time."""
+    daily = sb.KRR(256, 2.0).blanket()
+    users = np.random.default_rng(1).integers(1_000_000, 2_000_000, 120).tolist()
+    found = compose([(daily, n, 1) for n in users]).epsilon(1e-8, rtol=0.05)
+    few, many = (compose([(daily, n, 120)]).epsilon(1e-8) for n in (min(users), max(users)))
+    assert many.lower <= found.lower < found.upper <= few.upper
+    # ε goes about like the root of the sum of 1/n.
+    typical = compose([(daily, round(120 / sum(1 / n for n in users)), 120)]).epsilon(1e-8)
+    assert 0.98 * typical.lower < found.lower < found.upper < 1.02 * typical.upper
+
+
 def test_rounds_without_a_largest_loss_have_an_epsilon():
     """With a mechanism among them, of which more is proven than attained."""
     telling = sb.Decomposition([0.5, 0.5 - 1e-9, 1e-9], [0.5, 0.5, 0.0], [0.5, 0.4, 0.0])
