@@ -196,7 +196,7 @@ def publish(
     for note in shown:
         click.echo(f"\n{wrapped(note)}")
     if shown != list(notes):
-        click.echo("\n--explain tells what this rests on.")
+        click.echo("\nUse --explain for what this rests on.")
 
 
 def _first_sentence(note: str) -> str:

@@ -62,7 +62,7 @@ def text(
     page.code(f"{command} --json | sha256sum")
     page.paragraph(
         "The command epsilon writes with --claim FILE what verify/verify.py, a program that shares "
-        "no code with the library, proves again for one report in one round (docs/verification.md)."
+        "no code with the library, proves again (docs/verification.md says of which questions)."
     )
     page.code(json)
     return page.end()

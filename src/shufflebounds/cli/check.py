@@ -228,8 +228,7 @@ def _reason(
     if verdict is Verdict.PROVEN:
         best = min(of, key=lambda one: one.end)
         return (
-            f"You can claim it: the {best.bound.label} is {output.text(best.end, up=True)}, "
-            "which you can claim, too."
+            f"You can claim it, and even the {best.bound.label}, {output.text(best.end, up=True)}."
         )
     if verdict is Verdict.REFUTED:
         best = max(of, key=lambda one: one.end)
@@ -243,8 +242,8 @@ def _reason(
     most = min(one.end for one in findings.values() if one.bound.kind is Kind.UPPER)
     between = f"{output.text(least, up=False)} and {output.text(most, up=True)}"
     return (
-        "Nobody can tell: no bound here proves it, no pair of datasets refutes it. The smallest "
-        f"epsilon that is true lies between {between}."
+        "Undecided: no bound here proves it, no pair of datasets refutes it. The true epsilon lies "
+        f"between {between}."
     )
 
 

@@ -220,13 +220,13 @@ def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
     prepared = _preparations(found)
     after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
     eps0, allowed = (outward(one.eps0.lower, up=False) for one in (best, clone))
-    whom = "it" if clone.name == best.name else _briefly(clone, found)
+    whom = "" if clone.name == best.name else f"{_briefly(clone, found)} at "
     said = {
         "best": f"{_described(best)}{after} at eps0 = {eps0}, certified by "
         f"{_PROOFS[best.proof]}; you can deploy it.",
         "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
         f"{_short(curator)}.",
-        "by eps0 alone": f"the clone allows {whom} eps0 = {allowed}, with "
+        "by eps0 alone": f"the stronger clone allows {whom}eps0 = {allowed}, with "
         f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
     }
     usual = next((one for one in found.choices if one.name == _CUSTOMARY[task]), best)
@@ -241,7 +241,7 @@ def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
 def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
     one = "The standard error is that of one round"
     if asked["values"] is None:
-        meaning = f"{one}, for the numbers that are the hardest."
+        meaning = f"{one}, in the worst case over the users' numbers."
     else:
         meaning = (
             f"{one}: of a value's share of the users, the root mean square over all values, and of "
@@ -251,7 +251,7 @@ def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
     if prepared := _preparations(found):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
-        notes.append(f"What a user does first: {listed}.")
+        notes.append(f"Preparation by each user: {listed}.")
     if asked["attributes"] > 1:
         ways = "; ".join(f"{way}: {meaning}" for way, meaning in WAYS.items())
         notes.append(

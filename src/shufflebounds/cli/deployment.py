@@ -33,7 +33,7 @@ _MEANINGS = {
     "attributes": "binary attributes, no fewer than the height",
     "bins": "number of bins, at least 2",
     "bits": "how vectors are made, rappor or oue",
-    "blankets": "messages of no input that each user sends besides its own; 1 if left out",
+    "blankets": "noise messages that each user sends besides its own; 1 if left out",
     "coin": "chance of a 1 among blankets; 0.5 if left out",
     "domain_size": "number of values",
     "flip": "chance that a bit, or a value, is replaced",

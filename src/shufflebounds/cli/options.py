@@ -186,8 +186,8 @@ DELTA = option("--delta", REAL, "A probability, 1e-300 to below 1.", required=Tr
 COLLUDING = option(
     "--colluding",
     WHOLE,
-    "How many of them work with the observer, drop out or break the protocol: they hide nobody, "
-    "and answers are those of the others alone.",
+    "How many of them work with the observer, drop out or break the protocol: they hide nobody "
+    "and are subtracted from --n.",
     default=0,
     metavar="M",
 )
@@ -217,7 +217,7 @@ ROUNDS = option(
 ALSO = option(
     "--also",
     Rounds(),
-    "T more rounds, of N users, such as 1.2e6:10; may be repeated.",
+    "T additional rounds with N users each, such as 1.2e6:10; may be repeated.",
     multiple=True,
     metavar="N:T",
 )

@@ -64,7 +64,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
             "you can deploy it.",
             "upper": "with this eps0 the target is met; you can deploy it.",
             "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
-            "stronger_clone": "the largest proven for any mechanism that has it.",
+            "stronger_clone": "the largest proven for every mechanism.",
         },
         instead={
             ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
@@ -100,7 +100,7 @@ def users(asked: Deployment, eps: float, delta: float, rtol: float | None, outpu
         column="users",
         meanings={
             "tight": f"the fewest proven to be enough, by {proof(answers, 'upper')}.",
-            "upper": "so many users are enough.",
+            "upper": "this many users are enough.",
             "lower": "with fewer users two datasets miss the target; fewer are not enough.",
             "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
         },
@@ -131,8 +131,8 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
         meanings={
             "tight": f"the most proven to meet the target, by {proof(answers, 'lower')}; "
             "you can run them.",
-            "upper": "so many rounds meet the target together; you can run them.",
-            "lower": "in more rounds two datasets miss the target; no valid claim can allow more.",
+            "upper": "this many rounds together meet the target; you can run them.",
+            "lower": "with more rounds two datasets miss the target; no valid claim can allow more.",
             "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
         },
         instead={

@@ -85,7 +85,9 @@ class Laplace(_LaplaceNoise):
     eps0: float
     cells: int | None = field(
         default=None,
-        metadata={"help": "cells per side, the more the finer; if left out, some that fit eps0"},
+        metadata={
+            "help": "cells per side, more for narrower enclosures; chosen by eps0 if left out"
+        },
     )
     domain: str = field(
         default="binary",
@@ -245,7 +247,9 @@ class MetricLaplace(_LaplaceNoise):
     x1: float = field(default=1.0, metadata={"help": "the second of two inputs, 0 to 1"})
     cells: int | None = field(
         default=None,
-        metadata={"help": "cells per side, the more the finer; if left out, some that fit eps0"},
+        metadata={
+            "help": "cells per side, more for narrower enclosures; chosen by eps0 if left out"
+        },
     )
 
     def __post_init__(self) -> None:

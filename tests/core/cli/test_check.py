@@ -77,7 +77,7 @@ def test_between_the_bounds_a_claim_is_open():
     middle = 0.5 * (lower.upper + tight.upper)
     result = run(*blh, "--eps", str(middle))
     assert result.exit_code == 4
-    assert "OPEN. Nobody can tell" in result.stdout
+    assert "OPEN. Undecided" in result.stdout
     found = answer(*blh, "--eps", str(middle))["bounds"]
     assert found["upper"]["upper"] == pytest.approx(upper.upper, rel=2e-4)
     assert found["lower"]["lower"] == pytest.approx(lower.lower, rel=2e-4)
