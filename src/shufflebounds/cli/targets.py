@@ -132,7 +132,8 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
             "tight": f"the most proven to meet the target, by {proof(answers, 'lower')}; "
             "you can run them.",
             "upper": "this many rounds together meet the target; you can run them.",
-            "lower": "with more rounds two datasets miss the target; no valid claim can allow more.",
+            "lower": "with more rounds two datasets miss the target; no valid claim can allow "
+            "more.",
             "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
         },
         instead={

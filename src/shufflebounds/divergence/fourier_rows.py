@@ -252,7 +252,7 @@ def _characteristic(
     relative = w * (err + 24.0 * U + g.sum_err)
     absolute = np.vecdot(w * (1.0 + err), 2.0 * U * np.abs(stack.values) + stack.value_err)
     left_out = 2.0 * stack.left_out + 2.0**-1000
-    spend(t.size * (200.0 + 25.0 * w.shape[-1]))
+    spend(t.size * (100.0 + 15.0 * w.shape[-1]))
     away, away_err = np.empty(t.size, dtype=np.complex128), np.empty(t.size)
     for part in blocks(t.size, w.shape[-1]):
         of = owner[part]
