@@ -37,8 +37,9 @@ from shufflebounds.randomizers.base import Randomizer
 # do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
 # and width only.
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
-# Rare losses may count more than typical ones: of which δ the worst dataset is, and how closely.
-_RARE, _ROUGH = (1e-3, 1e-8), 0.05
+# Rare losses may count more than typical ones: of which δ the worst dataset is, how closely, and
+# of how many datasets that is asked.
+_RARE, _ROUGH, _MOST_ASKED = (1e-3, 1e-8), 0.05, 20
 # Of so many components one pair of datasets is enough.
 _LARGE = 110
 
@@ -68,8 +69,10 @@ def _attained(known: Mapping[str, Decomposition], n: int) -> list[Decomposition]
         return -float(f"{typical_loss(one, n):.3g}"), len(one)
 
     typical = sorted(most_telling(known.values()), key=rank)
-    if len(known) <= _TRIES or len(typical[0]) > _LARGE:
-        return typical[: 1 if len(typical[0]) > _LARGE else _TRIES]
+    if len(typical[0]) > _LARGE:
+        return typical[:1]
+    if not _TRIES < len(known) <= _MOST_ASKED:
+        return typical[:_TRIES]
     found = typical[: _TRIES - len(_RARE)]
     for delta in _RARE:
         name, _ = largest_answer(known, Reached("epsilon", n, delta, _ROUGH), worth_trying)
