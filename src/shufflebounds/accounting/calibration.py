@@ -22,7 +22,7 @@ from shufflebounds.accounting.round_laws import typical_loss
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
-from shufflebounds.core.work import limited
+from shufflebounds.core.work import is_spent, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -146,7 +146,7 @@ def narrow(probe: Callable[[X], Probe], axis: Axis[X], guess: float) -> tuple[X 
             above = x
         else:
             below = x
-        if above == axis.most_private or below == axis.least_private:
+        if above == axis.most_private or below == axis.least_private or is_spent():
             break
         if above is not None and below is not None and axis.is_done(above, below):
             break
@@ -161,7 +161,7 @@ def narrow(probe: Callable[[X], Probe], axis: Axis[X], guess: float) -> tuple[X 
         if following is None:
             break
         x = following
-    if above is None and axis.least_private not in tried:
+    if above is None and axis.least_private not in tried and not is_spent():
         # Where D hardly depends on the axis, no slope leads to its end.
         side = probe(axis.least_private).side
         above = axis.least_private if side < 0 else None
@@ -423,7 +423,7 @@ class _Target:
     ) -> tuple[X | None, X | None]:
         """The closest points at which it is certainly missed and certainly met, as of `narrow`.
 
-        Of mechanisms the former by their datasets, the latter by their blankets, and where these
+        Of mechanisms the latter by their blankets, the former by their datasets, and where these
         leave a gap, by what holds for all datasets.
         """
 
@@ -432,9 +432,9 @@ class _Target:
 
         if not composed(axis.at(start)).is_of_mechanisms:
             return narrow(partial(probe, lambda all_: all_), axis, start)
-        missed, _ = narrow(partial(probe, Composed.of_datasets), axis, start)
-        start = start if missed is None else axis.scale(missed)
         _, met = narrow(partial(probe, Composed.of_blankets), axis, start)
+        start = start if met is None else axis.scale(met)
+        missed, _ = narrow(partial(probe, Composed.of_datasets), axis, start)
         if met is not None:
             least = axis.least_private if missed is None else missed
             met = self._by_crowds(composed, axis, least, met)
