@@ -15,7 +15,8 @@ from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.many_pairs import Divergence, Question, worth_asking, worth_trying
 from shufflebounds.accounting.renyi import DEFAULT_RTOL as RENYI_RTOL
 from shufflebounds.accounting.renyi import bounds as renyi_bounds
-from shufflebounds.accounting.renyi import least_epsilon, renyi
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
     DIVERGENCES,

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from shufflebounds.accounting.renyi import (
+from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi_conversion import (
     LARGEST_ORDER,
     SMALLEST_ORDER,
     epsilon_of_orders,
-    renyi,
 )
 from shufflebounds.bounds.base import Bound, Formula, Kind, closed_form
 from shufflebounds.core.decomposition import Decomposition
