@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from shufflebounds.accounting.round_laws import (
     optimistic_sums,
     pessimistic_sum,
     typical_loss,
+    with_users_rounded,
 )
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
@@ -171,9 +170,6 @@ _FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
 _MOST_KINDS, _FEW_NUMBERS = 100, 48
 # Of what is proven for all datasets, whose every point takes some milliseconds.
 _FINEST_OF_CROWDS = 64.0
-
-
-_RoundKind = tuple[tuple[Decomposition, ...], tuple[Decomposition, ...], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,8 +410,8 @@ class Composed:
             return best
         density = math.sqrt(_WIDTH * depth / goal)
         with suppress(WorkError):
-            if len(set(self._kinds)) > _MOST_KINDS:
-                fewer, more = self._with_users_rounded()
+            if len({one.kind for one in self.rounds}) > _MOST_KINDS:
+                fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
                 best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
                 raise WorkError  # which all of them would be
@@ -457,27 +453,6 @@ class Composed:
                 best,
             )
         return best
-
-    @property
-    def _kinds(self) -> list[_RoundKind]:
-        """Decompositions, what lower ends are of, and numbers of users, for every round."""
-        return [(one.decompositions, one.lowest, one.n) for one in self.rounds]
-
-    def _with_users_rounded(self) -> tuple[list[Round], ...]:
-        """The same rounds of fewer users, which tell no less, and of more, by their blankets."""
-        users = [one.n for one in self.rounds]
-        ratio = (max(users) / min(users)) ** (1.0 / _FEW_NUMBERS)
-        inner = (math.ceil(min(users) * ratio**i) for i in range(1, _FEW_NUMBERS))
-        grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
-        fewer: Counter[_RoundKind] = Counter()
-        more: Counter[_RoundKind] = Counter()
-        for (above, below, n), one in zip(self._kinds, self.rounds, strict=True):
-            fewer[above, below, grid[bisect_right(grid, n) - 1]] += one.times
-            more[above, below, grid[bisect_left(grid, n)]] += one.times
-        return tuple(
-            [Round(above, n, times, below) for (above, below, n), times in found.items()]
-            for found in (fewer, more)
-        )
 
     @cached_property
     def _enumerated(self) -> tuple[Losses, list[Losses]] | None:
