@@ -36,7 +36,7 @@ def test_answers_are_those_of_the_library(answers):
     assert plain["curator"]["mse"] == expected.curator_mse
     best = expected.best
     assert f"Best: krr --k 4 at eps0 = {best.eps0.lower:.6g}"[:36] in text
-    assert "--explain tells" in text
+    assert "Use --explain" in text
     assert "4500 reports" in text
 
 

@@ -27,7 +27,6 @@ def test_randomized_response_of_a_lone_user(rounds: int, eps0: float, share: flo
 
 def test_rare_losses_say_no_more_than_single_rounds() -> None:
     blanket, n, delta, rounds = sb.Subsampled(sb.KRR(2, 4.0), 1e-3).blanket(), 100, 1e-6, 10
-    with pytest.raises(sb.PrecisionError) as caught:
-        sb.epsilon(blanket, n, delta, rounds=rounds)
+    found = sb.epsilon(blanket, n, delta, rounds=rounds)
     basic = rounds * sb.epsilon(blanket, n, delta / rounds * (1.0 - 1e-12)).upper
-    assert caught.value.enclosure.upper <= basic * (1.0 + 1e-12)
+    assert 0.0 < found.lower < found.upper <= basic * (1.0 + 1e-12)
