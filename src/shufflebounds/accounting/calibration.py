@@ -22,7 +22,7 @@ from shufflebounds.accounting.round_laws import typical_loss
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
-from shufflebounds.core.work import is_spent, limited
+from shufflebounds.core.work import WorkError, is_spent, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -453,12 +453,17 @@ class _Target:
             if axis.scale(x) >= axis.scale(met) - 0.5 * margin:
                 break
             rounds = composed(x)
-            if not rounds.has_crowds:
+            if not rounds.has_crowds or is_spent():
                 break
             y = axis.scale(x)
-            found = Probe(0, self._excess(rounds.upper_epsilon(self.delta, _DENSITY)), 0.0)
+            try:
+                upper = rounds.upper_epsilon(self.delta, _DENSITY)
+            except WorkError:
+                break  # what was met so far is
+            found = Probe(0, self._excess(upper), 0.0)
             slope, last = _slope(last, (y, found)) or slope, (y, found)
-            if found.excess < 0.0:
+            # Logarithms would round, and not always to the safe side.
+            if upper > self.eps:
                 missed = x
             else:
                 met = x

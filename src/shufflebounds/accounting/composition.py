@@ -414,7 +414,7 @@ class Composed:
                 fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
                 best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
-                raise WorkError  # which all of them would be
+                raise WorkError  # all of them would take more than there is to spend
             if density > _FINE:
                 # What is known where the finer lattice costs too much.
                 blankets = [replace(one, crowds=()) for one in self.rounds]
