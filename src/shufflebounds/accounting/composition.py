@@ -409,6 +409,7 @@ class Composed:
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
             return best
         density = math.sqrt(_WIDTH * depth / goal)
+        blankets = [replace(one, crowds=()) for one in self.rounds]
         with suppress(WorkError):
             if len({one.kind for one in self.rounds}) > _MOST_KINDS:
                 fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
@@ -417,11 +418,9 @@ class Composed:
                 raise WorkError  # all of them would take more than there is to spend
             if density > _FINE:
                 # What is known where the finer lattice costs too much.
-                blankets = [replace(one, crowds=()) for one in self.rounds]
                 best = _both(best, enclose(_COARSE, blankets))
             if any(one.crowds for one in self.rounds):
                 # Blankets cost next to nothing, and often say all there is to say.
-                blankets = [replace(one, crowds=()) for one in self.rounds]
                 best = _both(best, enclose(density, blankets))
                 density = min(density, _FINEST_OF_CROWDS)
             if not is_done():
@@ -443,7 +442,6 @@ class Composed:
                 best = _both(best, Enclosure(0.0, max(single(), best.lower)))
             if not best.lower > 0.0:
                 with reserve(), suppress(WorkError):
-                    blankets = [replace(one, crowds=()) for one in self.rounds]
                     best = _both(best, enclose(_COARSEST, blankets))
         if best.relative_width > goal and (rtol is not None or not is_done()):
             raise PrecisionError(
