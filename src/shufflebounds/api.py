@@ -24,8 +24,8 @@ from shufflebounds.accounting.questions import (
     mechanism_delta,
     mechanism_epsilon,
 )
-from shufflebounds.accounting.renyi import renyi
-from shufflebounds.accounting.renyi_conversion import epsilon_of_orders, renyi_epsilon
+from shufflebounds.accounting.renyi import renyi, renyi_epsilon
+from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import largest_loss
+from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.accounting.single_shuffle import Several, checked, is_several
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
@@ -163,6 +164,86 @@ def renyi(
                 found if is_several(order) else found[0],
             )
     return found if is_several(order) else found[0]
+
+
+@limited
+def renyi_epsilon(
+    decomposition: Decomposition | Randomizer,
+    n: int,
+    delta: float,
+    *,
+    rounds: int = 1,
+    rtol: float | None = None,
+) -> Enclosure:
+    """Enclose the ε that Rényi accounting gives of exact divergences, over orders 1.05 to 5000.
+
+    What is assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
+    section 6.
+
+    Parameters
+    ----------
+    decomposition
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+    n
+        Number of users, 1 to 10¹⁵.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rounds
+        How many rounds of n users together, 1 to 10⁶.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
+        account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
+        decompositions are evaluated.
+
+    Returns
+    -------
+    Enclosure
+        You can claim ``upper`` (natural log). ``lower`` bounds what this way of accounting can
+        give; the truth may lie below. Of a randomizer ``upper`` is that of its ``blankets()``,
+        ``lower`` that of known datasets, and what lies between them is not known.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+    PrecisionError
+        Where the width stays above `rtol`; never of a randomizer.
+
+    Examples
+    --------
+    >>> U = sb.KRR(k=10, eps0=4.0).blanket()
+    >>> f"{sb.renyi_epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
+    '0.41'
+    >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
+    '0.38'
+    """
+    require_mechanism(decomposition)
+    n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
+    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
+
+    def least(some: Iterable[Decomposition]) -> Enclosure:
+        pairs = ordered_pairs(some, n)
+
+        def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+            low, high = largest_divergence(pairs, orders, 0.4 * goal)
+            return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
+
+        return least_epsilon(divergences, delta, 0.5 * goal)
+
+    if isinstance(decomposition, Randomizer):
+        upper = least(decomposition.blankets().values()).upper
+        lower = least(telling_datasets(decomposition)).lower
+        return Enclosure(min(lower, upper), upper)
+    found = least([decomposition])
+    promised = rtol is not None or decomposition.is_finite()
+    if promised and found.relative_width > goal and found.upper > 0.0:
+        raise PrecisionError(
+            f"epsilon by Renyi divergences at delta = {delta!r} is known only to lie in "
+            f"[{found.lower!r}, {found.upper!r}]: relative width {found.relative_width:.1e} where "
+            f"rtol = {goal:g} was asked for",
+            found,
+        )
+    return found
 
 
 def _of_mechanism(

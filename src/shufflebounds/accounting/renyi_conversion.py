@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shufflebounds.accounting.renyi import (
-    DEFAULT_RTOL,
-    largest_divergence,
-    ordered_pairs,
-    telling_datasets,
-)
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
 
@@ -76,86 +67,6 @@ def epsilon_of_orders(
         )
     times = validation.rounds(rounds)
     return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
-
-
-@limited
-def renyi_epsilon(
-    decomposition: Decomposition | Randomizer,
-    n: int,
-    delta: float,
-    *,
-    rounds: int = 1,
-    rtol: float | None = None,
-) -> Enclosure:
-    """Enclose the ε that Rényi accounting gives of exact divergences, over orders 1.05 to 5000.
-
-    What is assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
-    section 6.
-
-    Parameters
-    ----------
-    decomposition
-        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
-    n
-        Number of users, 1 to 10¹⁵.
-    delta
-        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
-    rounds
-        How many rounds of n users together, 1 to 10⁶.
-    rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
-        account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
-        decompositions are evaluated.
-
-    Returns
-    -------
-    Enclosure
-        You can claim ``upper`` (natural log). ``lower`` bounds what this way of accounting can
-        give; the truth may lie below. Of a randomizer ``upper`` is that of its ``blankets()``,
-        ``lower`` that of known datasets, and what lies between them is not known.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
-    PrecisionError
-        Where the width stays above `rtol`; never of a randomizer.
-
-    Examples
-    --------
-    >>> U = sb.KRR(k=10, eps0=4.0).blanket()
-    >>> f"{sb.renyi_epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
-    '0.41'
-    >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
-    '0.38'
-    """
-    require_mechanism(decomposition)
-    n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
-    goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-
-    def least(some: Iterable[Decomposition]) -> Enclosure:
-        pairs = ordered_pairs(some, n)
-
-        def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-            low, high = largest_divergence(pairs, orders, 0.4 * goal)
-            return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
-
-        return least_epsilon(divergences, delta, 0.5 * goal)
-
-    if isinstance(decomposition, Randomizer):
-        upper = least(decomposition.blankets().values()).upper
-        lower = least(telling_datasets(decomposition)).lower
-        return Enclosure(min(lower, upper), upper)
-    found = least([decomposition])
-    promised = rtol is not None or decomposition.is_finite()
-    if promised and found.relative_width > goal and found.upper > 0.0:
-        raise PrecisionError(
-            f"epsilon by Renyi divergences at delta = {delta!r} is known only to lie in "
-            f"[{found.lower!r}, {found.upper!r}]: relative width {found.relative_width:.1e} where "
-            f"rtol = {goal:g} was asked for",
-            found,
-        )
-    return found
 
 
 def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclosure:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, parallel
 from shufflebounds.core.products import FloatArray
@@ -149,6 +149,8 @@ class DecisionTrees(Protocol):
 # Noisy bit vectors of which only the sum of every coordinate is revealed (secure aggregation).
 
 _BITS = {"rappor": RAPPOR, "oue": OUE}
+# A decomposition, the number of users, and how often.
+Shuffles: TypeAlias = tuple[Decomposition, int, int]
 
 
 @dataclass(frozen=True)
@@ -185,23 +187,18 @@ class CoordinateSums(Protocol):
         """The sums of the coordinates x₁⁰ and x₁¹."""
         return tuple(Part(_Coordinate(self.randomizer, i), n, 1) for i in (0, 1))
 
-    def upper_rounds(self, n: int, rounds: int = 1) -> Composed:
-        """What bounds `rounds` aggregations of n users from above.
+    def upper_rounds(self, n: int, rounds: int = 1) -> list[Shuffles]:
+        """What bounds `rounds` aggregations of n users from above, as `compose` takes it."""
+        upper = (part.protocol.upper_candidates()[0] for part in self.parts(n))
+        return [(one.decomposition, n, rounds) for one in upper]
 
-        Raises ValueError for n or `rounds` out of range, as `compose` does.
-        """
-        return self._composed(
-            [part.protocol.upper_candidates()[0] for part in self.parts(n)], n, rounds
-        )
-
-    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, Composed]:
+    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[Shuffles]]:
         """What is attained by what all others hold: ``third``, if there is one, or ``x1``."""
         first, second = (part.protocol.lower_candidates() for part in self.parts(n))
-        return {one.others: self._composed([first[0], one], n, rounds) for one in second}
-
-    @staticmethod
-    def _composed(of_parts: list[Candidate], n: int, rounds: int) -> Composed:
-        return compose([(one.decomposition, n, rounds) for one in of_parts])
+        return {
+            two.others: [(one.decomposition, n, rounds) for one in (first[0], two)]
+            for two in second
+        }
 
 
 @dataclass(frozen=True)
