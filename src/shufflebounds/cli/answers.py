@@ -9,9 +9,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from decimal import ROUND_CEILING, Context, Decimal
-from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,11 +21,12 @@ from shufflebounds.bounds.base import Answer, Bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import certificate
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
-from shufflebounds.core.enclosure import DIGITS, Enclosure, outward
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.storage import write_text
 
 if TYPE_CHECKING:
     from shufflebounds.cli.deployment import Users
+    from shufflebounds.cli.options import Output
 
 End: TypeAlias = Literal["upper", "lower"]
 
@@ -37,24 +37,6 @@ _FORMER = {
     "lower_bound": "lower",
     "closed_form": "girgis_upper",
 }
-
-
-@dataclass(frozen=True)
-class Output:
-    """How an answer is printed: as JSON, with all that it rests on, and into which report too.
-
-    ``command`` is what was typed; ``digits`` are those of its numbers.
-    """
-
-    as_json: bool = False
-    explain: bool = False
-    report: Path | None = None
-    command: str = ""
-    digits: int = DIGITS
-
-    def text(self, value: float, *, up: bool) -> str:
-        """A number rounded outward."""
-        return outward(value, up=up, digits=self.digits)
 
 
 def kind_of(name: str) -> End:

@@ -15,7 +15,7 @@ import click
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import Output, ends, one_by_one, progress, publish, wrapped
+from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
 from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
@@ -26,6 +26,7 @@ from shufflebounds.cli.options import (
     ROUNDS,
     RTOL,
     USERS,
+    Output,
     option,
     question,
 )

@@ -10,7 +10,7 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.accounting.choosing import WAYS, Choice, Ranking
 from shufflebounds.accounting.choosing import choose as ranked
-from shufflebounds.cli.answers import Output, ends, progress, publish
+from shufflebounds.cli.answers import ends, progress, publish
 from shufflebounds.cli.options import (
     DELTA,
     EPS,
@@ -19,6 +19,7 @@ from shufflebounds.cli.options import (
     ROUNDS,
     USERS,
     WHOLE,
+    Output,
     command,
     flag,
     option,

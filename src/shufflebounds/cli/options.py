@@ -6,6 +6,7 @@ import functools
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from shufflebounds.cli.answers import Output
 from shufflebounds.cli.deployment import (
     Deployment,
     MessageDeployment,
@@ -24,7 +24,7 @@ from shufflebounds.cli.deployment import (
     protocols,
 )
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import DIGITS
+from shufflebounds.core.enclosure import DIGITS, outward
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Description, Mechanism, likely, parse
 from shufflebounds.reproduce.sent import Messages
@@ -222,6 +222,26 @@ ALSO = option(
     metavar="N:T",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
+
+
+@dataclass(frozen=True)
+class Output:
+    """How an answer is printed: as JSON, with all that it rests on, and into which report too.
+
+    ``command`` is what was typed; ``digits`` are those of its numbers.
+    """
+
+    as_json: bool = False
+    explain: bool = False
+    report: Path | None = None
+    command: str = ""
+    digits: int = DIGITS
+
+    def text(self, value: float, *, up: bool) -> str:
+        """A number rounded outward."""
+        return outward(value, up=up, digits=self.digits)
+
+
 # Of answers; a command receives an `Output` as ``output`` in their place.
 OUTPUT = (
     JSON,

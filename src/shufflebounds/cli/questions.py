@@ -12,7 +12,7 @@ import click
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
 from shufflebounds.cli import claims
-from shufflebounds.cli.answers import Output, one_by_one, progress, show
+from shufflebounds.cli.answers import one_by_one, progress, show
 from shufflebounds.cli.bounding import (
     FEW,
     OF_PAIRS,
@@ -34,6 +34,7 @@ from shufflebounds.cli.options import (
     ROUNDS,
     RTOL,
     USERS,
+    Output,
     option,
     question,
 )

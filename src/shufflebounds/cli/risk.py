@@ -12,7 +12,6 @@ from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
     End,
-    Output,
     kind_of,
     one_by_one,
     other,
@@ -31,6 +30,7 @@ from shufflebounds.cli.options import (
     ROUNDS,
     RTOL,
     USERS,
+    Output,
     option,
     question,
 )

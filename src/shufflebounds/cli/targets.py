@@ -13,7 +13,7 @@ from shufflebounds.accounting.every_dataset import all_datasets_eps0, all_datase
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import Output, one_by_one, progress, show
+from shufflebounds.cli.answers import one_by_one, progress, show
 from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import (
@@ -25,6 +25,7 @@ from shufflebounds.cli.options import (
     ROUNDS,
     RTOL,
     USERS,
+    Output,
     question,
 )
 from shufflebounds.core import validation

@@ -20,6 +20,8 @@ _MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
 MAX_USERS = 10**15
 MIN_DELTA = 1e-300
 MAX_ROUNDS = 10**6
+# Reports that are sent together.
+MAX_JOINT = 100
 MAX_ORDER = 10**6
 
 _SUM_TOLERANCE = 1e-12

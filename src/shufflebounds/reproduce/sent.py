@@ -17,8 +17,6 @@ from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, Named, require_arguments
 from shufflebounds.randomizers.joint import repeated
 
-MAX_JOINT = 100
-
 
 @dataclass(frozen=True)
 class Reports:
@@ -31,7 +29,7 @@ class Reports:
     k_joint: int = 1
 
     def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=MAX_JOINT)
+        validation.whole("k_joint", self.k_joint, minimum=1, maximum=validation.MAX_JOINT)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
-from shufflebounds.cli.answers import Output
 from shufflebounds.cli.check import Finding, Verdict
 from shufflebounds.cli.check import _held as held
 from shufflebounds.cli.check import _imprecise as imprecise
+from shufflebounds.cli.options import Output
 
 KRR10 = ("--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "10000", "--delta", "1e-6")
 R = sb.KRR(10, 4.0)

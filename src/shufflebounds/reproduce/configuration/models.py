@@ -28,7 +28,6 @@ from pydantic_core import PydanticCustomError
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
-from shufflebounds.reproduce.sent import MAX_JOINT
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
 #
@@ -132,7 +131,7 @@ X = Annotated[
         }
     ),
 ]
-JointSize = Annotated[int, Ge(1), Le(MAX_JOINT)]
+JointSize = Annotated[int, Ge(1), Le(validation.MAX_JOINT)]
 Colour = Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}\z")]
 
 
