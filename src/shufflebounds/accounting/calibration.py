@@ -8,20 +8,29 @@ ends it returns were evaluated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from shufflebounds.accounting import questions
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.many_pairs import Question
-from shufflebounds.accounting.round_laws import typical_loss
+from shufflebounds.accounting.composition import compose, round_of, smallest_eps
+from shufflebounds.accounting.every_dataset import PROBES, WITHIN, excess, least, unsettled
+from shufflebounds.accounting.many_pairs import (
+    Question,
+    Reached,
+    Worth,
+    largest_answer,
+    worth_asking,
+    worth_trying,
+)
+from shufflebounds.accounting.round_laws import pessimistic_sum, typical_loss
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.work import WorkError, is_spent, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
@@ -219,9 +228,9 @@ _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
 _EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
 _USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
 _ROUNDS_LADDER = (0.05, 0.01)
-# Of many rounds, what holds for all datasets: lattice points per typical loss, probes, and on the
-# scale how close it is worth while to look.
-_DENSITY, _MOST_OF_CROWDS, _NEAR_CROWDS = 12.0, 8, 5e-4
+# Of what holds for all datasets after many rounds: lattice points per typical loss, how closely it
+# is searched for, in how many probes, and which power of ε goes about like δ.
+_DENSITY, _WITHIN_OF_MANY, _PROBES_OF_MANY, _POWER = 12.0, 1e-3, 8, 40.0
 
 
 @limited
@@ -299,15 +308,8 @@ def largest_eps0(
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
-    if rounds == 1:
-        above, lower = narrow(
-            lambda eps0: _by_delta(partial(questions.delta, mechanism(eps0), eps, n), delta),
-            axis,
-            start,
-        )
-    else:
-        target = _Target(eps, delta, _EPS0_LADDER_OF_MANY)
-        above, lower = target.met(lambda eps0: compose([(mechanism(eps0), n, rounds)]), axis, start)
+    target = _Target.of(eps, delta, rounds, _EPS0_LADDER_OF_MANY)
+    above, lower = target.met(lambda eps0: (mechanism(eps0), n, rounds), axis, start)
     if lower is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
@@ -376,13 +378,8 @@ def fewest_users(
     variance = max(map(_variance, parts))
     wanted = -2.0 * rounds * variance * math.log(delta)
     start = log(wanted) - 2.0 * math.log(eps) if eps else math.inf
-    if rounds == 1:
-        below, upper = narrow(
-            lambda n: _by_delta(partial(questions.delta, mechanism, eps, n), delta), axis, start
-        )
-    else:
-        target = _Target(eps, delta, _USERS_LADDER_OF_MANY)
-        below, upper = target.met(lambda n: compose([(mechanism, n, rounds)]), axis, start)
+    target = _Target.of(eps, delta, rounds, _USERS_LADDER_OF_MANY)
+    below, upper = target.met(lambda n: (mechanism, n, rounds), axis, start)
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
 
 
@@ -393,103 +390,99 @@ def _variance(decomposition: Decomposition) -> float:
         return float(masses @ values**2)
 
 
-def _by_delta(ask: Callable[..., Enclosure], delta: float) -> Probe:
-    for rtol in _LADDER:
-        try:
-            found = ask(rtol=rtol)
-            # Of a randomizer there may be more between the ends than what they are known to.
-            fell_short = found.relative_width > rtol
-        except PrecisionError as error:
-            found, fell_short = error.enclosure, True
-        side = 1 if found.upper <= delta else -1 if found.lower > delta else 0
-        if side != 0 or fell_short:
-            break
-    return _probed(side, *(log(log(end) / math.log(delta)) for end in (found.upper, found.lower)))
+# What each user sends, how many users there are, and in how many rounds.
+Shuffles = tuple[Decomposition | Randomizer, int, int]
 
 
 @dataclass(frozen=True)
 class _Target:
-    """(ε, δ) of many rounds, and relative widths of ε that tell it from what is asked for.
+    """(ε, δ), and relative widths to try in turn.
 
-    Their ε at δ never lies as far out as their δ at ε may.
+    Of a ``single`` round its δ at ε is compared; of more their ε at δ, which never lies as far out.
     """
 
     eps: float
     delta: float
     ladder: Sequence[float]
+    single: bool = False
+
+    @staticmethod
+    def of(eps: float, delta: float, rounds: int, ladder_of_many: Sequence[float]) -> _Target:
+        single = rounds == 1
+        return _Target(eps, delta, _LADDER if single else ladder_of_many, single)
 
     def met(
-        self, composed: Callable[[X], Composed], axis: Axis[X], start: float
+        self, sent: Callable[[X], Shuffles], axis: Axis[X], start: float
     ) -> tuple[X | None, X | None]:
         """The closest points at which it is certainly missed and certainly met, as of `narrow`.
 
         Of mechanisms the latter by their blankets, the former by their datasets, and where these
         leave a gap, by what holds for all datasets.
         """
-
-        def probe(part: Callable[[Composed], Composed], x: X) -> Probe:
-            return self._by_epsilon(part(composed(x)))
-
-        if not composed(axis.at(start)).is_of_mechanisms:
-            return narrow(partial(probe, lambda all_: all_), axis, start)
-        _, met = narrow(partial(probe, Composed.of_blankets), axis, start)
+        missed, met = narrow(lambda x: self._by_blankets(*sent(x)), axis, start)
+        if isinstance(sent(axis.at(start))[0], Decomposition):
+            return missed, met
         start = start if met is None else axis.scale(met)
-        missed, _ = narrow(partial(probe, Composed.of_datasets), axis, start)
-        if met is not None:
-            least = axis.least_private if missed is None else missed
-            met = self._by_crowds(composed, axis, least, met)
-        return missed, met
+        missed, _ = narrow(lambda x: self._by_datasets(*sent(x)), axis, start)
+        if met is None or (missed is not None and axis.is_done(missed, met)):
+            return missed, met
+        by_all = cache(lambda x: self._by_crowds(*sent(x)))
+        # Privacy as a positive number, such as n; of numbers, from the next one on.
+        low, high = axis.scale(axis.least_private if missed is None else missed), axis.scale(met)
+        low += 2.02 * axis.near(low) if isinstance(axis, Count) and missed is not None else 0.0
+        low, high = math.exp(min(low, high)), math.exp(high)
+        width = (WITHIN, PROBES) if self.single else (_WITHIN_OF_MANY, _PROBES_OF_MANY)
+        found = least(lambda y: by_all(axis.at(math.log(y))), low, high, *width)
+        return missed, axis.at(math.log(found)) if found < high else met
 
-    def _by_crowds(self, composed: Callable[[X], Composed], axis: Axis[X], missed: X, met: X) -> X:
-        """The closest point to `missed` at which it was found to be met, `met` to begin with.
+    def _by_blankets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
+        some = given.blankets() if isinstance(given, Randomizer) else {"": given}
+        return self._probe(some, n, times, worth_asking)
 
-        By secants from `missed`, near which it mostly lies.
-        """
-        y, slope, last = axis.scale(missed), 1.0, None
-        for _ in range(_MOST_OF_CROWDS):
-            margin = max(2.0 * axis.near(y), _NEAR_CROWDS)
-            y = max(y, axis.scale(missed)) + margin
-            x = axis.at(y)
-            if axis.scale(x) >= axis.scale(met) - 0.5 * margin:
-                break
-            rounds = composed(x)
-            if not rounds.has_crowds or is_spent():
-                break
-            y = axis.scale(x)
-            try:
-                upper = rounds.upper_epsilon(self.delta, _DENSITY)
-            except WorkError:
-                break  # what was met so far is
-            found = Probe(0, self._excess(upper), 0.0)
-            slope, last = _slope(last, (y, found)) or slope, (y, found)
-            # Logarithms would round, and not always to the safe side.
-            if upper > self.eps:
-                missed = x
-            else:
-                met = x
-                if found.excess <= 2.0 * slope * margin:
-                    break
-            y -= found.excess / slope
-        return met
+    def _by_datasets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
+        assert isinstance(given, Randomizer)
+        if self.single:
+            return self._probe(given.known_datasets(), n, times, worth_trying)
+        few = enumerate(round_of(given, n, times).lowest)
+        return self._probe({str(i): one for i, one in few}, n, times, worth_trying)
 
-    def _by_epsilon(self, composed: Composed) -> Probe:
+    def _probe(self, some: Mapping[str, Decomposition], n: int, times: int, worth: Worth) -> Probe:
+        goal = self.delta if self.single else self.eps
         for rtol in self.ladder:
-            found = reached(partial(composed.epsilon, self.delta, rtol=rtol))
-            side = 1 if found.upper <= self.eps else -1 if found.lower > self.eps else 0
-            # Those that miss one width come close to it, and so closer to the next.
-            if side != 0:
+            if self.single:
+                _, found = largest_answer(some, Reached("delta", n, self.eps, rtol), worth)
+            else:
+                composed = compose([(tuple(some.values()), n, times)])
+                found = reached(partial(composed.epsilon, self.delta, rtol=rtol))
+            side = 1 if found.upper <= goal else -1 if found.lower > goal else 0
+            # Many rounds that miss one width come close to it, and so closer to the next.
+            if side != 0 or (self.single and found.relative_width > rtol):
                 break
-        return _probed(side, *map(self._excess, (found.upper, found.lower)))
+        low, high = map(self._excess, (found.upper, found.lower))
+        if math.isinf(low) or math.isinf(high):
+            return Probe(side, side * math.inf if side else 0.0, math.inf)
+        return Probe(side, 0.5 * (low + high), 0.5 * (high - low))
 
     def _excess(self, end: float) -> float:
-        """Log(1/δ) goes about like ε²."""
+        """Of log(1/δ), which goes about like ε²."""
+        if self.single:
+            return log(log(end) / math.log(self.delta))
         return 2.0 * (log(self.eps) - log(end))
 
-
-def _probed(side: int, low: float, high: float) -> Probe:
-    if math.isinf(low) or math.isinf(high):
-        return Probe(side, side * math.inf if side else 0.0, math.inf)
-    return Probe(side, 0.5 * (low + high), 0.5 * (high - low))
+    def _by_crowds(
+        self, given: Decomposition | Randomizer, n: int, times: int
+    ) -> tuple[bool, float]:
+        """Whether all datasets meet it, and the `excess`; inf where only blankets are known."""
+        assert isinstance(given, Randomizer)
+        if self.single:
+            crowds = unsettled(given.crowds(), self.eps, self.delta, n)
+            return excess(both_directions(crowds), self.eps, n, self.delta)
+        one, upper = round_of(given, n, times), math.inf
+        with suppress(WorkError):
+            if one.crowds:
+                law = pessimistic_sum([one], _DENSITY, 0.05 * self.delta)
+                upper = smallest_eps(law, self.delta)
+        return upper <= self.eps, _POWER * (log(upper) - log(self.eps))
 
 
 # How many rounds a privacy budget affords.
@@ -553,7 +546,7 @@ def most_rounds(
     # As for `largest_eps0`.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(size) - log(eps)) if eps else math.inf
     axis = Count(validation.MAX_ROUNDS, 1)
-    missed, met = target.met(lambda times: compose([(decomposition, n, times)]), axis, start)
+    missed, met = target.met(lambda times: (decomposition, n, times), axis, start)
     return Enclosure(0 if met is None else met, math.inf if missed is None else missed - 1)
 
 

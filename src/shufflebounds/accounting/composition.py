@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.many_pairs import Reached, largest_answer, worth_asking, worth_trying
 from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.round_laws import (
     Round,
@@ -56,26 +55,27 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
         tuple(randomizer.blankets().values()),
         n,
         times,
-        tuple(_attained(randomizer.known_datasets(), n)),
+        tuple(_attained(list(randomizer.known_datasets().values()), n)),
         tuple(crowds) if len(crowds) <= _MOST_PAIRS and size <= _LARGEST else (),
     )
 
 
-def _attained(known: Mapping[str, Decomposition], n: int) -> list[Decomposition]:
+def _attained(known: Sequence[Decomposition], n: int) -> list[Decomposition]:
     """Few of them: those whose typical losses are largest, and the worst at some δ."""
 
     def rank(one: Decomposition) -> tuple[float, int]:
         return -float(f"{typical_loss(one, n):.3g}"), len(one)
 
-    typical = sorted(most_telling(known.values()), key=rank)
+    typical = sorted(most_telling(known), key=rank)
     if len(typical[0]) > _LARGE:
         return typical[:1]
     if not _TRIES < len(known) <= _MOST_ASKED:
         return typical[:_TRIES]
     found = typical[: _TRIES - len(_RARE)]
     for delta in _RARE:
-        name, _ = largest_answer(known, Reached("epsilon", n, delta, _ROUGH), worth_trying)
-        found += [known[name]] * all(known[name] is not one for one in found)
+        rough = partial(single_shuffle.epsilon, n=n, delta=delta, rtol=_ROUGH)
+        worst = max(known, key=lambda one: reached(partial(rough, one)).lower)
+        found += [worst] * all(worst is not one for one in found)
     return found
 
 
@@ -332,55 +332,6 @@ class Composed:
         single = partial(self._delta_of_single_rounds, eps)
         return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
 
-    def upper_epsilon(self, delta: float, density: float) -> float:
-        """An ε at which all rounds together are (ε, δ)-DP: an upper end without a lower one.
-
-        Parameters
-        ----------
-        delta
-            Target δ, 10⁻³⁰⁰ ≤ δ < 1.
-        density
-            Points per typical loss, at least 2.
-
-        Returns
-        -------
-        float
-            ε (natural log), inf where none will do.
-
-        Raises
-        ------
-        PrecisionError
-            Where that would cost too much work.
-
-        Examples
-        --------
-        >>> month = sb.compose([(sb.BLH(4.0), 10_000, 30)])
-        >>> f"{month.upper_epsilon(delta=1e-6, density=12.0):.2f}"
-        '1.22'
-        """
-        if self.never_below() > delta:
-            return math.inf
-        law = pessimistic_sum(self.rounds, density, 0.05 * delta)
-        return min(smallest_eps(law, delta), self._largest_loss())
-
-    @property
-    def is_of_mechanisms(self) -> bool:
-        """Whether some rounds were given as randomizers."""
-        return any(one.attained is not None for one in self.rounds)
-
-    @property
-    def has_crowds(self) -> bool:
-        """Whether more than blankets is proven of some rounds."""
-        return any(one.crowds for one in self.rounds)
-
-    def of_blankets(self) -> Composed:
-        """The same rounds of blankets alone."""
-        return Composed(tuple(replace(one, attained=None, crowds=()) for one in self.rounds))
-
-    def of_datasets(self) -> Composed:
-        """The same rounds of the datasets that lower ends are of."""
-        return Composed(tuple(Round(one.lowest, one.n, one.times) for one in self.rounds))
-
     def _refined(
         self,
         best: Enclosure,
@@ -461,20 +412,19 @@ class Composed:
         each = delta / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
         if each < validation.MIN_DELTA:
             return math.inf
-        return self._of_single_rounds("epsilon", each)
+        return self._of_single_rounds(lambda one, n: single_shuffle.epsilon(one, n, each))
 
     def _delta_of_single_rounds(self, eps: float) -> float:
         """The same of δ, from that of each round at its share of ε."""
         each = eps / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
-        return min(self._of_single_rounds("delta", each), 1.0)
+        return min(self._of_single_rounds(lambda one, n: single_shuffle.delta(one, each, n)), 1.0)
 
-    def _of_single_rounds(self, quantity: str, at: float) -> float:
+    def _of_single_rounds(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
         """What the worst of all decompositions of each round has, added up."""
-        found = []
-        for one in self.rounds:
-            named = {str(i): part for i, part in enumerate(one.decompositions)}
-            worst = largest_answer(named, Reached(quantity, one.n, at), worth_asking)[1]
-            found.append(one.times * worst.upper)
+        found = [
+            one.times * max(reached(partial(ask, part, one.n)).upper for part in one.decompositions)
+            for one in self.rounds
+        ]
         return math.fsum(found) * (1.0 + 8.0 * U)
 
     def _promises(self) -> bool:

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, compounded, ratio_labels
+from shufflebounds.core.work import is_spent
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
@@ -297,7 +297,7 @@ def _more(
     return low
 
 
-# What holds for all datasets, by the suprema of crowds: δ, ε, the fewest users, the largest ε₀.
+# What holds for all datasets, by the suprema of crowds.
 #
 # Each search returns a point at which the suprema themselves were found to be at most δ, or the
 # one it was given. That they grow or fall along the axis steers it, and no more rests on that.
@@ -306,8 +306,8 @@ def _more(
 AS_CLOSE = 3e-4
 # The search ends where the bound cannot be lowered by more than about this share, or with so many
 # probes. Speed and width only (no benchmark asks for mechanisms so far).
-_WITHIN = 1e-4
-_PROBES = 40
+WITHIN = 1e-4
+PROBES = 40
 # So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
 _FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
 # About by which power of ε, n or 1/ε₀ suprema fall, before it is known.
@@ -316,8 +316,6 @@ _STEEP = 20.0
 _HOPELESS = 1e3
 # What a supremum of 0 counts for where the secant takes its logarithm.
 _SMALLEST = 1e-304
-# Whether the suprema at a point are at most δ, and log of the largest over δ.
-_Excess = Callable[[float], tuple[bool, float]]
 
 
 def unsettled(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
@@ -353,69 +351,27 @@ def all_datasets_epsilon(
     if not crowds or not low < high < math.inf:
         return high
     both = both_directions(crowds)
-    return _least(lambda eps: _excess(both, eps, n, delta), low, high)
+    return least(lambda eps: excess(both, eps, n, delta), low, high, WITHIN, PROBES)
 
 
-def all_datasets_users(
-    crowds: Sequence[Crowd], eps: float, delta: float, low: int, high: float
-) -> float:
-    """The least n found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+def excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
+    """Whether suprema are at most δ, and the logarithm of the largest over δ.
 
-    As D does not grow with n, more users do as well. `high` is inf where no n is known to do.
-    """
-    if not crowds or not low < high < math.inf:
-        return high
-    both = both_directions(crowds)
-
-    @cache
-    def at(n: int) -> tuple[bool, float]:
-        return _excess(both, eps, n, delta)
-
-    return math.ceil(_least(lambda n: at(math.ceil(n)), low, high))
-
-
-def all_datasets_eps0(
-    crowds: Callable[[float], Sequence[Crowd]],
-    eps: float,
-    delta: float,
-    n: int,
-    low: float,
-    high: float,
-) -> float:
-    """The largest ε₀ found in [low, high] with a supremum of at most δ; else `low`.
-
-    `crowds` are those of the randomizer at an ε₀.
-    """
-    if not low < high or not crowds(low):
-        return low
-
-    def eps0(inverse: float) -> float:
-        # What is returned is the very number that was asked about.
-        return min(max(1.0 / inverse, low), high)
-
-    def at(inverse: float) -> tuple[bool, float]:
-        some = unsettled(crowds(eps0(inverse)), eps, delta, n)
-        return _excess(both_directions(some), eps, n, delta)
-
-    found = _least(at, 1.0 / high, 1.0 / low)
-    return eps0(found) if found < 1.0 / low else low
-
-
-def _excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
-    """See `_Excess`. Where it does not hold, crowds whose suprema are at most δ are dropped.
-
-    Beyond that point, where D is no larger, they are settled. Of no crowds nothing is known.
+    Where they are not, those crowds are dropped whose suprema are. Beyond that point, where D is
+    no larger, they are settled. Of no crowds nothing is known.
     """
     if not both:
-        return False, 1.0
+        return False, math.inf
     found = [supremum(crowd, eps, n, _HOPELESS * delta) for crowd in both]
     open_ = [crowd for crowd, one in zip(both, found, strict=True) if not one <= delta]  # or NaN
     both[:] = open_ or both
     return not open_, math.log(max(*found, _SMALLEST)) - math.log(delta)
 
 
-def _least(excess: _Excess, low: float, high: float) -> float:
-    """The least point found in [low, high) at which the excess holds; else `high`.
+def least(
+    holds: Callable[[float], tuple[bool, float]], low: float, high: float, within: float, most: int
+) -> float:
+    """The least point found in [low, high) at which it holds; else `high`.
 
     Secants of the logarithm. It holds from some point on.
     """
@@ -423,20 +379,22 @@ def _least(excess: _Excess, low: float, high: float) -> float:
     points: list[tuple[float, float]] = []
     # That close to a lower end which two datasets attain the bound mostly is.
     probe = min(low * (1.0 + AS_CLOSE), high)
-    for _ in range(_PROBES):
-        holds, found = excess(probe)
+    for _ in range(most):
+        met, found = holds(probe)
         points.append((probe, found))
-        left, right = (left, min(right, probe)) if holds else (max(left, probe), right)
-        if right - left <= max(_WITHIN, (1.01 * AS_CLOSE) * (len(points) == 1)) * right:
+        left, right = (left, min(right, probe)) if met else (max(left, probe), right)
+        if is_spent() or found == math.inf:
+            break  # nothing more will be known
+        if right - left <= max(within, (1.01 * AS_CLOSE) * (len(points) == 1)) * right:
             break
         root = _secant(points, left, right) if len(points) > 1 else probe * math.exp(found / _STEEP)
-        if right < high and right - root <= _WITHIN * right:
+        if right < high and right - root <= within * right:
             break
         # Just beyond the root, where the supremum should be small enough.
-        probe = min(max(root * (1.0 + 0.4 * _WITHIN), left + 0.01 * (right - left)), right)
+        probe = min(max(root * (1.0 + 0.4 * within), left + 0.01 * (right - left)), right)
         if probe >= right:
             # The blanket's end was not looked at: a little below it decides who wins.
-            probe = max(0.5 * (left + right), right * (1.0 - _WITHIN))
+            probe = max(0.5 * (left + right), right * (1.0 - within))
     return right
 
 

@@ -87,6 +87,10 @@ class Reached(Divergence):
         return reached(partial(super().answer, decomposition))
 
 
+# Which of several are asked, one by one.
+Worth = Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]]
+
+
 def worst_epsilon(
     candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
@@ -281,7 +285,7 @@ def worth_trying(
 def largest_answer(
     candidates: Mapping[str, Decomposition],
     question: Question,
-    worth: Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]],
+    worth: Worth,
 ) -> tuple[str, Enclosure]:
     """The largest answer, named after the candidate with the largest end that counts."""
     names = _names(candidates)

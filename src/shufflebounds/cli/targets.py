@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from shufflebounds.accounting import calibration
 from shufflebounds.accounting.calibration import FewestUsers
-from shufflebounds.accounting.every_dataset import all_datasets_eps0, all_datasets_users, unsettled
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
@@ -29,7 +27,6 @@ from shufflebounds.cli.options import (
     question,
 )
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.randomizers.base import Randomizer
@@ -163,16 +160,8 @@ def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> d
         return replace(asked, eps0=eps0).protocol.randomizer
 
     low, missed = answers["upper"].enclosure.lower, answers["lower"]
-    most = min(missed.enclosure.upper, validation.MAX_EPS0)
-    if asked.rounds == 1:
-
-        def crowds(eps0: float) -> Sequence[Crowd]:
-            return sent(eps0).crowds()
-
-        found = all_datasets_eps0(crowds, eps, delta, asked.honest, low, most)
-    else:
-        ask = partial(calibration.largest_eps0, sent, eps, delta, asked.honest)
-        found = max(low, attempt(partial(ask, rounds=asked.times, rtol=rtol)).enclosure.lower)
+    ask = partial(calibration.largest_eps0, sent, eps, delta, asked.honest)
+    found = max(low, attempt(partial(ask, rounds=asked.times, rtol=rtol)).enclosure.lower)
     return {"tight": _tight(missed, found, missed.enclosure.upper), **answers}
 
 
@@ -233,13 +222,8 @@ def _fewest_users(
     }
     missed, enough = answers["lower"], answers["upper"].enclosure.upper
     least, randomizer = int(missed.enclosure.lower), asked.protocol.randomizer
-    if asked.times > 1:
-        ask = partial(calibration.fewest_users, randomizer, eps, delta, rounds=asked.times)
-        enough = min(enough, attempt(ask).enclosure.upper)
-    elif least < enough:
-        # D does not grow with n: what is settled there is settled everywhere.
-        open_ = unsettled(randomizer.crowds(), eps, delta, least)
-        enough = all_datasets_users(open_, eps, delta, least, enough)
+    ask = partial(calibration.fewest_users, randomizer, eps, delta, rounds=asked.times)
+    enough = min(enough, attempt(ask).enclosure.upper)
     return {"tight": _tight(missed, min(least, enough), enough), **answers}
 
 

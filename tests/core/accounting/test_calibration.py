@@ -21,7 +21,7 @@ from shufflebounds import (
     largest_eps0,
     standard_clone,
 )
-from shufflebounds.accounting import calibration, single_shuffle
+from shufflebounds.accounting import calibration, many_pairs
 
 
 def krr(eps0: float) -> Decomposition:
@@ -34,15 +34,15 @@ def in_both_directions(decomposition: Decomposition, eps: float, n: int) -> Encl
     return Enclosure(max(end.lower for end in ends), max(end.upper for end in ends))
 
 
-def counted(monkeypatch, name: str) -> list:
-    """Calls of an evaluation from now on."""
-    calls, evaluate = [], getattr(single_shuffle, name)
+def counted(monkeypatch) -> list:
+    """Evaluations of δ from now on."""
+    calls, evaluate = [], many_pairs.delta_at
 
     def call(*args, **kwargs):
         calls.append(args)
         return evaluate(*args, **kwargs)
 
-    monkeypatch.setattr(single_shuffle, name, call)
+    monkeypatch.setattr(many_pairs, "delta_at", call)
     return calls
 
 
@@ -103,7 +103,7 @@ def test_a_decomposition_that_says_nothing_needs_one_user():
     [(4.0, 0.1, 1e-6), (0.1, 1e-3, 1e-100), (6.0, 0.01, 1e-9), (2.0, 1e-4, 0.3), (8.0, 5.0, 1e-6)],
 )
 def test_fewest_users_are_bracketed_by_evaluations(eps0, eps, target, monkeypatch):
-    calls = counted(monkeypatch, "delta")
+    calls = counted(monkeypatch)
     found = fewest_users(krr(eps0), eps, target)
     assert found.relative_width <= 1e-6
     assert len(calls) <= 25
@@ -148,7 +148,7 @@ def test_an_asymmetric_decomposition_counts_both_directions():
     ],
 )
 def test_largest_eps0_can_be_deployed_and_no_more(mechanism, eps, target, n, monkeypatch):
-    calls = counted(monkeypatch, "delta")
+    calls = counted(monkeypatch)
     found = largest_eps0(mechanism, eps, target, n)
     assert found.relative_width <= 1e-3
     assert len(calls) <= 25
@@ -205,14 +205,14 @@ def test_what_is_no_local_randomizer_is_refused():
 @pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
-    evaluate = single_shuffle.delta
+    evaluate = many_pairs.delta_at
 
     def vague(*args, **_):
         found = evaluate(*args)
         wide = Enclosure(found.lower * 0.85, found.upper * 1.15)
         raise PrecisionError("vague", wide)
 
-    monkeypatch.setattr(single_shuffle, "delta", vague)
+    monkeypatch.setattr(many_pairs, "delta_at", vague)
     if search is calibration.fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:

@@ -9,6 +9,7 @@ import pytest
 from shuffles import BINARY, CROOKED, TERNARY, divergence, product, shuffled
 
 import shufflebounds as sb
+from shufflebounds.accounting import every_dataset
 from shufflebounds.core.enclosure import reached
 
 DELTA = 0.02
@@ -32,6 +33,34 @@ def test_fewest_users_hold_for_every_dataset(channel, eps):
     found = sb.fewest_users(sb.MatrixRandomizer(np.array(channel)), eps, DELTA)
     tight = next((n for n in range(1, MOST) if worst(channel, n, eps) <= DELTA), math.inf)
     assert found.lower <= tight <= found.upper or found.lower >= MOST
+
+
+def uneven(eps0):
+    """Three inputs, of which no two pairs are alike, at an ε₀."""
+    e = math.exp(eps0)
+    rows = np.array([[e, 1.0, 1.0], [1.0, e, 1.0], [1.0, (e + 1.0) / 2.0, (e + 1.0) / 2.0]])
+    return sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_the_largest_eps0_does_for_every_dataset(n):
+    found = sb.largest_eps0(uneven, 0.3, 0.05, n)
+    assert sb.worst_dataset(uneven(found.lower), n, eps=0.3).enclosure.lower <= 0.05
+    assert sb.worst_dataset(uneven(found.upper), n, eps=0.3).enclosure.upper >= 0.05
+
+
+def test_what_all_datasets_meet_was_evaluated_there(monkeypatch):
+    """Even where the suprema go up and down, as those of no sane mechanism do."""
+    seen = {}
+
+    def wild(crowd, eps, n, *_):
+        seen[n] = 1e-9 if n % 7 < 3 else 1.0
+        return seen[n]
+
+    blanket = sb.fewest_users(sb.BLH(4.0).blanket(), 0.5, 1e-6).upper
+    monkeypatch.setattr(every_dataset, "supremum", wild)
+    found = int(sb.fewest_users(sb.BLH(4.0), 0.5, 1e-6).upper)
+    assert found == blanket or seen[found] < 1e-6
 
 
 @pytest.mark.parametrize("channel", [BINARY, TERNARY])
