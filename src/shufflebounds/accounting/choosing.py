@@ -13,10 +13,11 @@ from functools import cache, partial
 from typing import Any
 
 from shufflebounds.accounting.calibration import largest_eps0
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.base import MultiMessage
+from shufflebounds.protocols.base import Calibrated, MultiMessage, Protocol
 from shufflebounds.protocols.messages import CheuZhilyaev, Dump
 from shufflebounds.randomizers import estimation
 from shufflebounds.randomizers.base import Randomizer
@@ -210,31 +211,19 @@ def choose(
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
 
-def calibrated(
-    name: str,
-    values: int,
-    *,
-    n: int,
-    eps: float,
-    delta: float,
-    way: str,
-    attributes: int,
-    by: str,
-    rounds: int = 1,
-    most_messages: int = 1,
-) -> Choice:
+def calibrated(wanted: Calibrated) -> Choice:
     """One mechanism of values by name, as `choose` ranks it.
 
-    ``by`` is what ε₀ rests on, ``clone`` or, as in rankings, the ``mechanism``. Raises ValueError
-    for other names.
+    Raises ValueError for other names.
     """
-    n = validation.users(n)
-    task = _Task(values, 1, n, eps, delta, attributes, rounds, most_messages=most_messages)
+    one, n = wanted, validation.users(wanted.n)
+    often = {"attributes": one.attributes, "rounds": one.rounds, "most_messages": one.most_messages}
+    task = _Task(one.values, 1, n, one.target, one.delta, **often)
     families = {family.name: family for family in _families(task)}
-    family = families[validation.choice("mechanism", name, families)]
-    validation.choice("way", way, task.ways)
-    found = _Candidate(task, family, way, family.least).searched()
-    by_clone = validation.choice("by", by, ("mechanism", "clone")) == "clone"
+    family = families[validation.choice("mechanism", wanted.mechanism, families)]
+    validation.choice("way", wanted.way, task.ways)
+    found = _Candidate(task, family, wanted.way, family.least).searched()
+    by_clone = validation.choice("by", wanted.by, ("mechanism", "clone")) == "clone"
     return found.by_clone() if by_clone else found.certified()
 
 
@@ -507,11 +496,7 @@ class _Candidate:
         """With the free parameter at which the total error is the least."""
         if self.family.least == self.family.most:
             return self
-
-        @cache
-        def cost(free: int) -> float:
-            return replace(self, free=free).steering
-
+        cost = cache(lambda free: replace(self, free=free).steering)
         return replace(self, free=_least(cost, self.family.least, self.family.most))
 
     @property
@@ -530,7 +515,7 @@ class _Candidate:
     def randomizer(self, eps0: float) -> Randomizer:
         """The same, of one message."""
         one = self.sent(eps0)
-        assert isinstance(one, Randomizer)  # of one message
+        assert isinstance(one, Randomizer)
         return one
 
     def by_clone(self) -> Choice:
@@ -587,3 +572,39 @@ def _least(cost: Callable[[int], float], least: int, most: int) -> int:
         else:
             factor = math.sqrt(factor)
     return best
+
+
+# The bounds that curves have of the protocol `Calibrated`: docs/accuracy.md.
+
+# Of a calibration by bisection, in floats.
+_ROUNDING = 1e-9
+
+
+def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclosure]) -> Bound:
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        if not isinstance(protocol, Calibrated):
+            raise ValueError(f"the bound {name} needs the protocol calibrated")
+        answer = Answer(of(protocol))
+        return lambda settings: [answer for _ in settings]
+
+    return Bound(name, Kind.UPPER, label, source, ("mse",), prepare)
+
+
+def _of_curator(wanted: Calibrated) -> Enclosure:
+    sums = wanted.attributes * wanted.rounds
+    mse = curator_mse(wanted.values, wanted.n, wanted.target, wanted.delta, sums=sums)
+    return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
+
+
+ESTIMATE_ERROR = _bound(
+    "estimate_error",
+    "error of the estimate",
+    "docs/accuracy.md: supports of values, at an eps0 that meets the target",
+    lambda wanted: calibrated(wanted).mse,
+)
+CURATOR_ERROR = _bound(
+    "curator_error",
+    "error of a trusted curator",
+    "Balle and Wang, ICML 2018, Theorem 8: Gaussian noise, calibrated exactly",
+    _of_curator,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from shufflebounds.accounting.choosing import CURATOR_ERROR, ESTIMATE_ERROR
 from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_inequalities import (
     BENNETT,
@@ -27,7 +28,6 @@ from shufflebounds.bounds.clones import (
     STRONGER_ACCOUNTED,
     STRONGER_CLONE,
 )
-from shufflebounds.bounds.errors import CURATOR_ERROR, ESTIMATE_ERROR
 from shufflebounds.bounds.optimal import (
     ENUMERATED,
     LOWER,

@@ -303,8 +303,8 @@ class Calibrated(Protocol):
 
     That is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in one of
     the ways of `choose`, in ``rounds`` rounds that meet the target together; ``mechanism`` is its
-    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `bounds.errors` finds ε₀ and
-    the other parameters, and checks all of it.
+    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `accounting.choosing` finds
+    ε₀ and the other parameters, and checks all of it.
     """
 
     target: float

@@ -19,6 +19,7 @@ import pandas as pd
 from shufflebounds.accounting.choosing import calibrated
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.core.enclosure import outward
+from shufflebounds.protocols.base import Calibrated
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.estimation import curator_mse
@@ -73,16 +74,7 @@ def _rows(given: Calibrations) -> Iterator[list[float | str]]:
             ("local_hash", "SOLH", solh(values, eps, n, delta)),
             ("krr", "GRR", grr(values, eps, n, delta)),
         ):
-            best = calibrated(
-                name,
-                values,
-                n=n,
-                eps=eps,
-                delta=delta,
-                way="separate",
-                attributes=1,
-                by="mechanism",
-            )
+            best = calibrated(Calibrated(eps, n, delta, name, values))
             row: list[float | str] = [eps, values, n, delta, label]
             if theirs is None:
                 row += [math.nan] * 4
