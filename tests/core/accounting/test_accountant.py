@@ -48,17 +48,6 @@ def test_a_randomizer_is_one_kind_of_rounds_however_often_it_comes():
     assert found == wanted
 
 
-def test_binary_reports_of_one_user_in_closed_form():
-    """T reports of binary randomized response: δ(0) is the total variation of two binomials."""
-    accountant = sb.ShuffleAccountant().compose(sb.KRR(2, 1.0).blanket(), 1, 3)
-    p = math.e / (1.0 + math.e)
-    truth = sum(
-        math.comb(3, k) * max(0.0, p**k * (1 - p) ** (3 - k) - (1 - p) ** k * p ** (3 - k))
-        for k in range(4)
-    )
-    assert truth <= accountant.get_delta(0.0) <= truth * 1.05
-
-
 def test_a_delta_out_of_reach_names_the_one_that_is_not():
     """The victim's bins are missed by all n·m blankets with probability (1 − 1/4)^{nm}."""
     protocol = BallsIntoBins(bins=4)

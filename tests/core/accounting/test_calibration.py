@@ -10,7 +10,6 @@ from oracles import exact
 from strategies import decompositions
 
 from shufflebounds import (
-    BLH,
     KRR,
     Decomposition,
     Enclosure,
@@ -98,19 +97,6 @@ def test_a_decomposition_that_says_nothing_needs_one_user():
     assert fewest_users(silent, 0.0, 1e-300) == Enclosure(1, 1)
 
 
-@pytest.mark.parametrize(
-    ("eps0", "eps", "target"),
-    [(4.0, 0.1, 1e-6), (0.1, 1e-3, 1e-100), (6.0, 0.01, 1e-9), (2.0, 1e-4, 0.3), (8.0, 5.0, 1e-6)],
-)
-def test_fewest_users_are_bracketed_by_evaluations(eps0, eps, target, monkeypatch):
-    calls = counted(monkeypatch)
-    found = fewest_users(krr(eps0), eps, target)
-    assert found.relative_width <= 1e-6
-    assert len(calls) <= 25
-    assert delta(krr(eps0), eps, found.upper * 1001 // 1000 + 1).upper <= target
-    assert delta(krr(eps0), eps, max(1, found.lower * 999 // 1000 - 1)).lower > target
-
-
 def test_the_answer_widens_with_what_the_engine_cannot_tell():
     """In two cells, two Laplace decompositions are the ends: one may need fewer users, one more."""
     coarse, fine = Laplace(2.0, cells=2).blanket(), Laplace(2.0, cells=400).blanket()
@@ -122,14 +108,6 @@ def test_the_answer_widens_with_what_the_engine_cannot_tell():
     truth = fewest_users(fine, 0.2, 1e-6)
     assert found.lower <= truth.lower
     assert truth.upper <= found.upper
-
-
-def test_an_asymmetric_decomposition_counts_both_directions():
-    one_sided = Decomposition([0.3, 0.7], [0.1, 0.9], [0.1, 0.7])
-    found = fewest_users(one_sided, 0.2, 0.01)
-    assert found == fewest_users(one_sided.swap(), 0.2, 0.01)
-    scan = next(n for n in range(1, 500) if in_both_directions(one_sided, 0.2, n).upper <= 0.01)
-    assert found == Enclosure(scan, scan)
 
 
 # Largest ε₀.
@@ -184,14 +162,6 @@ def test_no_eps0_may_be_too_large():
         return Decomposition(a, a[[1, 0, 2]], np.array([0.0, 0.0, a[2]]))
 
     assert largest_eps0(rarely_reports, 0.5, 1e-6, 100) == Enclosure(300.0, math.inf)
-
-
-def test_the_lower_bound_of_a_dataset_allows_no_smaller_eps0():
-    """No analysis may find less privacy than the blanket, nor more than the dataset pair."""
-    blanket = largest_eps0(lambda e: BLH(e).blanket(), 0.3, 1e-6, 10**4)
-    dataset = largest_eps0(lambda e: BLH(e).dataset_pair(), 0.3, 1e-6, 10**4)
-    clone = largest_eps0(standard_clone, 0.3, 1e-6, 10**4)
-    assert clone.lower < blanket.lower < dataset.upper
 
 
 def test_what_is_no_local_randomizer_is_refused():

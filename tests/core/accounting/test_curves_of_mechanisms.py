@@ -142,49 +142,6 @@ def test_two_inputs_have_their_closed_form():
     assert expected <= found.upper <= sb.renyi(sb.KRR(2, eps0).blanket(), n, order, 1e-6).upper
 
 
-@pytest.mark.parametrize(
-    ("randomizer", "rounds"),
-    [
-        (sb.KRR(5, 2.0), 1),
-        (sb.BLH(3.0), 2),
-        (sb.Laplace(2.0, cells=12), 1),
-        (sb.Collision(2.0, 2, 8), 1),
-    ],
-)
-def test_a_mechanism_lies_between_its_datasets_and_its_blanket(randomizer, rounds):
-    n, pairs = 1000, randomizer.dataset_pairs().values()
-    ends = sb.renyi(randomizer, n, 9.0, rounds=rounds)
-    assert ends.lower == max(sb.renyi(one, n, 9.0, rounds=rounds).lower for one in pairs)
-    assert ends.lower <= ends.upper <= sb.renyi(randomizer.blanket(), n, 9.0, rounds=rounds).upper
-    ends = sb.advantage(randomizer, n, rounds=rounds)
-    assert ends.lower >= 0.9 * max(sb.advantage(one, n, rounds=rounds).lower for one in pairs)
-    assert ends.upper <= sb.advantage(randomizer.blanket(), n, rounds=rounds).upper
-    found, blanket = (
-        sb.profile(one, n, rounds=rounds) for one in (randomizer, randomizer.blanket())
-    )
-    for eps in (0.0, 0.1, 0.5):
-        attained = [sb.delta(one, eps, n, rounds=rounds) for one in pairs]
-        assert found.delta(eps).lower <= max(one.upper for one in attained) * (1 + 1e-12)
-        assert found.delta(eps).upper >= max(one.lower for one in attained) * (1 - 1e-12)
-        # The points of both are not the same.
-        assert found.delta(eps).upper <= blanket.delta(eps).upper * (1 + 1e-3) + 1e-12
-
-
-def test_the_curve_is_closer_than_the_blanket_and_agrees_with_single_answers():
-    randomizer, n = sb.BLH(4.0), 10_000
-    found, blanket = sb.profile(randomizer, n), sb.profile(randomizer.blanket(), n)
-    for eps in (0.0, 0.1, 0.2):
-        one, two = found.delta(eps), sb.delta(randomizer, eps, n)
-        assert one.lower <= two.upper
-        assert two.lower <= one.upper
-        assert one.relative_width < 0.03
-        assert one.upper < 0.8 * blanket.delta(eps).lower
-    one, two = found.epsilon(1e-6), sb.epsilon(randomizer, n, 1e-6)
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
-    assert one.relative_width < 2e-3
-
-
 def test_inputs_that_agree_in_a_coordinate_count():
     """They are among the datasets of the mechanism, and not among those of its blanket's inputs."""
     joint = sb.Joint([sb.Duchi(2.0), sb.KRR(3, 2.0)])
@@ -193,17 +150,3 @@ def test_inputs_that_agree_in_a_coordinate_count():
     listed = max(sb.advantage(one, 10_000).upper for one in joint.dataset_pairs().values())
     assert sb.advantage(joint, 10_000).lower > 1.05 * listed
     assert sb.profile(joint, 10_000, density=4.0).advantage().lower > 1.05 * listed
-
-
-def test_several_blankets_are_all_asked():
-    randomizer = sb.MatrixRandomizer(np.array(shuffles.CROOKED))
-    ends = sb.renyi(randomizer, 500, 4.0)
-    each = [sb.renyi(one, 500, 4.0).upper for one in randomizer.blankets().values()]
-    assert ends.lower <= ends.upper <= max(each)
-
-
-def test_renyi_divergence_is_close_to_what_datasets_attain():
-    """The blanket's is twice as large."""
-    found = sb.renyi(sb.BLH(4.0), 10**4, np.array([2.0, 8.0]))
-    assert np.all(found.lower <= found.upper)
-    assert np.all(found.upper <= 1.05 * found.lower)

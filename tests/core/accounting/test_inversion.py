@@ -83,10 +83,6 @@ def test_just_above_the_value_at_zero_it_is_zero_at_once(monkeypatch, decomposit
     assert len(calls) <= 4
 
 
-def test_ordinary_input_whose_delta_is_just_above_the_value_at_zero():
-    assert sb.epsilon(sb.KRR(2, 0.25).dataset_pair(), 10**8, 1e-5) == sb.Enclosure(0.0, 0.0)
-
-
 @pytest.mark.parametrize("deficit", [1e-2, 1e-4, 1e-6, 1e-9, 0.0])
 def test_just_below_it_the_cost_is_bounded(monkeypatch, deficit):
     """What comes out holds: as a function of e^ε D falls by at most 1 per unit."""

@@ -99,20 +99,6 @@ def test_advanced_of_losses_whose_squares_are_no_floats(rounds, delta):
         assert found.upper <= truth * (1 + 1e-11)
 
 
-def test_advanced_knows_the_better_logarithm():
-    """Where ε is tiny next to δ̃, log(e + √(Σε²)/δ̃) is the smaller one."""
-    eps, times, slack = 1e-6, 10**6, 1e-3
-    with mpmath.workdps(40):
-        x = mpmath.mpf(eps)
-        drift = times * x * mpmath.tanh(x / 2)
-        log = mpmath.log(mpmath.e + mpmath.sqrt(times) * x / mpmath.mpf(slack))
-        expected = drift + x * mpmath.sqrt(2 * times * log)
-    found = advanced([(eps, times)], 0.0, slack)
-    assert found.lower <= expected <= found.upper
-    assert found.relative_width < 1e-10
-    assert log < -math.log(slack)
-
-
 @pytest.mark.parametrize("name", SINGLE_ROUNDS)
 def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
     """None may be raised to the least δ: together the rounds would exceed theirs."""
@@ -144,18 +130,6 @@ def test_one_round_is_not_split():
     once = sb.epsilon(sb.KRR(10, 2.0).blanket(), 10**4, 1e-6)
     for name in THEOREMS:
         assert ask(name, protocol, n=10**4, delta=1e-6) == once
-
-
-@pytest.mark.parametrize("rounds", [3, 100])
-def test_none_is_below_the_composed_profile(rounds):
-    protocol = SingleMessage(sb.KRR(10, 2.0))
-    asked = {"n": 10**4, "delta": 1e-6, "rounds": rounds}
-    best = ask("upper", protocol, **asked)
-    basic_, advanced_, optimal_ = (ask(name, protocol, **asked) for name in THEOREMS)
-    for one in (basic_, advanced_, optimal_):
-        assert one.upper >= best.lower
-    # It knows the same of each round as the advanced theorem.
-    assert optimal_.lower <= advanced_.upper
 
 
 def test_rounds_that_differ():
