@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -36,8 +35,6 @@ from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Where along an axis, of ε₀ or of n, D(ε) falls to δ: probes that close in from both sides.
-
-X = TypeVar("X", bound=float)
 
 # Probes in all, and the longest step on the scale: both ends rest on probes, wherever these are.
 _MOST_PROBES = 200
@@ -92,7 +89,7 @@ class Count:
     def _sign(self) -> int:
         return 1 if self.least_private < self.most_private else -1
 
-    def scale(self, count: int) -> float:
+    def scale(self, count: float) -> float:
         """More users are more private, and fewer rounds."""
         return self._sign * math.log(count)
 
@@ -105,35 +102,18 @@ class Count:
         """How close to where D falls to δ it is worth while to look, on the scale."""
         return 0.5 * math.exp(-self._sign * y)
 
-    def is_done(self, above: int, below: int) -> bool:
+    def is_done(self, above: float, below: float) -> bool:
         return abs(below - above) <= 1
 
 
-class Axis(Protocol[X]):
-    """Where to look for the point at which D falls to δ."""
-
-    @property
-    def least_private(self) -> X:
-        """The end where D is largest."""
-
-    @property
-    def most_private(self) -> X:
-        """The end where D is smallest."""
-
-    def scale(self, point: X, /) -> float:
-        """Privacy grows along it."""
-
-    def at(self, y: float) -> X:
-        """The point of the axis nearest to `y` on the scale."""
-
-    def near(self, y: float, /) -> float:
-        """How close to where D falls to δ it is worth while to look, on the scale."""
-
-    def is_done(self, above: X, below: X) -> bool:
-        """Whether two points are close enough."""
+# Where to look for the point at which D falls to δ, from the end where it is the largest on.
+# Privacy grows along ``scale``.
+Range = LocalPrivacy | Count
 
 
-def narrow(probe: Callable[[X], Probe], axis: Axis[X], guess: float) -> tuple[X | None, X | None]:
+def narrow(
+    probe: Callable[[float], Probe], axis: Range, guess: float
+) -> tuple[float | None, float | None]:
     """The closest points with D(ε) certainly above δ and certainly not, None where none was found.
 
     Privacy grows along the scale of the axis, and where D is small log(−log D) has a slope of about
@@ -141,8 +121,8 @@ def narrow(probe: Callable[[X], Probe], axis: Axis[X], guess: float) -> tuple[X 
     a little beyond and a little before it then give the ends. Where the engine cannot tell the
     side of a point, others follow further and further out.
     """
-    above: X | None = None
-    below: X | None = None
+    above: float | None = None
+    below: float | None = None
     last: tuple[float, Probe] | None = None
     slope, reach, idle = 1.0, 0.0, 0
     x, tried = axis.at(guess), set()
@@ -178,7 +158,7 @@ def narrow(probe: Callable[[X], Probe], axis: Axis[X], guess: float) -> tuple[X 
     return above, below
 
 
-def _width(axis: Axis[X], above: X | None, below: X | None) -> float:
+def _width(axis: Range, above: float | None, below: float | None) -> float:
     """Of a bracket on the scale."""
     return math.inf if above is None or below is None else axis.scale(below) - axis.scale(above)
 
@@ -194,13 +174,13 @@ def _slope(last: tuple[float, Probe] | None, here: tuple[float, Probe]) -> float
 
 
 def _next(
-    axis: Axis[X],
-    above: X | None,
-    below: X | None,
+    axis: Range,
+    above: float | None,
+    below: float | None,
     guess: float,
     reach: float,
-    tried: set[X],
-) -> X | None:
+    tried: set[float],
+) -> float | None:
     """Just beyond the guess, else just before it, else in the middle; None if nothing is left."""
     start = -math.inf if above is None else axis.scale(above)
     end = math.inf if below is None else axis.scale(below)
@@ -373,14 +353,18 @@ def fewest_users(
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
     mechanism = require_mechanism(decomposition)
-    parts = mechanism.blankets().values() if isinstance(mechanism, Randomizer) else [mechanism]
     axis = Count(1, validation.MAX_USERS)
-    variance = max(map(_variance, parts))
+    variance = max(map(_variance, _blankets(mechanism).values()))
     wanted = -2.0 * rounds * variance * math.log(delta)
     start = log(wanted) - 2.0 * math.log(eps) if eps else math.inf
     target = _Target.of(eps, delta, rounds, _USERS_LADDER_OF_MANY)
-    below, upper = target.met(lambda n: (mechanism, n, rounds), axis, start)
+    below, upper = target.met(lambda n: (mechanism, int(n), rounds), axis, start)
     return Enclosure(1 if below is None else below + 1, math.inf if upper is None else upper)
+
+
+def _blankets(given: Decomposition | Randomizer) -> Mapping[str, Decomposition]:
+    """What upper ends are of; of a decomposition, both ends."""
+    return given.blankets() if isinstance(given, Randomizer) else {"": given}
 
 
 def _variance(decomposition: Decomposition) -> float:
@@ -391,7 +375,7 @@ def _variance(decomposition: Decomposition) -> float:
 
 
 # What each user sends, how many users there are, and in how many rounds.
-Shuffles = tuple[Decomposition | Randomizer, int, int]
+Rounds = tuple[Decomposition | Randomizer, int, int]
 
 
 @dataclass(frozen=True)
@@ -412,8 +396,8 @@ class _Target:
         return _Target(eps, delta, _LADDER if single else ladder_of_many, single)
 
     def met(
-        self, sent: Callable[[X], Shuffles], axis: Axis[X], start: float
-    ) -> tuple[X | None, X | None]:
+        self, sent: Callable[[float], Rounds], axis: Range, start: float
+    ) -> tuple[float | None, float | None]:
         """The closest points at which it is certainly missed and certainly met, as of `narrow`.
 
         Of mechanisms the latter by their blankets, the former by their datasets, and where these
@@ -436,8 +420,7 @@ class _Target:
         return missed, axis.at(math.log(found)) if found < high else met
 
     def _by_blankets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
-        some = given.blankets() if isinstance(given, Randomizer) else {"": given}
-        return self._probe(some, n, times, worth_asking)
+        return self._probe(_blankets(given), n, times, worth_asking)
 
     def _by_datasets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
         assert isinstance(given, Randomizer)
@@ -537,16 +520,11 @@ def most_rounds(
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
     target = _Target(eps, delta, (*(each for each in _ROUNDS_LADDER if each > rtol), rtol))
-    parts = (
-        decomposition.blankets().values()
-        if isinstance(decomposition, Randomizer)
-        else [decomposition]
-    )
-    size = max(typical_loss(one, n) for one in parts)
+    size = max(typical_loss(one, n) for one in _blankets(decomposition).values())
     # As for `largest_eps0`.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(size) - log(eps)) if eps else math.inf
     axis = Count(validation.MAX_ROUNDS, 1)
-    missed, met = target.met(lambda times: (decomposition, n, times), axis, start)
+    missed, met = target.met(lambda times: (decomposition, n, int(times)), axis, start)
     return Enclosure(0 if met is None else met, math.inf if missed is None else missed - 1)
 
 

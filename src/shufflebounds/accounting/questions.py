@@ -106,8 +106,9 @@ def epsilon(
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`; it holds the enclosure that was reached. Of a randomizer
-        never in one round, and in several only for an `rtol` that was given.
+        Where the width stays above `rtol`, of a randomizer only in several rounds and of an `rtol`
+        that was given; and where the answer would cost too much work. It holds the enclosure that
+        was reached.
 
     Notes
     -----
@@ -123,7 +124,7 @@ def epsilon(
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
-            return _mechanism_epsilons(decomposition, n, delta, rtol=rtol)
+            return _of_mechanism("epsilon", decomposition, n, delta, rtol)
         return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
     _require_single(n=n, delta=delta)
     return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
@@ -207,7 +208,7 @@ def delta(
     require_mechanism(decomposition)
     if validation.whole("rounds", rounds, minimum=1) == 1:
         if isinstance(decomposition, Randomizer):
-            return _mechanism_deltas(decomposition, eps, n, rtol=rtol)
+            return _of_mechanism("delta", decomposition, n, eps, rtol)
         return single_shuffle.delta(decomposition, eps, n, rtol=rtol)
     _require_single(eps=eps, n=n)
     return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
@@ -352,40 +353,30 @@ def mechanism_delta(
     return asked.bounds(question, *asked.ends(question))
 
 
-def _mechanism_epsilons(
+def _of_mechanism(
+    quantity: str,
     randomizer: Randomizer,
     n: int | Several[int],
-    delta: float | Several[float],
-    *,
-    rtol: float | None = None,
+    at: float | Several[float],
+    rtol: float | None,
 ) -> Enclosure | Enclosures:
-    """The enclosures of `mechanism_epsilon`; either `n` or `delta` may be an array."""
-    if not (single_shuffle.is_several(n) or single_shuffle.is_several(delta)):
-        return mechanism_epsilon(randomizer, n, delta, rtol=rtol).enclosure  # type: ignore[arg-type]
-    users, targets = single_shuffle.paired(
-        ("n", n, validation.users), ("delta", delta, validation.delta)
-    )
-    return _Mechanism.of(randomizer).several(
-        [Reached("epsilon", *one, rtol) for one in zip(users, targets, strict=True)],
-        lambda one: single_shuffle.epsilon(one, n, delta, rtol=rtol),
-    )
+    """The enclosures of `mechanism_epsilon` or `mechanism_delta`; one argument may be an array."""
+    users: tuple[str, object, Callable[[object], int]] = ("n", n, validation.users)
+    if quantity == "epsilon":
+        counts, points = single_shuffle.paired(users, ("delta", at, validation.delta))
+    else:
+        points, counts = single_shuffle.paired(("eps", at, validation.eps), users)
+    asked = [Reached(quantity, *one, rtol) for one in zip(counts, points, strict=True)]
+    mechanism = _Mechanism.of(randomizer)
+    if not (single_shuffle.is_several(n) or single_shuffle.is_several(at)):
+        return mechanism.bounds(asked[0], *mechanism.ends(asked[0])).enclosure
 
+    def ask(one: Decomposition) -> Enclosures:
+        if quantity == "epsilon":
+            return single_shuffle.epsilon(one, n, at, rtol=rtol)
+        return single_shuffle.delta(one, at, n, rtol=rtol)
 
-def _mechanism_deltas(
-    randomizer: Randomizer,
-    eps: float | Several[float],
-    n: int | Several[int],
-    *,
-    rtol: float | None = None,
-) -> Enclosure | Enclosures:
-    """The enclosures of `mechanism_delta`; either `eps` or `n` may be an array."""
-    if not (single_shuffle.is_several(eps) or single_shuffle.is_several(n)):
-        return mechanism_delta(randomizer, eps, n, rtol=rtol).enclosure  # type: ignore[arg-type]
-    losses, users = single_shuffle.paired(("eps", eps, validation.eps), ("n", n, validation.users))
-    return _Mechanism.of(randomizer).several(
-        [Reached("delta", *one, rtol) for one in zip(users, losses, strict=True)],
-        lambda one: single_shuffle.delta(one, eps, n, rtol=rtol),
-    )
+    return mechanism.several(asked, ask)
 
 
 @dataclass(frozen=True, eq=False)

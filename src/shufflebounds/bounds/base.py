@@ -15,7 +15,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 
 class Kind(StrEnum):
@@ -72,7 +72,7 @@ class Answer:
 class Asked:
     """Where a divergence is asked for: of which shuffles, and at which δ or ε."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Shuffles, ...]
     at: float
 
     @property

@@ -35,7 +35,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
-from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # Divergences of several rounds: compositions of a bound's decompositions.
 
@@ -123,7 +123,7 @@ def renyi_answers(
 
 
 def _largest(
-    pairs_of: PairsOf, part: Part, orders: list[float], numerics: Numerics
+    pairs_of: PairsOf, part: Shuffles, orders: list[float], numerics: Numerics
 ) -> list[Answer]:
     draws = part.protocol.draws(part.n)
     rows = [
@@ -193,7 +193,7 @@ def divergence_bound(
 
         def answers(settings: Sequence[Setting]) -> list[Answer]:
             asked = [_asked(protocol, quantity, setting) for setting in settings]
-            single = [one for one in asked if one.parts == (Part(protocol, one.parts[0].n, 1),)]
+            single = [one for one in asked if one.parts == (Shuffles(protocol, one.parts[0].n, 1),)]
             # A protocol of several kinds of shuffles has no candidates of its own.
             pairs = pairs_of(protocol) if single else ()
             once = iter(_of_one_round(kind, pairs, quantity, single, numerics))
@@ -334,7 +334,7 @@ class _KnownDivergences:
         self.pairs_of = pairs_of
         self.known: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
 
-    def of(self, parts: Sequence[Part], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def of(self, parts: Sequence[Shuffles], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of the sum over all rounds of the largest divergence of all pairs."""
         low, high = np.zeros(orders.shape), np.zeros(orders.shape)
         for part in parts:
@@ -343,7 +343,7 @@ class _KnownDivergences:
         slip = 4.0 * U * (1 + len(parts))
         return low * (1.0 - slip), high * (1.0 + slip)
 
-    def _once(self, part: Part, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _once(self, part: Shuffles, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
         protocol, draws = part.protocol, part.protocol.draws(part.n)
         wanted = orders.tolist()
         new = [order for order in wanted if (protocol, draws, order) not in self.known]

@@ -16,7 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # The roundings of exp, a quotient and two products.
 _ROUNDED = 2.0**-50
@@ -107,7 +107,7 @@ def _of_rounds(
 def _answer(
     theorem: Theorem,
     shares: Sequence[float],
-    parts: Sequence[Part],
+    parts: Sequence[Shuffles],
     pairs_of: PairsOf,
     delta: float,
 ) -> Answer:
@@ -147,7 +147,7 @@ def _by_theorem(
     )
 
 
-def _alone(part: Part, pairs_of: PairsOf, delta: float) -> Enclosure:
+def _alone(part: Shuffles, pairs_of: PairsOf, delta: float) -> Enclosure:
     """ε of one of the shuffles, the largest of all pairs."""
     n = part.protocol.draws(part.n)
     found = [

@@ -105,7 +105,7 @@ class InfeasibleError(ValueError):
     """There is no protocol that does what was asked of it; a curve has no point there."""
 
 
-class Part(NamedTuple):
+class Shuffles(NamedTuple):
     """Shuffles of one kind: what users send in each, how many users, and how often."""
 
     protocol: Protocol
@@ -148,12 +148,12 @@ class Protocol(ABC):
         """
         return validation.users(n)
 
-    def parts(self, n: int) -> tuple[Part, ...]:
+    def parts(self, n: int) -> tuple[Shuffles, ...]:
         """The shuffles that it takes, one after the other: itself, once, unless it is made of many.
 
         Of a protocol of several kinds of shuffles, candidates and draws are those of its parts.
         """
-        return (Part(self, n, 1),)
+        return (Shuffles(self, n, 1),)
 
     def ratios(self) -> Ratios:
         """The three numbers that variation-ratio knows; ValueError where there are none.

@@ -11,7 +11,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, parallel
 from shufflebounds.core.products import FloatArray
-from shufflebounds.protocols.base import Candidate, InfeasibleError, Part, Protocol
+from shufflebounds.protocols.base import Candidate, InfeasibleError, Protocol, Shuffles
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR
 from shufflebounds.randomizers.bit_vectors import OUE, RAPPOR, BitVectorRandomizer
@@ -134,10 +134,10 @@ class DecisionTrees(Protocol):
         """Those of the parts."""
         raise TypeError("trees take several shuffles: ask their parts")
 
-    def parts(self, n: int) -> tuple[Part, ...]:
+    def parts(self, n: int) -> tuple[Shuffles, ...]:
         """The queries of each level."""
         return tuple(
-            Part(
+            Shuffles(
                 BallsIntoBins(bins=2 ** (level + 1), blankets=self.messages - 1),
                 n,
                 self.trees * (self.attributes - level),
@@ -150,7 +150,7 @@ class DecisionTrees(Protocol):
 
 _BITS = {"rappor": RAPPOR, "oue": OUE}
 # A decomposition, the number of users, and how often.
-Shuffles: TypeAlias = tuple[Decomposition, int, int]
+Rounds: TypeAlias = tuple[Decomposition, int, int]
 
 
 @dataclass(frozen=True)
@@ -183,16 +183,16 @@ class CoordinateSums(Protocol):
         """Those of the parts."""
         raise TypeError("the sums are several shuffles: ask their parts")
 
-    def parts(self, n: int) -> tuple[Part, ...]:
+    def parts(self, n: int) -> tuple[Shuffles, ...]:
         """The sums of the coordinates x₁⁰ and x₁¹."""
-        return tuple(Part(_Coordinate(self.randomizer, i), n, 1) for i in (0, 1))
+        return tuple(Shuffles(_Coordinate(self.randomizer, i), n, 1) for i in (0, 1))
 
-    def upper_rounds(self, n: int, rounds: int = 1) -> list[Shuffles]:
+    def upper_rounds(self, n: int, rounds: int = 1) -> list[Rounds]:
         """What bounds `rounds` aggregations of n users from above, as `compose` takes it."""
         upper = (part.protocol.upper_candidates()[0] for part in self.parts(n))
         return [(one.decomposition, n, rounds) for one in upper]
 
-    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[Shuffles]]:
+    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[Rounds]]:
         """What is attained by what all others hold: ``third``, if there is one, or ``x1``."""
         first, second = (part.protocol.lower_candidates() for part in self.parts(n))
         return {

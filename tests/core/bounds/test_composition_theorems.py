@@ -11,7 +11,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.rounds import advanced, basic, optimal
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Part, Protocol, SingleMessage
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
 from shufflebounds.protocols.histograms import DecisionTrees
 
 THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
@@ -161,7 +161,7 @@ def test_several_pairs_count_by_the_largest():
             return tuple(Candidate(sb.KRR(k, 1.0).blanket()) for k in (5, 2))
 
         def parts(self, n):
-            return (Part(self, n, 1),)
+            return (Shuffles(self, n, 1),)
 
     found = ask("basic_composition", Two(), n=1000, delta=1e-6, rounds=2)
     alone = ask("basic_composition", SingleMessage(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)

@@ -13,7 +13,7 @@ from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import Candidate, Part, Protocol
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.protocols.registry import Entry
 from shufflebounds.reproduce import curve, sent
@@ -100,7 +100,7 @@ class Tree(Protocol):
         raise AssertionError("those of its parts are asked for")
 
     def parts(self, n):
-        return Part(BallsIntoBins(bins=40), n, 1), Part(BallsIntoBins(bins=20), 2 * n, 3)
+        return Shuffles(BallsIntoBins(bins=40), n, 1), Shuffles(BallsIntoBins(bins=20), 2 * n, 3)
 
 
 def test_the_worst_pair_may_be_another_in_every_round():
