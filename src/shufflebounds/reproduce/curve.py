@@ -18,11 +18,12 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from shufflebounds.reproduce.specification import Specification
 
 # Columns of a curve's table before and behind its settings and enclosures. All of them are text,
 # which may look like a number, but `_NUMBERS`; of these some may have empty cells.
