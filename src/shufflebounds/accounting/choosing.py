@@ -23,7 +23,7 @@ from shufflebounds.randomizers import estimation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import lacking
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.randomizers.estimation import Error, Spread, curator_mse, curator_mse_of_mean
+from shufflebounds.randomizers.estimation import Error, Spread, Supports
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 from shufflebounds.randomizers.registry import mechanism
@@ -216,9 +216,7 @@ def calibrated(wanted: Calibrated) -> Choice:
 
     Raises ValueError for other names.
     """
-    one, n = wanted, validation.users(wanted.n)
-    often = {"attributes": one.attributes, "rounds": one.rounds, "most_messages": one.most_messages}
-    task = _Task(one.values, 1, n, one.target, one.delta, **often)
+    task = _Task.of(wanted)
     families = {family.name: family for family in _families(task)}
     family = families[validation.choice("mechanism", wanted.mechanism, families)]
     validation.choice("way", wanted.way, task.ways)
@@ -258,6 +256,11 @@ class _Task:
                 f"{self.rounds!r}"
             )
 
+    @staticmethod
+    def of(one: Calibrated) -> _Task:
+        asked = (validation.users(one.n), one.target, one.delta, one.attributes, one.rounds)
+        return _Task(one.values, 1, *asked, most_messages=one.most_messages)
+
     @property
     def ways(self) -> tuple[str, ...]:
         return tuple(WAYS) if self.attributes > 1 else ("separate",)
@@ -267,8 +270,10 @@ class _Task:
         """Of one attribute in one round."""
         sums = self.attributes * self.rounds
         if self.values is None:
-            return curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
-        return curator_mse(self.values, self.n, self.eps, self.delta, items=self.items, sums=sums)
+            return estimation.curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
+        return estimation.curator_mse(
+            self.values, self.n, self.eps, self.delta, items=self.items, sums=sums
+        )
 
 
 # Mechanisms that fit a task, with the range of the one parameter that is free.
@@ -295,9 +300,8 @@ class _Family:
     like: str = ""
 
     def make(self, eps0: float, free: int) -> Randomizer | MultiMessage:
-        maker: Callable[..., Any] = self.protocol or mechanism(self.name)
-        made: Randomizer | MultiMessage = maker(eps0=eps0, **self.parameters(free))
-        return made
+        maker: Callable[..., Randomizer | MultiMessage] = self.protocol or mechanism(self.name)
+        return maker(eps0=eps0, **self.parameters(free))
 
 
 def _families(task: _Task) -> Iterator[_Family]:
@@ -379,7 +383,7 @@ def _of_numbers() -> Iterator[_Family]:
         3,
         _MOST_GRID,
         preparation="x rounded at random to one of k evenly spaced numbers",
-        spread=_of_grid,
+        spread=lambda randomizer: estimation.of_grid(_supports(randomizer)),
     )
 
 
@@ -402,17 +406,15 @@ def _of_sets(d: int, s: int) -> Iterator[_Family]:
     )
 
 
-def _of_grid(randomizer: Randomizer) -> Spread:
-    """Of k-RR, whose values stand for numbers."""
+def _supports(randomizer: Randomizer) -> Supports:
     supports = randomizer._supports()
     assert supports is not None  # of k-RR
-    return estimation.of_grid(supports)
+    return supports
 
 
 def _of_one_item(items: int, randomizer: Randomizer) -> Spread:
     """An item of the user's has a chance of 1/s to be the one that is reported."""
-    supports = randomizer._supports()
-    assert supports is not None  # of k-RR
+    supports = _supports(randomizer)
     gap = supports.gap / items
     p = supports.q + gap
     return replace(supports, p=p, miss=1.0 - p, gap=gap, items=items).spread
@@ -423,11 +425,6 @@ def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
     one = randomizer._variances()
     held, other = one.held + (items - 1) * one.other, items * one.other
     return replace(one, held=held, other=other, total=items * one.total)
-
-
-def _stronger_clone(eps0: float) -> Decomposition:
-    """Of all mechanisms with that ε₀: the blanket of 2-RR (docs/variation-ratio.md, section 5)."""
-    return KRR(2, eps0).blanket()
 
 
 # A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
@@ -442,8 +439,8 @@ class _Candidate:
 
     def sent(self, eps0: float) -> Randomizer | MultiMessage:
         """Of one attribute, where ε₀ is that of all that is sent in a shuffle."""
-        share = self.task.attributes if self.way == "linked" else 1
-        return self.family.make(eps0 / share, self.free)
+        share = eps0 / self.task.attributes if self.way == "linked" else eps0
+        return self.family.make(share, self.free)
 
     def blanket(self, eps0: float) -> Decomposition:
         """Of all that is sent in a shuffle."""
@@ -468,10 +465,9 @@ class _Candidate:
         one = self.sent(1.0)
         if isinstance(one, MultiMessage):
             most, draws = min(most, _NO_FLIPS), one.draws(task.n)
+        often: dict[str, Any] = {"rounds": self.shuffles, "rtol": rtol, "most": most}
         try:
-            found = largest_eps0(
-                sent, task.eps, task.delta, draws, rounds=self.shuffles, rtol=rtol, most=most
-            )
+            found = largest_eps0(sent, task.eps, task.delta, draws, **often)
         except PrecisionError as error:  # its lower end was found to meet the target, if it is one
             found = error.enclosure
             if not found.lower > 0.0:
@@ -519,8 +515,8 @@ class _Candidate:
         return one
 
     def by_clone(self) -> Choice:
-        """At what every mechanism of the same ε₀ may have."""
-        return self.choice(_stronger_clone, "clone")
+        """At what every mechanism of the same ε₀ may have (docs/variation-ratio.md, section 5)."""
+        return self.choice(lambda eps0: KRR(2, eps0).blanket(), "clone")
 
     def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
         eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)
@@ -591,8 +587,7 @@ def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclos
 
 
 def _of_curator(wanted: Calibrated) -> Enclosure:
-    sums = wanted.attributes * wanted.rounds
-    mse = curator_mse(wanted.values, wanted.n, wanted.target, wanted.delta, sums=sums)
+    mse = _Task.of(wanted).curator_mse
     return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
 
 
