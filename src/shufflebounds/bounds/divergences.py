@@ -74,16 +74,8 @@ def of_rounds(
 # The largest divergence of many pairs, most of which need no precise answer.
 
 
-def largest_of_many(
-    kind: Kind, pairs: Sequence[Candidate], quantity: str, asked: Asked, numerics: Numerics
-) -> Answer:
-    """The largest of all pairs or, of lower bounds, the largest that was found (`mechanism`)."""
-    question = Divergence(quantity, asked.draws, asked.at, numerics.rtol)
-    return largest_answer(kind, pairs, question)
-
-
 def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
-    """The same of any question."""
+    """The largest of all pairs or, of lower bounds, the largest that was found."""
     worth = worth_trying if kind is Kind.LOWER else worth_asking
     answers: list[Answer] = []
     decompositions = [pair.decomposition for pair in pairs]
@@ -241,7 +233,8 @@ def _of_one_round(
     numerics: Numerics,
 ) -> list[Answer]:
     if len(pairs) > _FEW:
-        return [largest_of_many(kind, pairs, quantity, one, numerics) for one in asked]
+        questions = (Divergence(quantity, one.draws, one.at, numerics.rtol) for one in asked)
+        return [largest_answer(kind, pairs, question) for question in questions]
     found = [
         [answer.of(pair) for answer in _answers(pair.decomposition, quantity, asked, numerics)]
         for pair in pairs
@@ -254,18 +247,21 @@ def _answers(
 ) -> list[Answer]:
     """An answer for every point; those that fall short say so, and take no others with them."""
     function = single_shuffle.delta if quantity == "delta" else single_shuffle.epsilon
+    name = "eps" if quantity == "delta" else "delta"
+
+    def ask(n: int | list[int], at: float | list[float]) -> Any:
+        given: dict[str, Any] = {"n": n, name: at}
+        return function(decomposition, **given, rtol=numerics.rtol)
 
     def alone(point: Asked) -> Answer:
-        name = "eps" if quantity == "delta" else "delta"
-        given: dict[str, Any] = {"n": point.draws, name: point.at}
-        return attempt(lambda: function(decomposition, **given, rtol=numerics.rtol))
+        return attempt(lambda: ask(point.draws, point.at))
 
-    several = _along_one_axis(quantity, asked)
-    if several is None:
+    draws, at = [point.draws for point in asked], [point.at for point in asked]
+    one_at, one_n = len(set(at)) == 1, len(set(draws)) == 1
+    if len(asked) < 2 or not (one_at or one_n):
         return [alone(point) for point in asked]
     try:
-        found = function(decomposition, **several, rtol=numerics.rtol)
-        return [Answer(enclosure) for enclosure in found]
+        return [Answer(one) for one in (ask(draws, at[0]) if one_at else ask(draws[0], at))]
     except PrecisionError as error:
         # What they have together does not say which of them fell short, nor why.
         goal = numerics.rtol or DEFAULT_RTOL
@@ -273,19 +269,6 @@ def _answers(
             alone(point) if enclosure.relative_width > goal else Answer(enclosure)
             for point, enclosure in zip(asked, error.enclosure, strict=True)
         ]
-
-
-def _along_one_axis(quantity: str, asked: Sequence[Asked]) -> dict[str, Any] | None:
-    """Arguments for several points at once, where only one of the two arguments varies."""
-    name = "eps" if quantity == "delta" else "delta"
-    draws, at = [point.draws for point in asked], [point.at for point in asked]
-    if len(asked) < 2:
-        return None
-    if len(set(at)) == 1:
-        return {"n": draws, name: at[0]}
-    if len(set(draws)) == 1:
-        return {"n": draws[0], name: at}
-    return None
 
 
 # Widths of what Rényi accounting converts: of divergences, and of the search among orders.

@@ -101,19 +101,16 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
 
     def answer(setting: Setting) -> Answer:
         n, rounds = setting.require("n"), setting.rounds or 1
+        at = setting.require("eps" if quantity == "delta" else "delta")
         if rounds > 1:
             composed = Composed((replace(known(n), times=rounds),))
-            if quantity == "delta":
-                ask = partial(composed.delta, setting.require("eps"), rtol=rtol)
-            else:
-                ask = partial(composed.epsilon, setting.require("delta"), rtol=rtol)
             # What lies between the ends is theory.
-            return Answer(reached(ask))
+            return Answer(reached(partial(getattr(composed, quantity), at, rtol=rtol)))
         try:
             if quantity == "delta":
-                found = mechanism_delta(randomizer, setting.require("eps"), n, rtol=rtol)
+                found = mechanism_delta(randomizer, at, n, rtol=rtol)
             else:
-                found = mechanism_epsilon(randomizer, n, setting.require("delta"), rtol=rtol)
+                found = mechanism_epsilon(randomizer, n, at, rtol=rtol)
         except PrecisionError as error:
             return Answer(error.enclosure, shortfall=str(error))
         # Of matrices, such as 0 against 3 among 5.

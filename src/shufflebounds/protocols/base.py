@@ -82,10 +82,6 @@ def largest_variation(p: float) -> float:
     return 1.0 if math.isinf(p) else min((p - 1.0) / (p + 1.0) * _UP, 1.0)
 
 
-# A few roundings of closed forms.
-CLOSED_FORM_ERR = 2.0**-50
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A pair of datasets whose divergence a bound has to consider, and what it is called.

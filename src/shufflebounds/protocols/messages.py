@@ -1,4 +1,4 @@
-"""Balls into bins (Luo, Wang and Yi, CCS 2022)."""
+"""Protocols of several messages: balls into bins, binary sums, fake users, dummy points."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.setting import OverN
-from shufflebounds.protocols.base import (
-    CLOSED_FORM_ERR,
-    Candidate,
-    InfeasibleError,
-    MultiMessage,
-    Ratios,
-)
+from shufflebounds.protocols.base import Candidate, InfeasibleError, MultiMessage, Ratios
 from shufflebounds.randomizers.estimation import Error, Spread, of_pure
 
-# Relative rounding of a closed form, with room to spare.
-_ROUNDED = 1.0 + 2.0**-46
+# Relative rounding of a closed form: of masses, and with room to spare.
+_MASSES_ERR, _ROUNDED = 2.0**-50, 1.0 + 2.0**-46
+
+# Balls into bins (Luo, Wang and Yi, CCS 2022).
+
 # The authors' bound is proven up to here in docs/variation-ratio.md.
 _LARGEST_ORIGINAL = 2.0
 
@@ -49,7 +46,7 @@ class BallsIntoBins(MultiMessage):
         share = Fraction(self.special, self.bins)
         masses = np.array([[1, 0, share], [0, 1, share], [0, 0, 1 - 2 * share]], dtype=np.float64)
         a, b, c = masses.T
-        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+        return Decomposition(a, b, c, _MASSES_ERR).merge()
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """The same, where a third value has bins of its own and the others hold it."""
@@ -131,7 +128,7 @@ class BinarySum(MultiMessage):
     def decomposition(self) -> Decomposition:
         """Messages 0 and 1."""
         coins = np.array([1.0 - self.coin, self.coin])
-        return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, CLOSED_FORM_ERR)
+        return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, _MASSES_ERR)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """The same: what others send of their bits is known once these are."""
@@ -144,8 +141,6 @@ class BinarySum(MultiMessage):
 
 
 # Histograms from fake users (Cheu and Zhilyaev, IEEE S&P 2022).
-
-# Relative rounding of a closed form, with room to spare.
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ class CheuZhilyaev(MultiMessage):
             np.array([g * g, f * f, f * g, f * g]),
             np.array([f * f, g * g, f * g, f * g]),
             np.array([f * g, f * g, f * f, g * g]),
-            CLOSED_FORM_ERR,
+            _MASSES_ERR,
         )
 
     def spread(self, values: int) -> Spread:
@@ -272,7 +267,7 @@ class Dump(MultiMessage):
         rest = (d - 2) * other
         masses = [(own, other, dummy), (other, own, dummy), (rest, rest, 1 - 2 * dummy)]
         a, b, c = np.array(masses, dtype=np.float64).T
-        return Decomposition(a, b, c, CLOSED_FORM_ERR).merge()
+        return Decomposition(a, b, c, _MASSES_ERR).merge()
 
     @property
     def bits(self) -> float:
