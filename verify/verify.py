@@ -1,12 +1,11 @@
 """Prove D(ε) ≤ δ of all datasets, or D(ε) ≥ δ of two, in ball arithmetic.
 
-    python verify/verify.py CLAIM.json        (needs python-flint alone)
-
-docs/verification.md says what a claim is, and has the proofs. Exit code 0: all claims of the file
-are proven, 1: not. How θ, η, h, M, heads, cells and losses are chosen, partly in plain floating
-point, decides how close a bound is, never whether it holds.
+This needs python-flint alone. docs/verification.md says what a claim is, and has the proofs. Exit
+code 0: all claims of the file are proven, 1: not. How θ, η, h, M, heads, cells and losses are
+chosen, partly in plain floating point, decides how close a bound is, never whether it holds.
 """
 
+import argparse
 import contextlib
 import functools
 import itertools
@@ -61,8 +60,8 @@ def read(text):
 
     hooks = {"parse_float": number, "parse_int": number, "object_pairs_hook": once}
     claims = json.loads(text, **hooks, parse_constant=lambda x: refuse(f"{x} is no number"))
-    claims = [checked(x) for x in (claims if isinstance(claims, list) else [claims])]
-    return claims or refuse("there is no claim")
+    claims = claims if isinstance(claims, list) else [claims]
+    return [checked(x) for x in claims] or refuse("there is no claim")
 
 
 def checked(claim):
@@ -80,17 +79,17 @@ def checked(claim):
     for key in own:
         least, most = (WHOLE | REAL)[key]
         for x in claim[key] if key == "datasets" else [claim[key]]:
-            if x is None and key == "domain_size" and name != "subset":
-                continue  # the limit of many values
-            is_right = isinstance(x, Fraction) and (key in REAL or x.denominator == 1)
-            if not (is_right and least <= x <= most):
+            is_limit = x is None and key == "domain_size" and name != "subset"  # many values
+            is_number = isinstance(x, Fraction) and (key in REAL or x.denominator == 1)
+            if not (is_limit or (is_number and least <= x <= most)):
                 refuse(f"{key} is no number from {float(least)} to {float(most)}, or not whole")
     if isinstance(name, list):
         entries = [x for row in name for x in row]
         if not all(isinstance(x, Fraction) and x >= 0 for x in entries) or len(name) < 2:
             refuse("the matrix is no table of probabilities, one row an input, two at least")
-        if not all(len(row) == len(name[0]) and sum(row) == 1 for row in name):
-            refuse("a row of the matrix does not sum to 1 exactly, or is shorter than others")
+        if not all(len(row) == len(name[0]) and abs(sum(row) - 1) <= TINY for row in name):
+            refuse("a row of the matrix does not sum to 1, up to 1e-9, or is shorter than others")
+        claim["mechanism"] = [[x / sum(row) for x in row] for row in name]
     if name == "subset" and claim["subset_size"] >= claim["domain_size"]:
         refuse("a subset has fewer values than the domain")
     if claim["reports"] > 1 and (isinstance(name, list) or "clone" in name or bound == "all"):
@@ -180,10 +179,7 @@ def chance(claim, e, bits):
 
 
 def laplace(claim, outer):
-    """Laplace noise on the inputs 0 and 1, reports in cells of log-likelihood ratio.
-
-    A cell's mass goes to both of its ends (outer, an upper end), or is united (a lower one).
-    """
+    """Laplace noise on 0 or 1, in cells: mass goes to both ends (outer, upper) or is united."""
     last = 2 * math.ceil(max(48, 32 * claim["eps0"]) / claim["reports"])
     eps0, step = ball(claim["eps0"]), ball(claim["eps0"] / last)
     share = (-eps0 / 2).exp() * ((step / 2).tanh() if outer else (step / 2).sinh())
@@ -396,4 +392,8 @@ def main(path):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("claim", help="what `shufflebounds epsilon … --claim CLAIM.json` writes")
+    sys.exit(main(parser.parse_args().claim))

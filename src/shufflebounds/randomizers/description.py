@@ -187,17 +187,14 @@ def parse(description: Mapping[str, Any]) -> Description:
     return _parsed("description", description, MAX_DEPTH)
 
 
-def described(randomizer: Randomizer) -> dict[str, Any]:
-    """The mapping that describes a mechanism, without ε₀; ValueError for one without a name."""
+def described(randomizer: Randomizer) -> dict[str, Any] | None:
+    """The mapping that describes a mechanism, without ε₀; None for one without a name."""
     for name in mechanism_names():
         if type(randomizer) is mechanism(name):
             parameters = {key: getattr(randomizer, key) for key in _parameters(type(randomizer))}
             given = {key: value for key, value in parameters.items() if value is not None}
             return {"type": name, **{key: given[key] for key in given if key != "eps0"}}
-    raise ValueError(
-        "mechanism must be one of those that `shufflebounds mechanisms` lists, or a mapping such "
-        f"as {{'type': 'blh'}}, got {randomizer!r}"
-    )
+    return None
 
 
 def _parsed(name: str, description: object, levels: int) -> Description:

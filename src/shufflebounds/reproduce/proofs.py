@@ -11,6 +11,7 @@ from typing import Any
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Subsampled
 
 # The mechanisms that the program defines, and what a claim says of each beside ε₀.
@@ -40,7 +41,11 @@ def described(randomizer: Randomizer) -> Claim | None:
         one = described(randomizer.parts[0])
         if one is None or {"rate", "reports"} & one.keys() or len({*randomizer.parts}) > 1:
             return None
+        if isinstance(one["mechanism"], list):
+            return None
         return {**one, "reports": len(randomizer.parts)}
+    if isinstance(randomizer, MatrixRandomizer) and not isinstance(randomizer, KFold):
+        return {"mechanism": randomizer.matrix().tolist()}
     for name, own in VERIFIED.items():
         if type(randomizer) is registry.mechanism(name):
             if getattr(randomizer, "domain", "binary") != "binary":
@@ -55,10 +60,19 @@ def upper(bound: str, what: Claim, n: int, delta: float, eps: float, rounds: int
     return {"bound": bound, **what, "n": n, "delta": delta, "eps": eps, **several}
 
 
-def lower(others: str, what: Claim, n: int, delta: float, eps: float) -> Claim | None:
-    """That D(ε) ≥ δ of the datasets in which all others hold `others`; None if that is unknown."""
-    held = {_OTHERS.get(one) for one in others.replace(",", " ").split()}
-    if len(held) != 1 or None in held:
+def lower(
+    others: str, what: Claim, n: int, delta: float, eps: float, inputs: str = ""
+) -> Claim | None:
+    """That D(ε) ≥ δ of the datasets in which all others hold `others`; None if that is unknown.
+
+    Of a matrix `inputs` are the victim's, such as ``0 against 3``.
+    """
+    if isinstance(what["mechanism"], list):
+        datasets = [int(row) for row in [*inputs.split(" against "), others] if row.isdigit()]
+    else:
+        held = {_OTHERS.get(one) for one in others.replace(",", " ").split()}
+        datasets = [0, 1, *(row for row in held if row is not None and len(held) == 1)]
+    if len(datasets) != 3:
         return None
     claim = {"bound": "pair", **what, "n": n, "delta": delta, "eps": eps}
-    return {**claim, "datasets": [0, 1, *held]}
+    return {**claim, "datasets": datasets}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
@@ -18,6 +18,32 @@ from shufflebounds.randomizers.description import Description, Named, require_ar
 from shufflebounds.randomizers.joint import repeated
 
 
+@dataclass(frozen=True, eq=False)
+class AsGiven:
+    """A mechanism that Python holds and no name describes, such as a matrix, at the ε₀ it has."""
+
+    made: Randomizer
+    has_own_eps0: ClassVar = True
+    files: ClassVar = ()
+
+    @property
+    def type(self) -> str:
+        """The name of its class."""
+        return type(self.made).__name__
+
+    def randomizer(self, _: float | None) -> Randomizer:
+        """The mechanism."""
+        return self.made
+
+    def plain(self) -> dict[str, Any]:
+        """What tells it from others, if not how to make it: its matrix, or what Python prints."""
+        rows = getattr(self.made, "matrix", None)
+        return {"type": self.type, "is": repr(self.made) if rows is None else rows().tolist()}
+
+    def __str__(self) -> str:
+        return self.made.label
+
+
 @dataclass(frozen=True)
 class Reports:
     """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
@@ -25,7 +51,7 @@ class Reports:
     Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
     """
 
-    mechanism: Description
+    mechanism: Description | AsGiven
     k_joint: int = 1
 
     def __post_init__(self) -> None:

@@ -324,17 +324,20 @@ def of_question(
     for key in settings:
         validation.choice("settings", key, NAMES)
     given = dict(settings)
-    if isinstance(mechanism, Randomizer):
+    if not isinstance(mechanism, Randomizer):
+        reports = sent.parse(mechanism)
+    elif known := description.described(mechanism):
         given.setdefault("eps0", mechanism.eps0)
-        mechanism = description.described(mechanism)
+        reports = sent.parse(known)
+    else:
+        reports = sent.Reports(sent.AsGiven(mechanism))
+    if "eps0" in given and "eps0" not in reports.needs:
+        raise ValueError(f"eps0 must be left out: {reports.mechanism} has its own")
     varied = [key for key, value in given.items() if isinstance(value, Mapping) or np.ndim(value)]
     if len(varied) != 1:
         listed = " and ".join(varied) or "none"
         raise ValueError(f"settings must hold one list, the axis of the curve, got {listed}")
     values = given.pop(varied[0])
-    reports = sent.parse(mechanism)
-    if "eps0" not in reports.needs:
-        given.pop("eps0", None)
     return Specification(
         bound=bound(name),
         reports=reports,

@@ -7,10 +7,13 @@ import io
 import itertools
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from repository import ROOT
 from test_cli import answer, holds, run, shuffled, succeed
 
 import shufflebounds as sb
@@ -150,6 +153,34 @@ def test_a_curve_names_the_inputs_and_stands_for_the_numbers(options, tmp_path):
     other = ("--mechanism", "matrix", "--file", written(tmp_path / "m.csv", ROWS[::-1]))
     again = list(csv.DictReader(io.StringIO(succeed("curve", *other, *arguments).stdout)))
     assert not {row["digest"] for row in rows} & {row["digest"] for row in again}
+
+
+def test_a_claim_of_a_matrix_is_proven_again(tmp_path):
+    """Though its rows, as decimals, do not sum to 1: both programs divide them by their sums."""
+    file, claim = tmp_path / "thirds.csv", tmp_path / "claim.json"
+    matrix = written(file, [[1 / 3, 1 / 3, 1 / 3], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2]])
+    asked = ("--mechanism", "matrix", "--file", matrix, "--n", "1e3", "--claim", str(claim))
+    succeed("epsilon", *asked, "--delta", "1e-6")
+    found = verify(claim)
+    kinds = ["D(ε) ≤ δ of all datasets", "D(ε) ≤ δ of all datasets", "D(ε) ≥ δ of two datasets"]
+    assert found.stdout.splitlines() == [f"proven: {kind}" for kind in kinds]
+    claims = json.loads(claim.read_text("utf-8"))
+    claim.write_text(json.dumps([{**one, "eps": 0.9 * one["eps"]} for one in claims[:2]]), "utf-8")
+    assert verify(claim).returncode == 1
+    written(file, [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    result = run("epsilon", *asked, "--delta", "1e-6")
+    assert result.stderr.endswith("no epsilon is known to hold at this delta\n")
+    assert "no matrices" in run("epsilon", *asked, "--delta", "0.5", "--k-joint", "2").stderr
+
+
+def verify(*args) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-I", str(ROOT / "verify" / "verify.py"), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_second_program_says_what_it_takes():
+    assert "Exit\ncode 0: all claims" in verify("--help").stdout
+    assert verify().returncode == 2
 
 
 def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):

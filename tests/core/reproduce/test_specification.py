@@ -302,6 +302,16 @@ def test_the_public_curve_is_the_specification_of_a_mechanism():
     assert [point.setting.eps0 for point in along.points] == [1.0, 2.0]
 
 
+def test_a_curve_of_a_matrix_without_a_file():
+    R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    found = sb.curve(R, "upper", n=[100, 1000], delta=1e-6)
+    expected = [sb.worst_epsilon(R.blankets(), n, 1e-6)[1].upper for n in (100, 1000)]
+    assert found.enclosures.upper.tolist() == pytest.approx(expected, rel=1e-3)
+    assert {row[0] for row in found.frame()[["inputs"]].to_numpy()} == {"0 against 2"}
+    other = sb.curve(sb.MatrixRandomizer(R.matrix()[::-1]), "upper", n=[100, 1000], delta=1e-6)
+    assert found.specification.digest != other.specification.digest
+
+
 @pytest.mark.parametrize(
     ("mechanism", "settings", "message"),
     [
@@ -309,7 +319,7 @@ def test_the_public_curve_is_the_specification_of_a_mechanism():
         (KRR, {"n": [9], "eps0": [1.0], "delta": 0.1}, "got n and eps0"),
         (KRR, {"n": [9], "users": 1}, "settings must be one of delta, eps"),
         (KRR, {"n": [9], "delta": 0.1}, "eps0 is missing"),
-        (sb.Joint([sb.BLH(1.0)]), {"n": [9], "delta": 0.1}, "mechanism must be one of those"),
+        (sb.Joint([sb.BLH(1.0)]), {"n": [9], "delta": 0.1, "eps0": 2.0}, "1 × BLH has its own"),
     ],
 )
 def test_what_is_no_curve(mechanism, settings, message):
