@@ -123,7 +123,7 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
 TIGHT = Bound(
     name="tight",
     kind=Kind.UPPER,
-    label="tight upper bound",
+    label="best proven bound",
     source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
     composes=True,

@@ -75,9 +75,6 @@ def show(
     }
     numbers = {name: getattr(one.enclosure, ends[name]) for name, one in answers.items()}
     labels = {name: BOUNDS[name].label for name in answers}
-    if _is_blanket(numbers) and not asked.has_crowds:
-        labels["tight"] = "no tight bound known"
-        meanings = {**meanings, "tight": "the upper bound may be far above what is true."}
     head = [
         "",
         column,
@@ -94,7 +91,7 @@ def show(
             [
                 label,
                 output.text(number, up=ends[name] == "upper"),
-                # The lower end of the tight bound's enclosure is that of the worst known dataset.
+                # The lower end of its enclosure is that of the worst known dataset.
                 "" if name == "tight" else width(answer.enclosure),
                 "" if name == "lower" else distance(number, numbers.get("lower")),
                 answer.inputs,
@@ -120,11 +117,6 @@ def show(
     )
     if shortfalls:
         raise PrecisionNotReached("; ".join(shortfalls))
-
-
-def _is_blanket(numbers: Mapping[str, float]) -> bool:
-    """Whether the tight bound is the upper one."""
-    return "tight" in numbers and numbers["tight"] == numbers["upper"]
 
 
 def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -48,17 +48,19 @@ def all_pairs(bound: Bound, asked: Users) -> tuple[Candidate, ...]:
     return bound.candidates(bound.seen(asked.protocol))
 
 
-def proof(answers: Mapping[str, Answer], end: str = "upper") -> str:
-    """Which bound the tight one is, by the end that counts."""
+def proof(asked: Users, answers: Mapping[str, Answer], end: str = "upper") -> str:
+    """Which bound the best proven one is, by the end that counts."""
     tight, blanket = (
         getattr(answers[key].enclosure, end) if key in answers else None
         for key in ("tight", "upper")
     )
-    return "the blanket" if tight == blanket else "the bound for all datasets"
+    if tight != blanket:
+        return "the bound for all datasets"
+    return "the blanket" if asked.has_crowds else "the blanket, which may be far above the truth"
 
 
 def least(tight: Answer, upper: Answer) -> Answer:
-    """The tight bound, no larger than that of the blanket, however closely each is computed."""
+    """The best proven bound, no larger than the blanket, however closely each is computed."""
     end = min(tight.enclosure.upper, upper.enclosure.upper)
     return replace(tight, enclosure=Enclosure(min(tight.enclosure.lower, end), end))
 

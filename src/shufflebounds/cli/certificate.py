@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from shufflebounds._version import __version__
 
@@ -23,6 +24,13 @@ _STYLE = (
     "td,th{text-align:left;padding:.2em 1em .2em 0}"
     "pre{overflow:auto;background:#f4f4f4;padding:1em}"
 )
+_TITLE = "Privacy of shuffled reports"
+_HEAD = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width">'
+    f"<title>{_TITLE}</title><style>{_STYLE}</style></head><body>"
+)
+_TAIL = "</body></html>"
 
 
 def text(
@@ -38,88 +46,66 @@ def text(
 ) -> str:
     """The page as Markdown (``.md``) or HTML; `json` is what the command prints with ``--json``."""
     digest = hashlib.sha256(f"{json}\n".encode()).hexdigest()
-    page = _Html() if suffix == ".html" else _Markdown()
-    page.heading(1, "Privacy of shuffled reports")
-    page.heading(2, "Question and answer")
-    for paragraph in question:
-        page.paragraph(" ".join(paragraph.split()))
-    page.table(table)
-    page.items([f"{label[0].upper()}{label[1:]}: {said}" for label, said in meanings.items()])
-    page.paragraph(
-        "Numbers are rounded outward: an upper bound is never below the truth, a lower bound never "
-        "above it, rounding errors included. Epsilon is a natural logarithm."
-    )
-    page.heading(2, "Assumptions")
-    page.items([*_ASSUMED, *notes])
-    page.heading(2, "Theorems")
-    page.items([f"{label}: {source}." for label, source in theorems.items()])
-    page.paragraph("docs/engine.md proves how they are evaluated and how errors are charged.")
-    page.heading(2, "How to verify")
-    page.paragraph(
-        f"Run this with shufflebounds {__version__}; it prints the object below, whose SHA-256 is "
-        f"{digest}:"
-    )
-    page.code(f"{command} --json | sha256sum")
-    page.paragraph(
-        "The command epsilon writes with --claim FILE what verify/verify.py, a program that shares "
-        "no code with the library, proves again (docs/verification.md says of which questions)."
-    )
-    page.code(json)
-    return page.end()
+    page: list[tuple[str, Any]] = [
+        ("h1", _TITLE),
+        ("h2", "Question and answer"),
+        *(("p", " ".join(paragraph.split())) for paragraph in question),
+        ("table", table),
+        ("ul", [f"{label[0].upper()}{label[1:]}: {said}" for label, said in meanings.items()]),
+        (
+            "p",
+            "Numbers are rounded outward: an upper bound is never below the truth, a lower bound "
+            "never above it, rounding errors included. Epsilon is a natural logarithm.",
+        ),
+        ("h2", "Assumptions"),
+        ("ul", [*_ASSUMED, *notes]),
+        ("h2", "Theorems"),
+        ("ul", [f"{label}: {source}." for label, source in theorems.items()]),
+        ("p", "docs/engine.md proves how they are evaluated and how errors are charged."),
+        ("h2", "How to verify"),
+        (
+            "p",
+            f"Run this with shufflebounds {__version__}; it prints the object below, whose SHA-256 "
+            f"is {digest}:",
+        ),
+        ("pre", f"{command} --json | sha256sum"),
+        (
+            "p",
+            "The command epsilon writes with --claim FILE what verify/verify.py, a program that "
+            "shares no code with the library, proves again (docs/verification.md says of which "
+            "questions).",
+        ),
+        ("pre", json),
+    ]
+    if suffix == ".html":
+        return "\n".join([_HEAD, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
+    return "\n\n".join(_markdown(*part) for part in page if part[1]) + "\n"
 
 
-class _Markdown:
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-
-    def heading(self, level: int, text: str) -> None:
-        self._parts.append(f"{'#' * level} {text}")
-
-    def paragraph(self, text: str) -> None:
-        self._parts.append(text)
-
-    def items(self, texts: Sequence[str]) -> None:
-        self._parts.append("\n".join(f"- {one}" for one in texts))
-
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        lines.insert(1, "|---" * len(rows[0]) + "|")
-        self._parts.append("\n".join(lines))
-
-    def code(self, text: str) -> None:
-        self._parts.append(f"```\n{text}\n```")
-
-    def end(self) -> str:
-        return "\n\n".join(part for part in self._parts if part) + "\n"
+def _markdown(tag: str, content: Any) -> str:
+    match tag:
+        case "h1" | "h2":
+            return f"{'#' * int(tag[1])} {content}"
+        case "ul":
+            return "\n".join(f"- {one}" for one in content)
+        case "table":
+            lines = [f"| {' | '.join(row)} |" for row in content]
+            return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
+        case "pre":
+            return f"```\n{content}\n```"
+    return str(content)
 
 
-class _Html:
-    def __init__(self) -> None:
-        self._parts = [
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width">'
-            f"<title>Privacy of shuffled reports</title><style>{_STYLE}</style></head><body>"
-        ]
-
-    def heading(self, level: int, text: str) -> None:
-        self._parts.append(f"<h{level}>{escape(text)}</h{level}>")
-
-    def paragraph(self, text: str) -> None:
-        self._parts.append(f"<p>{escape(text)}</p>")
-
-    def items(self, texts: Sequence[str]) -> None:
-        self._parts.append(f"<ul>{''.join(f'<li>{escape(one)}</li>' for one in texts)}</ul>")
-
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        head, *body = rows
-        lines = [_row("th", head), *(_row("td", row) for row in body)]
-        self._parts.append(f"<table>{''.join(lines)}</table>")
-
-    def code(self, text: str) -> None:
-        self._parts.append(f"<pre>{escape(text)}</pre>")
-
-    def end(self) -> str:
-        return "\n".join([*self._parts, "</body></html>"]) + "\n"
+def _html(tag: str, content: Any) -> str:
+    match tag:
+        case "ul":
+            inner = "".join(f"<li>{escape(one)}</li>" for one in content)
+        case "table":
+            head, *body = content
+            inner = "".join([_row("th", head), *(_row("td", row) for row in body)])
+        case _:
+            inner = escape(content)
+    return f"<{tag}>{inner}</{tag}>"
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:

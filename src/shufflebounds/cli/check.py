@@ -18,18 +18,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
 from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import (
-    DELTA,
-    EPS0,
-    OUTPUT,
-    REAL,
-    ROUNDS,
-    RTOL,
-    USERS,
-    Output,
-    option,
-    question,
-)
+from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import proofs
@@ -145,18 +134,18 @@ _HELD = {
 
 
 @question(
-    EPS0,
-    *USERS,
-    DELTA,
+    "eps0",
+    "users",
+    "delta",
     option(
         "--eps",
         REAL,
         "The epsilon that is claimed: natural logarithm, at least 0.",
         required=True,
     ),
-    ROUNDS,
-    RTOL,
-    *OUTPUT,
+    "rounds",
+    "rtol",
+    "output",
 )
 @click.pass_context
 def check(
@@ -214,7 +203,7 @@ def _again(asked: Deployment) -> list[str]:
         return []
     return [
         "A second program, verify/verify.py, proves the upper bound again and, in one round, the "
-        "tight and the lower one; shufflebounds epsilon with --claim FILE writes what it reads."
+        "best proven and the lower one; it reads what shufflebounds epsilon writes with --claim."
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,28 +12,22 @@ from shufflebounds._version import __version__
 from shufflebounds.accounting.choosing import WAYS, Choice, Ranking
 from shufflebounds.accounting.choosing import choose as ranked
 from shufflebounds.cli.answers import ends, progress, publish
-from shufflebounds.cli.options import (
-    DELTA,
-    EPS,
-    OUTPUT,
-    REAL,
-    ROUNDS,
-    USERS,
-    WHOLE,
-    Output,
-    command,
-    flag,
-    option,
-)
+from shufflebounds.cli.deployment import hiding
+from shufflebounds.cli.options import REAL, WHOLE, Output, command, flag, option
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.randomizers.estimation import Error
 
 # What the local model would have one take, by what is estimated.
 _CUSTOMARY = {"values": "oue", "items": "privset", "numbers": "laplace"}
+# What was asked, in the order of the JSON.
+_ASKED = (
+    *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
+    *("rounds", "most_bits", "most_eps0", "most_messages"),
+)
 _BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
 _PROOFS = {
-    "tight": "the tight bound of the mechanism itself",
+    "tight": "the best proven bound of the mechanism itself",
     "blanket": "the upper bound",
     "clone": "what holds of any mechanism with that eps0",
 }
@@ -45,16 +40,16 @@ _PROOFS = {
     ),
     option("--items", WHOLE, "How many different values a user holds.", default=1),
     option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
-    *USERS,
+    "users",
     option(
         "--dropout",
         REAL,
         "Share of the other users who do not report, at most, 0 to below 1.",
         default=0.0,
     ),
-    EPS,
-    DELTA,
-    ROUNDS,
+    "eps",
+    "delta",
+    "rounds",
     option("--most-bits", REAL, "The most that a user may send in a round."),
     option(
         "--most-eps0",
@@ -69,24 +64,9 @@ _PROOFS = {
         "The most messages of a user in a shuffle: of protocols that hide a value among others.",
         default=1,
     ),
-    *OUTPUT,
+    "output",
 )
-def choose(
-    values: int | None,
-    numbers: bool,
-    items: int,
-    attributes: int,
-    n: int,
-    colluding: int,
-    dropout: float,
-    eps: float,
-    delta: float,
-    rounds: int,
-    most_bits: float | None,
-    most_eps0: float,
-    most_messages: int,
-    output: Output,
-) -> None:
+def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> None:
     """The mechanism to deploy: errors at equal central (epsilon, delta).
 
     Each mechanism at its best parameters, with the largest eps0 that is certified to meet the
@@ -94,43 +74,21 @@ def choose(
 
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """
+    values, n, colluding = asked["values"], asked["n"], asked.pop("colluding")
     if (values is None) != numbers:
-        raise ValueError("either --values or --numbers must be given, and not both")
+        if numbers:
+            raise ValueError("--values and --numbers exclude each other: give one of them")
+        raise ValueError("Missing option '--values' or '--numbers'.")
     reporting = _reporting(n, colluding, dropout)
     with progress(hidden=output.as_json):
-        found = ranked(
-            values,
-            n=reporting,
-            eps=eps,
-            delta=delta,
-            items=items,
-            attributes=attributes,
-            rounds=rounds,
-            most_bits=most_bits,
-            most_eps0=most_eps0,
-            most_messages=most_messages,
-        )
-    asked = {
-        "values": values,
-        "items": items,
-        "attributes": attributes,
-        "n": n,
-        "colluding": colluding,
-        "dropout": dropout,
-        "n_reporting": reporting,
-        "eps": eps,
-        "delta": delta,
-        "rounds": rounds,
-        "most_bits": most_bits,
-        "most_eps0": most_eps0,
-        "most_messages": most_messages,
-    }
+        found = ranked(**{**asked, "n": reporting})
+    asked |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     publish(
         output,
-        facts={"version": __version__, **asked, **_plain(found)},
+        facts={"version": __version__, **{name: asked[name] for name in _ASKED}, **_plain(found)},
         paragraphs=[_title(asked)],
-        table=_table(found, attributes, most_messages),
-        meanings=_meanings(found, "numbers" if values is None else "values", items),
+        table=_table(found, asked),
+        meanings=_meanings(found, asked),
         notes=_notes(found, asked),
         bounds=tuple(dict.fromkeys(_BOUNDS[one.proof] for one in found.choices)),
     )
@@ -138,19 +96,17 @@ def choose(
 
 def _reporting(n: int, colluding: int, dropout: float) -> int:
     """The users who report and hide each other."""
-    validation.whole("colluding", colluding, minimum=0)
-    if colluding >= validation.users(n):
-        raise ValueError(f"colluding must be an integer below n = {n}, got {colluding}")
+    honest = hiding(n, colluding)
     if not 0.0 <= validation.finite("dropout", dropout) < 1.0:
         raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
-    honest = n - colluding
     reporting = honest - math.ceil(dropout * honest)
     if reporting < 1:
         raise ValueError(f"dropout must leave a user who reports, got {dropout!r}")
     return reporting
 
 
-def _table(found: Ranking, attributes: int, most_messages: int) -> list[list[str]]:
+def _table(found: Ranking, asked: Mapping[str, Any]) -> list[list[str]]:
+    is_mean = found.best.error.values == 1
     columns = {
         "mechanism": [_briefly(one, found) for one in found.choices],
         "messages": [str(one.messages) for one in found.choices],
@@ -162,13 +118,14 @@ def _table(found: Ranking, attributes: int, most_messages: int) -> list[list[str
         "squared / curator's": [_short(one.mse.upper / found.curator_mse) for one in found.choices],
         "bits": [_short(one.bits) for one in found.choices],
     }
-    if attributes == 1:
-        del columns["reported"]
-    if most_messages == 1:
-        del columns["messages"]
-    if found.best.error.values == 1:
-        del columns["in users"], columns["if rare"]
-    return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
+    said = {
+        "messages": asked["most_messages"] > 1,
+        "reported": asked["attributes"] > 1,
+        "in users": not is_mean,
+        "if rare": not is_mean,
+    }
+    shown = {name: cells for name, cells in columns.items() if said.get(name, True)}
+    return [list(shown), *map(list, zip(*shown.values(), strict=True))]
 
 
 def _in_users(error: Error) -> float:
@@ -177,8 +134,8 @@ def _in_users(error: Error) -> float:
 
 def _described(choice: Choice) -> str:
     """As other commands take it, such as ``krr --k 16``."""
-    options = (f"{flag(name)} {value}" for name, value in choice.parameters.items())
-    return " ".join([choice.name, *options])
+    given = (f"{flag(name)} {value}" for name, value in choice.parameters.items())
+    return " ".join([choice.name, *given])
 
 
 def _briefly(choice: Choice, found: Ranking) -> str:
@@ -202,7 +159,7 @@ def _short(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
 
 
-def _title(asked: dict[str, Any]) -> str:
+def _title(asked: Mapping[str, Any]) -> str:
     what = "numbers" if asked["values"] is None else f"{asked['values']} values"
     if asked["items"] > 1:
         what = f"{asked['items']} of {what}"
@@ -214,9 +171,10 @@ def _title(asked: dict[str, Any]) -> str:
     return ", ".join([f"{some}{what}", users, *rounds, target])
 
 
-def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
+def _meanings(found: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
     best, clone = found.best, found.by_clone
-    task = "items" if items > 1 else task
+    task = "numbers" if asked["values"] is None else "values"
+    task = "items" if asked["items"] > 1 else task
     curator = math.sqrt(found.curator_mse / best.error.values)
     prepared = _preparations(found)
     after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
@@ -239,7 +197,7 @@ def _meanings(found: Ranking, task: str, items: int) -> dict[str, str]:
     return said
 
 
-def _notes(found: Ranking, asked: dict[str, Any]) -> list[str]:
+def _notes(found: Ranking, asked: Mapping[str, Any]) -> list[str]:
     one = "The standard error is that of one round"
     if asked["values"] is None:
         meaning = f"{one}, in the worst case over the users' numbers."

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -83,6 +84,14 @@ def parameters(name: str) -> dict[str, Parameter]:
     return found
 
 
+def hiding(n: int, colluding: int) -> int:
+    """The users who hide each other; ValueError where nobody would be left as victim."""
+    validation.whole("colluding", colluding, minimum=0)
+    if colluding >= validation.users(n):
+        raise ValueError(f"colluding must be an integer below n = {n}, got {colluding}")
+    return n - colluding
+
+
 @dataclass(frozen=True, kw_only=True)
 class Users(ABC):
     """Those whom a question is about: how many hide each other, and how often they send something.
@@ -101,12 +110,9 @@ class Users(ABC):
     also: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        validation.whole("colluding", self.colluding, minimum=0)
-        for n in ([] if self.n is None else [self.n]) + [users for users, _ in self.also]:
-            if self.colluding >= validation.users(n):
-                raise ValueError(
-                    f"colluding must be an integer below n = {n}, got {self.colluding}"
-                )
+        own = self.colluding + 1 if self.n is None else self.n
+        for n in (own, *(users for users, _ in self.also)):
+            hiding(n, self.colluding)
         for _, rounds in self.also:
             validation.rounds(rounds)
         if self.rounds is not None:
@@ -241,9 +247,9 @@ class Deployment(Users):
         return self.mechanism.has_own_eps0
 
     def require_eps0(self) -> None:
-        """Raise ValueError where ε₀ must be given."""
+        """Raise `UsageError` where ε₀ must be given."""
         if self.eps0 is None and not self.has_own_eps0:
-            raise ValueError("missing option '--eps0'")
+            raise missing("--eps0")
 
     def refuse_own_eps0(self) -> None:
         """Raise ValueError where no ε₀ can be looked for."""
@@ -371,7 +377,7 @@ class MessageDeployment(Users):
         if self.eps0 is not None and not needs:
             raise ValueError(f"--eps0 must be left out: {self.sent.type} has none")
         if self.eps0 is None and needs:
-            raise ValueError("missing option '--eps0'")
+            raise missing("--eps0")
         self.protocol  # noqa: B018 - checks its parameters
 
     @cached_property

@@ -88,6 +88,11 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
+def missing(option: str, of: str = "") -> UsageError:
+    """Such as "Missing option '--k' of krr.", as click says where it knows."""
+    return UsageError(f"Missing option {option!r}{f' of {of}' if of else ''}.")
+
+
 def or_usage_error(path: Path, write: Callable[[], None]) -> None:
     """Call `write`; where it fails to write, that is a `UsageError` that names the file."""
     try:

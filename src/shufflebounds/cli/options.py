@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ from shufflebounds.cli.deployment import (
     parameters,
     protocols,
 )
+from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS, outward
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.description import Description, Mechanism, likely, parse
+from shufflebounds.randomizers.description import SAME, Description, Mechanism, likely, parse
 from shufflebounds.reproduce.sent import Messages
 
 # Types of option values, and the one sentence for a value that is none.
@@ -50,12 +52,21 @@ class Name(click.Choice):
         return "NAME"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        return f"It is one of {', '.join(self.choices)}."
+        return ""  # as of other types
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         near = get_close_matches(self.normalize_choice(value, ctx), self.choices, n=1)
-        guess = f"; did you mean {near[0]}?" if near else "."
-        return f"{value!r} is not one of {', '.join(self.choices)}{guess}"
+        if near:
+            return f"{value!r} is not known; did you mean {near[0]}?"
+        return f"{value!r} is not one of {', '.join(self.choices)}."
+
+
+def _decimal(value: object) -> Decimal:
+    """What is written, exactly; NaN if that is no number."""
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return Decimal("nan")
 
 
 class Whole(click.ParamType):
@@ -68,10 +79,7 @@ class Whole(click.ParamType):
     ) -> int:
         if isinstance(value, int):
             return value
-        try:
-            number = Decimal(str(value))
-        except InvalidOperation:
-            number = Decimal("nan")
+        number = _decimal(value)
         # Written out, larger ones would only fill the memory.
         if number.is_finite() and number.adjusted() > 30:
             self.fail(f"{value!r} is too large.", param, ctx)
@@ -114,35 +122,36 @@ class Target(click.Path):
         return path
 
 
-class Real(click.types.FloatParamType):
+class Real(click.ParamType):
     """A float, written as Python prints it or in full; what it could not keep is refused.
 
     So numbers of questions mean what the same numbers mean in answers, and in Python.
     """
 
+    name = "float"
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        number = super().convert(value, param, ctx)
+        try:
+            number = float(value)
+        except ValueError:
+            percent = " without a percent sign" if str(value).endswith("%") else ""
+            self.fail(f"{value!r} is not a number such as 0.5 or 1e-6{percent}.", param, ctx)
         mantissa = str(value).lower().partition("e")[0]
         if any(sign.isdigit() and int(sign) for sign in mantissa):
             if number == 0.0:
                 self.fail(f"{value!r} is closer to 0 than any floating-point number.", param, ctx)
             if math.isinf(number):
                 self.fail(f"{value!r} is larger than any floating-point number.", param, ctx)
-        if math.isfinite(number) and number != 0.0:
-            exact = Decimal(str(value))
-            if exact not in (Decimal(repr(number)), Decimal(number)):
-                self.fail(
-                    f"{value!r} has more digits than a floating-point number keeps; the nearest "
-                    f"one is {number!r}.",
-                    param,
-                    ctx,
-                )
+        kept = (Decimal(repr(number)), Decimal(number))
+        if math.isfinite(number) and number and _decimal(value) not in kept:
+            more = f"{value!r} has more digits than a floating-point number keeps"
+            self.fail(f"{more}; the nearest one is {number!r}.", param, ctx)
         return number + 0.0  # no −0
 
 
-class Number(click.ParamType):
+class Number(Real):
     """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
 
     name = "number"
@@ -150,15 +159,9 @@ class Number(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        if isinstance(value, int | float):
-            return value
-        try:
-            number = Decimal(str(value))
-        except InvalidOperation:
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        if not number.is_finite() or number.adjusted() > 30:
-            self.fail(f"{value!r} is not a finite number of reasonable size.", param, ctx)
-        return int(number) if number == int(number) else REAL.convert(value, param, ctx)
+        number = _decimal(value)
+        is_whole = number.is_finite() and number == number.to_integral_value()
+        return WHOLE.convert(value, param, ctx) if is_whole else super().convert(value, param, ctx)
 
 
 REAL = Real()
@@ -175,14 +178,7 @@ def option(flag: str, type_: click.ParamType | type, meaning: str, **settings: A
     return click.option(flag, type=type_, help=meaning, **{**shown, **settings})
 
 
-EPS0 = option(
-    "--eps0",
-    REAL,
-    "Local privacy parameter of all that a user sends: natural logarithm, up to 300. Required but "
-    "for a matrix, which fixes it.",
-)
-EPS = option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True)
-DELTA = option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
 COLLUDING = option(
     "--colluding",
     WHOLE,
@@ -191,39 +187,6 @@ COLLUDING = option(
     default=0,
     metavar="M",
 )
-USERS = (
-    option(
-        "--n",
-        WHOLE,
-        "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
-        required=True,
-    ),
-    COLLUDING,
-)
-RTOL = option(
-    "--rtol",
-    REAL,
-    "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 for one round and "
-    "1e-3 to 1e-2 otherwise; the cells of a continuous mechanism add to it.",
-)
-ROUNDS = option(
-    "--rounds",
-    WHOLE,
-    "How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as days. "
-    "(Reports that are sent together, linked to each other, are --k-joint.)",
-    default=1,
-    metavar="T",
-)
-ALSO = option(
-    "--also",
-    Rounds(),
-    "T additional rounds with N users each, such as 1.2e6:10; may be repeated.",
-    multiple=True,
-    metavar="N:T",
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
-
-
 @dataclass(frozen=True)
 class Output:
     """How an answer is printed: as JSON, with all that it rests on, and into which report too.
@@ -242,16 +205,66 @@ class Output:
         return outward(value, up=up, digits=self.digits)
 
 
-# Of answers; a command receives an `Output` as ``output`` in their place.
-OUTPUT = (
-    JSON,
-    click.option("--explain", is_flag=True, help="Print all that the answer rests on."),
-    option(
-        "--report",
-        Target((".md", ".html")),
-        "One page to write, .md or .html, that states question, answer, assumptions and proofs.",
+# Options of several commands. Those of ``output`` become an `Output`.
+_COMMON: Mapping[str, tuple[Option, ...]] = {
+    "eps0": (
+        option(
+            "--eps0",
+            REAL,
+            "Local privacy parameter of all that a user sends: natural logarithm, up to 300. "
+            "Required but for a matrix, which fixes it.",
+        ),
     ),
-)
+    "users": (
+        option(
+            "--n",
+            WHOLE,
+            "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
+            required=True,
+        ),
+        COLLUDING,
+    ),
+    "colluding": (COLLUDING,),
+    "eps": (option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True),),
+    "delta": (option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),),
+    "rounds": (
+        option(
+            "--rounds",
+            WHOLE,
+            "How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
+            "days. (Reports that are sent together, linked to each other, are --k-joint.)",
+            default=1,
+            metavar="T",
+        ),
+    ),
+    "also": (
+        option(
+            "--also",
+            Rounds(),
+            "T additional rounds with N users each, such as 1.2e6:10; may be repeated.",
+            multiple=True,
+            metavar="N:T",
+        ),
+    ),
+    "rtol": (
+        option(
+            "--rtol",
+            REAL,
+            "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 for one "
+            "round and 1e-3 to 1e-2 otherwise; the cells of a continuous mechanism add to it.",
+        ),
+    ),
+    "output": (
+        JSON,
+        click.option("--explain", is_flag=True, help="Print all that the answer rests on."),
+        option(
+            "--report",
+            Target((".md", ".html")),
+            "One page to write, .md or .html, that states question, answer, assumptions and "
+            "proofs.",
+        ),
+    ),
+}
 
 _K_JOINT = option(
     "--k-joint",
@@ -279,7 +292,7 @@ _PART = option(
 _DESCRIBING = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
 
 
-def question(*options: Option, messages: bool = False) -> Callable[[Callable], click.Command]:
+def question(*options: str | Option, messages: bool = False) -> Callable[[Callable], click.Command]:
     """A command about users who report: its `options`, then the parameters of what they send.
 
     It receives a `Deployment` as ``asked`` in place of the options that describe one; with
@@ -300,8 +313,8 @@ def question(*options: Option, messages: bool = False) -> Callable[[Callable], c
             if protocol is not None:
                 asked: Users = _sending(mechanism, protocol, own, parts, described)
             else:
-                asked = Deployment(_described(_require(mechanism), own, parts), **described)
-                if EPS0 in options:
+                asked = Deployment(_described(mechanism, own, parts), **described)
+                if "eps0" in options:
                     asked.require_eps0()
             ask(asked=asked, **given)
 
@@ -323,8 +336,8 @@ def question(*options: Option, messages: bool = False) -> Callable[[Callable], c
     return made
 
 
-def command(*options: Option) -> Callable[[Callable], click.Command]:
-    """A command with these options; for those of `OUTPUT` it receives an `Output` as ``output``."""
+def command(*options: str | Option) -> Callable[[Callable], click.Command]:
+    """A command with these options, names of `_COMMON` or others; ``output`` is an `Output`."""
 
     def made(do: Callable) -> click.Command:
         @functools.wraps(do)
@@ -333,8 +346,9 @@ def command(*options: Option) -> Callable[[Callable], click.Command]:
                 given["output"] = _output(given)
             do(**given)
 
+        added = [_COMMON[one] if isinstance(one, str) else (one,) for one in options]
         # The last one added is the first one listed.
-        for add in reversed(options):
+        for add in reversed([*chain.from_iterable(added)]):
             run = add(run)
         return click.command()(run)
 
@@ -362,14 +376,6 @@ def _typed(context: click.Context) -> str:
             text = ":".join(map(str, value)) if isinstance(value, tuple) else str(value)
             words += [parameter.opts[0], text]
     return shlex.join(words)
-
-
-def _require(mechanism: str | None) -> str:
-    if mechanism is None:
-        context = click.get_current_context()
-        [missing] = (one for one in context.command.params if one.name == "mechanism")
-        raise click.MissingParameter(ctx=context, param=missing)
-    return mechanism
 
 
 def _sending(
@@ -400,23 +406,23 @@ def _parameter(name: str, owners: list[str]) -> Option:
     return option(flag(name), kinds.get(one.type, one.type), meaning)
 
 
-# The number of values has two names in the literature; either will do.
-_SAME = (("k", "domain_size"), ("domain_size", "k"))
-
-
-def _described(mechanism: str, given: Mapping[str, Any], parts: Sequence[str] = ()) -> Description:
+def _described(
+    mechanism: str | None, given: Mapping[str, Any], parts: Sequence[str]
+) -> Description:
     """The mechanism; reads the files that it names. ValueError for a wrong or missing option."""
+    if mechanism is None:
+        raise missing("--mechanism")
     if parts and mechanism != "parallel":
         raise ValueError("--part is only valid for the mechanism parallel")
     if mechanism == "parallel":
-        if not parts or given:
-            what = f"got {flag(next(iter(given)))}" if given else "got none"
-            raise ValueError(f"parallel needs --part, twice or more, and no other option, {what}")
+        if not parts:
+            raise missing("--part", "parallel, to be given twice or more")
+        _check_given(mechanism, given, {})
         return parse({"type": "parallel", "parts": [_part(one) for one in parts]})
     own = parameters(mechanism)
-    for name, same in _SAME:
-        if name in given and name not in own and same in own and same not in given:
-            given = {same if key == name else key: value for key, value in given.items()}
+    if SAME.keys() <= given.keys():
+        raise ValueError("--k and --domain-size mean the same: give one of them")
+    given = {SAME[key] if SAME.get(key) in own else key: value for key, value in given.items()}
     _check_given(mechanism, given, own)
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
 
@@ -446,7 +452,7 @@ def _check_given(what: str, given: Mapping[str, Any], own: Mapping[str, Paramete
             raise ValueError(f"{flag(name)} is not a parameter of {what}, which {has}{guess}")
     for name, parameter in own.items():
         if parameter.is_required and name not in given:
-            raise ValueError(f"{what} needs {flag(name)}")
+            raise missing(flag(name), what)
 
 
 def flag(parameter: str) -> str:

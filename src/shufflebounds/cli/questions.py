@@ -24,20 +24,7 @@ from shufflebounds.cli.bounding import (
     within_eps0,
 )
 from shufflebounds.cli.deployment import Deployment, MessageDeployment, Users
-from shufflebounds.cli.options import (
-    ALSO,
-    DELTA,
-    EPS,
-    EPS0,
-    OUTPUT,
-    REAL,
-    ROUNDS,
-    RTOL,
-    USERS,
-    Output,
-    option,
-    question,
-)
+from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
@@ -51,18 +38,18 @@ _MEANINGS = {
 
 
 @question(
-    EPS0,
-    *USERS,
-    DELTA,
-    ROUNDS,
-    ALSO,
-    RTOL,
+    "eps0",
+    "users",
+    "delta",
+    "rounds",
+    "also",
+    "rtol",
     option(
         "--claim",
         click.Path(dir_okay=False, path_type=Path),
         "File to write claims to, which verify/verify.py proves again.",
     ),
-    *OUTPUT,
+    "output",
     messages=True,
 )
 def epsilon(
@@ -87,7 +74,7 @@ def epsilon(
         target={"delta": delta},
         wording=f"delta = {delta!r}",
         column="epsilon (natural log)",
-        meanings=_meanings(answers, asked.times),
+        meanings=_meanings(asked, answers),
         instead={
             ("upper", math.inf): "no epsilon is known to hold at this delta.",
             ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
@@ -96,7 +83,16 @@ def epsilon(
     )
 
 
-@question(EPS0, *USERS, EPS, ROUNDS, ALSO, RTOL, *OUTPUT, messages=True)
+@question(
+    "eps0",
+    "users",
+    "eps",
+    "rounds",
+    "also",
+    "rtol",
+    "output",
+    messages=True,
+)
 def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """What delta can you claim at a given epsilon?
 
@@ -116,17 +112,17 @@ def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
         target={"eps": eps},
         wording=f"epsilon = {eps!r} (natural log)",
         column="delta (probability)",
-        meanings=_meanings(answers, asked.times),
+        meanings=_meanings(asked, answers),
     )
 
 
 @question(
-    EPS0,
-    *USERS,
+    "eps0",
+    "users",
     option("--order", REAL, "Order of the divergence, above 1 and up to 1e6.", required=True),
-    ROUNDS,
-    RTOL,
-    *OUTPUT,
+    "rounds",
+    "rtol",
+    "output",
 )
 def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -> None:
     """Bounds on the Renyi divergence at a given order, the larger one of both directions.
@@ -155,15 +151,10 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
     )
 
 
-def _meanings(answers: Mapping[str, Answer], rounds: int) -> Mapping[str, str]:
-    tight = {"tight": _least(answers, rounds)} if "tight" in answers else {}
-    return {**tight, **_MEANINGS}
-
-
-def _least(answers: Mapping[str, Answer], rounds: int) -> str:
-    """What the tight bound is; of many rounds it may be another at every point of their curves."""
-    by = f" ({proof(answers).removeprefix('the ')})" if rounds == 1 else ""
-    return f"best proven bound{by}; you can claim it."
+def _meanings(asked: Users, answers: Mapping[str, Answer]) -> Mapping[str, str]:
+    # Of many rounds another bound may be the best at every point of their curves.
+    by = f"by {proof(asked, answers)}; " if asked.times == 1 else ""
+    return {"tight": f"{by}you can claim it.", **_MEANINGS}
 
 
 def _answers(
@@ -194,7 +185,7 @@ def _of_rounds(
 
     answers = {}
     for key, bound in one_by_one(answering(asked, *_BOUNDS)):
-        if bound.candidates is None:  # the tight bound, of the randomizer itself
+        if bound.candidates is None:  # the best proven bound, of the randomizer itself
             answers[key] = attempt(partial(composed, []))
             continue
         some = all_pairs(bound, asked)

@@ -22,18 +22,7 @@ from shufflebounds.cli.answers import (
 from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
-from shufflebounds.cli.options import (
-    EPS0,
-    FIGURE,
-    OUTPUT,
-    REAL,
-    ROUNDS,
-    RTOL,
-    USERS,
-    Output,
-    option,
-    question,
-)
+from shufflebounds.cli.options import FIGURE, REAL, Output, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
@@ -45,7 +34,7 @@ _CAPTION = (
 )
 _RATES = (0.001, 0.01, 0.1)
 _MEANINGS = {
-    "tight": "no attack does better (best proven bound); you can claim it.",
+    "tight": "no attack does better; you can claim it.",
     "upper": "no attack does better; you can claim it.",
     "lower": "an attack on two datasets does as well; no valid claim can be smaller.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
@@ -54,7 +43,7 @@ _MEANINGS = {
 _CLOSE = 5e-3
 # Points per standard deviation: as a rule, and as many as there may be.
 _USUAL, _MOST = 24.0, 1000.0
-# The same of the tight bound, each of which takes a while, and where they end.
+# The same of the best proven bound, each of which takes a while, and where they end.
 # With half as many as usual the advantage of many rounds is a thousandth larger, that of one is the
 # same; rates below some 10⁻⁵ are bounded by the blanket.
 _DENSITY, _SMALLEST = 12.0, 1e-8
@@ -107,9 +96,9 @@ class _Risk:
 
 
 @question(
-    EPS0,
-    *USERS,
-    ROUNDS,
+    "eps0",
+    "users",
+    "rounds",
     option(
         "--false-positives",
         REAL,
@@ -118,8 +107,8 @@ class _Risk:
         default=_RATES,
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
-    RTOL,
-    *OUTPUT,
+    "rtol",
+    "output",
 )
 def risk(
     asked: Deployment,
@@ -132,7 +121,7 @@ def risk(
 
     There is no delta to choose: this is the whole trade-off between both error rates.
 
-    A tight upper bound comes first where no known attack comes close to the upper bound and more is
+    A best proven bound comes first where no known attack comes close to the upper bound and more is
     proven: claim that one. --rtol is the largest relative width of the other bounds' advantages;
     if it is left out, theirs is about 1e-4, or more in several rounds.
 

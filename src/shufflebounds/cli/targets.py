@@ -14,18 +14,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import one_by_one, progress, show
 from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import (
-    COLLUDING,
-    DELTA,
-    EPS,
-    EPS0,
-    OUTPUT,
-    ROUNDS,
-    RTOL,
-    USERS,
-    Output,
-    question,
-)
+from shufflebounds.cli.options import Output, question
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -36,7 +25,7 @@ _EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
 _FINER_RTOL = 1e-3  # of a search for rounds, which may end wider
 
 
-@question(*USERS, EPS, DELTA, ROUNDS, RTOL, *OUTPUT)
+@question("users", "eps", "delta", "rounds", "rtol", "output")
 def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """What is the largest eps0 that meets a target (epsilon, delta)?
 
@@ -58,7 +47,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
         column="eps0 (natural log)",
         better="larger",
         meanings={
-            "tight": f"the largest proven to meet the target, by {proof(answers, 'lower')}; "
+            "tight": f"the largest proven to meet the target, by {proof(asked, answers, 'lower')}; "
             "you can deploy it.",
             "upper": "with this eps0 the target is met; you can deploy it.",
             "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
@@ -72,7 +61,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
     )
 
 
-@question(EPS0, EPS, DELTA, COLLUDING, ROUNDS, RTOL, *OUTPUT)
+@question("eps0", "eps", "delta", "colluding", "rounds", "rtol", "output")
 def users(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many users are enough for a target (epsilon, delta)?
 
@@ -97,7 +86,7 @@ def users(asked: Deployment, eps: float, delta: float, rtol: float | None, outpu
         wording=_target(eps, delta),
         column="users",
         meanings={
-            "tight": f"the fewest proven to be enough, by {proof(answers, 'upper')}.",
+            "tight": f"the fewest proven to be enough, by {proof(asked, answers, 'upper')}.",
             "upper": "this many users are enough.",
             "lower": "with fewer users two datasets miss the target; fewer are not enough.",
             "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
@@ -106,7 +95,7 @@ def users(asked: Deployment, eps: float, delta: float, rtol: float | None, outpu
     )
 
 
-@question(EPS0, *USERS, EPS, DELTA, RTOL, *OUTPUT)
+@question("eps0", "users", "eps", "delta", "rtol", "output")
 def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
@@ -127,7 +116,7 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
         column="rounds",
         better="larger",
         meanings={
-            "tight": f"the most proven to meet the target, by {proof(answers, 'lower')}; "
+            "tight": f"the most proven to meet the target, by {proof(asked, answers, 'lower')}; "
             "you can run them.",
             "upper": "this many rounds together meet the target; you can run them.",
             "lower": "with more rounds two datasets miss the target; no valid claim can allow "
@@ -150,7 +139,7 @@ def _target(eps: float, delta: float) -> str:
 
 
 def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> dict[str, Answer]:
-    """The tight bound was itself found to meet the target."""
+    """The best proven bound was itself found to meet the target."""
     answers = {
         key: _largest_eps0_of(bound, asked, eps, delta, rtol)
         for key, bound in one_by_one({key: BOUNDS[key] for key in OF_PAIRS})
@@ -211,7 +200,7 @@ def _largest_eps0_of_pair(
 def _fewest_users(
     asked: Deployment, eps: float, delta: float, rtol: float | None
 ) -> dict[str, Answer]:
-    """Of those who hide each other; the tight bound as in `_largest_eps0`."""
+    """Of those who hide each other; the best proven bound as in `_largest_eps0`."""
     promised = rtol or (_USERS_RTOL if asked.rounds == 1 else _ROUNDS_RTOL)
     target = FewestUsers(validation.eps(eps), validation.delta(delta), asked.times)
     bounds = answering(asked, *OF_PAIRS)

@@ -117,11 +117,11 @@ class Laplace(_LaplaceNoise):
 
     @property
     def caveat(self) -> str | None:
-        """For which inputs the tight bound holds."""
+        """For which inputs the best proven bound holds."""
         if self.domain != "binary":
             return None
         return (
-            "The tight upper bound of laplace is for its inputs 0 and 1 only; the upper bound "
+            "The best proven bound of laplace is for its inputs 0 and 1 only; the upper bound "
             "holds on [0, 1], too (domain interval)."
         )
 

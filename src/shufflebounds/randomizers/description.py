@@ -42,7 +42,7 @@ _KEYS = {
 }
 _PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
 # Both are the number of values that a user may hold; k is what k-RR is named after.
-_SAME = {"k": "domain_size", "domain_size": "k"}
+SAME = {"k": "domain_size", "domain_size": "k"}
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,8 @@ def require_keys(
 
 def likely(name: str, known: Collection[str]) -> str | None:
     """Which of the `known` names a wrong one was meant to be; None if none of them comes close."""
-    if _SAME.get(name) in known:
-        return _SAME[name]
+    if SAME.get(name) in known:
+        return SAME[name]
     near = get_close_matches(name, known, n=1)
     return near[0] if near else None
 

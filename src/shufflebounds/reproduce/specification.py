@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -60,7 +61,7 @@ class Grid:
                 f"start must be a number > 0 on a geometric grid, got {self.start!r}; "
                 "spacing: linear allows others"
             )
-        inner = (self._ideal(start, stop, i / (points - 1)) for i in range(1, points - 1))
+        inner = (self._ideal(start, stop, Fraction(i, points - 1)) for i in range(1, points - 1))
         return (start, *inner, stop) if points > 1 else (start,)
 
     def _integers(self) -> tuple[int, ...]:
@@ -75,14 +76,16 @@ class Grid:
             )
         grid = [start]
         for i in range(1, points):
-            ideal = round(self._ideal(start, stop, i / (points - 1)))
+            ideal = round(self._ideal(start, stop, Fraction(i, points - 1)))
             grid.append(min(max(ideal, grid[-1] + 1), stop - (points - 1 - i)))
         return tuple(grid)
 
-    def _ideal(self, start: float, stop: float, share: float) -> float:
+    def _ideal(self, start: float, stop: float, share: Fraction) -> float:
         if self.spacing == "linear":
-            return start + (stop - start) * share
-        return start * (stop / start) ** share
+            # Of the decimals that are written: from 0.1 to 0.2 it is halfway 0.15.
+            first, last = Fraction(repr(start)), Fraction(repr(stop))
+            return float(first + (last - first) * share)
+        return start * (stop / start) ** float(share)
 
     def _check_order(self, start: float, stop: float) -> None:
         if stop < start:

@@ -291,7 +291,10 @@ def test_a_bad_file_is_told_in_one_sentence_before_any_work(tmp_path, monkeypatc
     )
     missing = run("epsilon", "--mechanism", "matrix", "--file", "no.csv", *question)
     assert missing.stderr == "Error: file 'no.csv' cannot be read: No such file or directory\n"
-    assert "matrix needs --file" in run("epsilon", "--mechanism", "matrix", *question).stderr
+    assert (
+        "Missing option '--file' of matrix."
+        in run("epsilon", "--mechanism", "matrix", *question).stderr
+    )
 
 
 def test_it_is_listed_with_its_file():

@@ -168,12 +168,12 @@ def test_the_tight_bound_is_explained_and_on_the_safe_side():
     text, exact = run(*BLH).stdout, answer(*BLH)
     heading = next(line for line in text.splitlines() if "lower bound" in line)
     assert re.split(" {3,}", heading)[1:] == [
-        "tight upper bound",
+        "best proven bound",
         "upper bound",
         "lower bound",
         "stronger clone",
     ]
-    assert "Tight upper bound: no attack does better (best proven bound)" in text
+    assert "Best proven bound: no attack does better" in text
     (line,) = (line for line in text.splitlines() if line.startswith("  advantage "))
     shown = float(line.split()[1])
     assert exact["advantage"]["tight"]["upper"] <= shown < 0.021
@@ -215,6 +215,6 @@ def test_the_plot_is_of_the_ends_that_count(asked, best, tmp_path, monkeypatch):
     assert title == run(*asked).stdout.splitlines()[0]
     assert paths == [path]
     ends = {"upper bound": "lower", "lower bound": "upper", "stronger clone": "lower"}
-    ends |= {"tight upper bound": "lower"} if best == "tight" else {}
+    ends |= {"best proven bound": "lower"} if best == "tight" else {}
     assert {line.label: line.end for line in lines} == ends
     assert lines[0].at(np.array([0.1])).tolist() == [exact[best]["lower"]]
