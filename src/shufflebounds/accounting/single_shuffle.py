@@ -66,7 +66,7 @@ def delta(
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [Problem.of(decomposition, one) for one in users]
         within = [min(one, LARGEST_EPS) for one in losses]
-        each = deltas(problems, within, goal)
+        each = _divergences(problems, within, goal)
         each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
         return all_or_raise(
             each,
@@ -118,7 +118,7 @@ def epsilon(
     if is_several(n) or is_several(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [Problem.of(decomposition, one) for one in users]
-        each = _epsilons(problems, targets, asked)
+        each = _each_root(problems, targets, asked)
         return all_or_raise(
             each,
             [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
@@ -128,7 +128,7 @@ def epsilon(
     if small < large:  # ε falls in δ
         return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
     problem = Problem.of(decomposition, n)
-    found = _epsilon(problem, small, asked)
+    found = _root(problem, small, asked)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
 
 
@@ -144,7 +144,7 @@ def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) 
     return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
 
 
-def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
+def _root(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     goal = DEFAULT_RTOL if rtol is None else rtol
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
@@ -164,18 +164,26 @@ def _epsilon(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     return Enclosure(max(found.lower, low), min(found.upper, high))
 
 
-def _epsilons(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
-    """`_epsilon` of problems that differ in nothing but n."""
+def _each_root(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
+    """`_root` of problems that differ in nothing but n, all of them together if that pays."""
 
     def alone(i: int) -> Enclosure:
-        return _epsilon(problems[i], deltas[i], rtol)
+        return _root(problems[i], deltas[i], rtol)
 
     # With few users outputs that tell count for most.
     fewest = min(problems, key=lambda problem: problem.n)
-    if not is_worthwhile(problems) or fewest.never_below() > min(deltas):
+    if not _is_worthwhile(problems) or fewest.never_below() > min(deltas):
         return [alone(i) for i in range(len(problems))]
     goal = DEFAULT_RTOL if rtol is None else rtol
-    return epsilons(problems, deltas, fewest.largest_loss(), goal, alone)
+    search = _Roots(problems, np.array(deltas), fewest.largest_loss(), goal)
+    search.correct()
+    for aside in _ASIDE:
+        search.probe(aside * goal)
+    columns = (x.tolist() for x in (search.found, search.low, search.high))
+    return [
+        Enclosure(low, high) if found else alone(i)
+        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
+    ]
 
 
 def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
@@ -279,7 +287,7 @@ _ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
 _SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
 
-def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
+def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
     """D(ε) of all points; `problems` differ in nothing but n."""
     if not _stackable(problems):
         return [problem.delta(at, rtol) for problem, at in zip(problems, eps, strict=True)]
@@ -300,29 +308,6 @@ def deltas(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> li
         for good, problem, at, *ends in zip(
             narrow, problems, eps, lower.tolist(), upper.tolist(), strict=True
         )
-    ]
-
-
-def epsilons(
-    problems: Sequence[Problem],
-    delta: Sequence[float],
-    end: float,
-    rtol: float,
-    alone: Callable[[int], Enclosure],
-) -> list[Enclosure]:
-    """The smallest ε with D(ε) ≤ δ at all points, as `root_search.smallest_eps` encloses it.
-
-    `problems` differ in nothing but n, and D is 0 at `end`. `alone` does a point by itself, given
-    its index.
-    """
-    search = _Roots(problems, np.array(delta), end, rtol)
-    search.correct()
-    for aside in _ASIDE:
-        search.probe(aside * rtol)
-    columns = (x.tolist() for x in (search.found, search.low, search.high))
-    return [
-        Enclosure(low, high) if found else alone(i)
-        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
     ]
 
 
@@ -415,7 +400,7 @@ class _Roots:
         self.slope[points] = np.where(again, slope, np.nan)
 
 
-def is_worthwhile(problems: Sequence[Problem]) -> bool:
+def _is_worthwhile(problems: Sequence[Problem]) -> bool:
     """Whether points together cost less than each by itself.
 
     Large laws are evaluated one by one, and where inner and outer ends are apart, probes as close
