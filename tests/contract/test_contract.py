@@ -158,9 +158,9 @@ QUESTIONS = {
 }
 WRONG = {
     "n": {
-        0: "n must be an integer >= 1, got 0",
-        1000.5: "n must be an integer >= 1, got 1000.5",
-        10**16: "n must be an integer from 1 to 1e+15, got 10000000000000000",
+        0: "n must be an integer from 1 to 1e15, got 0",
+        1000.5: "n must be an integer from 1 to 1e15, got 1000.5",
+        10**16: "n must be an integer from 1 to 1e15, got 10000000000000000",
     },
     "eps": {
         -0.1: "eps must be a finite number with eps >= 0, got -0.1",
@@ -176,7 +176,8 @@ WRONG = {
         for value in (1.0, math.inf, "2")
     },
     "rounds": {
-        value: f"rounds must be an integer >= 1, got {value!r}" for value in (0, 2.0, True, None)
+        value: f"rounds must be an integer from 1 to 1000000, got {value!r}"
+        for value in (0, 2.0, True, None)
     },
     "rtol": {
         value: f"rtol must be a finite number with 1e-09 <= rtol <= 0.1, got {value!r}"

@@ -273,7 +273,7 @@ def largest_eps0(
     """
     eps, delta = _eps_within_eps0(eps), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
-    rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
+    rounds = validation.rounds(rounds)
     if not callable(mechanism):
         raise ValueError(
             "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "
@@ -351,7 +351,7 @@ def fewest_users(
     Enclosure(lower=1866, upper=1866)
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
-    rounds = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
+    rounds = validation.rounds(rounds)
     mechanism = require_mechanism(decomposition)
     axis = Count(1, validation.MAX_USERS)
     variance = max(map(_variance, _blankets(mechanism).values()))

@@ -122,7 +122,7 @@ def epsilon(
     '0.110'
     """
     require_mechanism(decomposition)
-    if validation.whole("rounds", rounds, minimum=1) == 1:
+    if validation.rounds(rounds) == 1:
         if isinstance(decomposition, Randomizer):
             return _of_mechanism("epsilon", decomposition, n, delta, rtol)
         return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
@@ -206,7 +206,7 @@ def delta(
     '0.50'
     """
     require_mechanism(decomposition)
-    if validation.whole("rounds", rounds, minimum=1) == 1:
+    if validation.rounds(rounds) == 1:
         if isinstance(decomposition, Randomizer):
             return _of_mechanism("delta", decomposition, n, eps, rtol)
         return single_shuffle.delta(decomposition, eps, n, rtol=rtol)

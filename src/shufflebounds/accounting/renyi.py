@@ -141,7 +141,7 @@ def renyi(
     require_mechanism(decomposition)
     n = validation.users(n)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-    times = validation.whole("rounds", rounds, minimum=1, maximum=validation.MAX_ROUNDS)
+    times = validation.rounds(rounds)
     orders = np.array(checked("order", order, validation.order))
     if isinstance(decomposition, Randomizer):
         ends, known = _of_mechanism(decomposition, n, orders, goal)

@@ -74,10 +74,7 @@ def users(value: object) -> int:
     """A number of users, 1 to 10¹⁵; a whole number that is a float, such as 1e5, is one too."""
     nearest = _number(value)
     is_whole = nearest.is_integer() and nearest == value
-    count = whole("n", int(nearest) if is_whole else value, minimum=1)
-    if count > MAX_USERS:
-        raise ValueError(f"n must be an integer from 1 to {MAX_USERS:.0e}, got {value!r}")
-    return count
+    return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
 
 
 def rounds(value: object) -> int:
@@ -129,11 +126,18 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if maximum is not None and int(value) > maximum:
-        raise ValueError(f"{name} must be an integer <= {maximum}, got {value!r}")
-    return int(value)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number, most = int(value), math.inf if maximum is None else maximum
+        if minimum <= number <= most:
+            return number
+    ends = f">= {minimum}" if maximum is None else f"from {minimum} to {_brief(maximum)}"
+    raise ValueError(f"{name} must be an integer {ends}, got {value!r}")
+
+
+def _brief(number: int) -> str:
+    """10**15 as 1e15."""
+    text = f"{number:.0e}".replace("+", "")
+    return text if number >= 10**9 and float(text) == number else str(number)
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:

@@ -378,8 +378,8 @@ class MatrixFile(MatrixRandomizer):
     the project's for Snakemake. ``digest`` stands for the numbers; where it is given, the file must
     hold the ones that it was made of.
 
-    Raises ValueError, naming the file and, counted from 1, row and column, where the file cannot be
-    read or holds no matrix as `MatrixRandomizer` takes it.
+    Raises ValueError, naming the file and, counted from 1, line and column, where the file cannot
+    be read or holds no matrix as `MatrixRandomizer` takes it.
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("file",)
@@ -438,11 +438,11 @@ def _read(file: object) -> NDArray[np.float64]:
     return np.array(rows)
 
 
-def _numbers(name: str, row: int, cells: list[str], columns: int) -> list[float]:
-    """One row; ValueError where it is none of a matrix of probabilities with so many columns."""
+def _numbers(name: str, line: int, cells: list[str], columns: int) -> list[float]:
+    """One line; ValueError where it is none of a matrix of probabilities with so many columns."""
     if len(cells) != columns:
         raise ValueError(
-            f"{name}, row {row} must have as many columns as row 1, which has {columns}, "
+            f"{name}, line {line} must have as many columns as line 1, which has {columns}, "
             f"got {len(cells)}"
         )
     found = []
@@ -453,12 +453,12 @@ def _numbers(name: str, row: int, cells: list[str], columns: int) -> list[float]
             number = math.nan
         if not (number == 0.0 or SMALLEST_MASS <= number <= 1.0 + SUM_TOLERANCE):
             raise ValueError(
-                f"{name}, row {row}, column {column} must be a probability, 0 or from "
+                f"{name}, line {line}, column {column} must be a probability, 0 or from "
                 f"{SMALLEST_MASS:g} to 1, got {cell!r}"
             )
         found.append(number)
     if abs(math.fsum([-1.0, *found])) > SUM_TOLERANCE:
-        raise ValueError(f"{name}, row {row} must sum to 1, got {math.fsum(found)!r}")
+        raise ValueError(f"{name}, line {line} must sum to 1, got {math.fsum(found)!r}")
     return found
 
 

@@ -184,12 +184,12 @@ def test_what_is_found_where_more_would_cost_too_much(monkeypatch):
 def test_mistakes_are_told():
     asked = {"n": 1000, "eps": 1.0, "delta": 1e-6}
     for values, more, told in (
-        (1, {}, "values must be an integer >= 2"),
+        (1, {}, "values must be an integer from 2 to 9007199254740992"),
         (2, {"most_bits": 0.5}, "most_bits must be at least 1, which krr takes"),
-        (8, {"items": 8}, "items must be an integer <= 7"),
+        (8, {"items": 8}, "items must be an integer from 1 to 7"),
         (None, {"items": 2}, "items must be left out of numbers"),
-        (8, {"most_messages": 0}, "most_messages must be an integer >= 1"),
-        (8, {"attributes": 0}, "attributes must be an integer >= 1"),
+        (8, {"most_messages": 0}, "most_messages must be an integer from 1 to 1000000"),
+        (8, {"attributes": 0}, "attributes must be an integer from 1 to 100"),
         (8, {"eps": 0.0, "delta": 1e-290}, "delta must be larger for eps = 0.0"),
         (8, {"rounds": 10**6, "attributes": 2}, "rounds must leave at most 1000000 shuffles"),
     ):

@@ -241,8 +241,8 @@ def test_advantage_is_total_variation():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 0}, "n must be an integer >= 1, got 0"),
-        ({"rounds": 0}, "rounds must be an integer >= 1, got 0"),
+        ({"n": 0}, "n must be an integer from 1 to 1e15, got 0"),
+        ({"rounds": 0}, "rounds must be an integer from 1 to 1000000, got 0"),
         ({"smallest": 0.0}, "delta must be a finite number"),
         ({"density": 0.0}, "density must be a number from 1 to 1000, got 0.0"),
     ],

@@ -151,7 +151,7 @@ def test_epsilon_of_two_inputs_has_its_closed_form(rounds):
         ([2.0], [-0.1], {}, "divergence must be a number >= 0, got -0.1"),
         ([2.0], [math.nan], {}, "divergence must be a finite number, got nan"),
         ([2.0], [0.1], {"delta": 1.0}, "delta must be"),
-        ([2.0], [0.1], {"rounds": 0}, "rounds must be an integer >= 1, got 0"),
+        ([2.0], [0.1], {"rounds": 0}, "rounds must be an integer from 1 to 1000000, got 0"),
     ],
 )
 def test_bad_input(orders, losses, others, sentence):

@@ -72,7 +72,7 @@ def test_a_target_that_only_useless_answers_meet_is_told():
         ),
         ((*ASKED, "--n", "100", "--colluding", "100"), "colluding must be an integer below n"),
         ((*ASKED, "--n", "1", "--dropout", "0.5"), "dropout must leave a user who reports"),
-        ((*ASKED, "--n", "100", "--rounds", "0"), "rounds must be an integer >= 1"),
+        ((*ASKED, "--n", "100", "--rounds", "0"), "rounds must be an integer from 1 to 1000000"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(args, told):

@@ -33,7 +33,6 @@ from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import answers as rounding
 from shufflebounds.cli import bounding, deployment
-from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import REAL, flag, question
 from shufflebounds.core.setting import Setting
@@ -47,6 +46,7 @@ from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")
+BINARY = ("--mechanism", "krr", "--k", "2")
 # Its divergence at ε = 0.4 and n = 10⁴ by another program, to the digits given.
 AT_4 = (*KRR10, "--eps0", "4", "--n", "10000")
 DIVERGENCE = 4.15804652e-7
@@ -105,11 +105,6 @@ def test_epsilon_inverts_a_known_divergence():
     assert found["precise"] is True
 
 
-def test_delta_is_a_known_divergence():
-    found = answer("delta", *AT_4, "--eps", "0.4")
-    assert holds(found["upper"], DIVERGENCE)
-
-
 def test_the_clone_is_binary_randomized_response_for_one_user():
     found = answer("delta", *KRR10, "--eps0", "2", "--n", "1", "--eps", "0.5")
     clone = (math.exp(2.0) - math.exp(0.5)) / (math.exp(2.0) + 1.0)
@@ -142,25 +137,6 @@ def test_no_epsilon_is_above_eps0():
     assert value(text, "upper bound") == value(text, "stronger clone") == 16
     small = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert small["notes"] == []
-
-
-@pytest.mark.parametrize(
-    ("eps0", "rounds", "given", "expected", "what"),
-    [
-        (2.0, 1, (1.0, 3.0), (1.0, 2.0), "eps0"),
-        (2.0, 3, (7.0, 8.0), (6.0, 6.0), "3 times eps0"),
-        (2.0, 3, (1.0, math.inf), (1.0, 6.0), "3 times eps0"),
-        (2.0, 2, (3.0, 4.0), (3.0, 4.0), None),
-        (math.inf, 2, (3.0, 4.0), (3.0, 4.0), None),
-        (None, 1, (3.0, math.inf), (3.0, math.inf), None),
-    ],
-)
-def test_so_many_rounds_have_so_many_times_eps0(eps0, rounds, given, expected, what):
-    answers, notes = bounding.within_eps0({"any": found(*given)}, eps0, rounds)
-    assert answers == {"any": found(*expected)}
-    assert [note.split(" is replaced")[0] for note in notes] == (
-        [f"A bound that comes out above {what}"] if what else []
-    )
 
 
 def test_times_eps0_is_rounded_up():
@@ -202,20 +178,6 @@ def test_users_invert_a_known_divergence():
         "lower": 10_001,
         "upper": 10_001,
     }
-
-
-def test_the_parts_of_a_joint_share_eps0():
-    """At n = 1 two reports hide nothing: D(ε) is that of products of the channel's rows."""
-    rows = KRR(k=10, eps0=1.0).matrix()[:2]
-    pairs = [(a * c, b * d) for a, b in rows.T for c, d in rows.T]
-    truth = sum(max(0.0, a - math.exp(0.3) * b) for a, b in pairs)
-    joint = (*KRR10, "--eps0", "2", "--k-joint", "2")
-    found = answer("delta", *joint, "--n", "1", "--eps", "0.3")
-    assert holds(found["upper"], truth, 1e-12)
-    assert found["k_joint"] == 2
-    (note,) = found["notes"]
-    assert "2 reports together, each at eps0/2" in note
-    assert "any number of the coordinates: all of them is the worst" in note
 
 
 @pytest.mark.parametrize(("eps", "others"), [("0.1", "third"), ("0.3", "x1")])
@@ -288,6 +250,7 @@ def test_each_report_of_a_joint_is_sampled_on_its_own():
     options = ("--mechanism", "krr", "--k", "4", "--eps0", "2", "--rate", "0.25", "--k-joint", "2")
     found = answer("delta", *options, "--eps", "0.2", "--n", "1")
     assert holds(found["upper"], shuffled(both, 2, 0.2, 1), 1e-12)
+    assert "2 reports together, each at eps0/2" in found["notes"][0]
     assert [note.split(" with ")[0] for note in found["notes"][1:]] == [
         "Each of these reports is sent"
     ]
@@ -305,43 +268,18 @@ def test_the_eps0_of_a_continuous_joint_is_found_in_few_cells():
     assert answer("epsilon", *options, *at["upper"])["upper"]["lower"] >= 0.3 * 0.999
 
 
-@pytest.mark.parametrize(
-    ("chosen", "cells"),
-    [
-        (Deployment(Mechanism("laplace"), 4), [8, 16, 32, None]),
-        (Deployment(Mechanism("laplace", (("cells", 5),))), [5]),
-        (Deployment(Mechanism("krr", (("k", 10),))), [None]),
-    ],
-)
-def test_only_open_numbers_of_cells_start_small(chosen, cells):
-    finer = list(chosen.coarse_to_fine())
-    assert [dict(other.mechanism.parameters).get("cells") for other in finer] == cells
-    assert finer[-1] == chosen
-
-
 def test_colluding_users_hide_nobody():
-    fewer = answer("epsilon", *KRR10, "--eps0", "4", "--n", "7000", "--delta", "1e-6")
-    options = (*AT_4, "--colluding", "3000")
-    found = answer("epsilon", *options, "--delta", "1e-6")
+    options = ("epsilon", *KRR10, "--eps0", "4", "--delta", "1e-6")
+    found = answer(*options, "--n", "10000", "--colluding", "3000")
     assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
-    assert found["upper"] == fewer["upper"]
-    assert found["lower"] == fewer["lower"]
-    assert (fewer["colluding"], fewer["n_honest"]) == (0, 7000)
-    at = ("--eps0", "4", "--eps", "0.4")
-    found = answer("delta", *KRR10, *at, "--n", "10000", "--colluding", "3000")
-    assert found["upper"] == answer("delta", *KRR10, *at, "--n", "7000")["upper"]
-    target = ("--eps", "0.3", "--delta", "1e-6")
-    found = answer("eps0", *KRR10, *target, "--n", "10000", "--colluding", "3000")
-    alone = answer("eps0", *KRR10, *target, "--n", "7000")
-    assert found["upper"] == alone["upper"]
-    needed = answer("users", *KRR10, "--eps0", "4", *target)["upper"]
-    found = answer("users", *KRR10, "--eps0", "4", *target, "--colluding", "500")["upper"]
-    assert found == {end: value + 500 for end, value in needed.items()}
-    text = succeed("epsilon", *options, "--delta", "1e-6").stdout
-    assert "n = 10000 users (3000 of them colluding)" in text
-    assert "3000 users work with the observer" in text
-    text = succeed("epsilon", *AT_4, "--colluding", "1", "--delta", "1e-6").stdout
-    assert "1 user works with the observer, drops out" in text.replace("\n", " ")
+    assert found["upper"] == answer(*options, "--n", "7000")["upper"]
+    target = ("users", *KRR10, "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
+    needed = answer(*target)["upper"]
+    more = {end: value + 500 for end, value in needed.items()}
+    assert answer(*target, "--colluding", "500")["upper"] == more
+    text = succeed(*options, "--n", "10000", "--colluding", "1").stdout.replace("\n", " ")
+    assert "n = 10000 users (1 of them colluding)" in text
+    assert "1 user works with the observer, drops out" in text
 
 
 @pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
@@ -398,10 +336,6 @@ def test_rounds_have_the_tight_bound_of_the_library(tmp_path):
     assert "Best proven bound: you can claim it." in report.read_text("utf-8")
 
 
-def test_no_epsilon_is_minus_zero():
-    assert repr(answer("delta", *AT_4, "--eps", "-0.0")["eps"]) == "0.0"
-
-
 @pytest.mark.parametrize(
     ("command", "at", "rtol"), [("epsilon", "1e-6", "1e-4"), ("delta", "0.3", "1e-2")]
 )
@@ -424,9 +358,6 @@ def composed_binary(eps0: float, rounds: int, eps: float) -> float:
     )
 
 
-BINARY = ("--mechanism", "krr", "--k", "2")
-
-
 def test_rounds_are_as_many_as_a_closed_form_allows():
     found = answer(
         "rounds", *BINARY, "--eps0", "0.5", "--n", "1", "--eps", "1.5", "--delta", "1e-2"
@@ -445,27 +376,39 @@ def test_rounds_are_as_many_as_a_closed_form_allows():
     assert "--k-joint" in text
 
 
-def test_rounds_without_end():
-    options = ("--eps0", "0.1", "--n", "1e12", "--eps", "1", "--delta", "1e-6")
-    assert answer("rounds", *KRR10, *options)["upper"] == {"lower": 10**6, "upper": None}
-    text = succeed("rounds", *KRR10, *options).stdout
-    assert "Lower bound: not even 1000000 rounds are ruled out." in text
-
-
-def test_not_even_one_round():
-    options = ("--eps0", "1", "--n", "10", "--eps", "0.1", "--delta", "1e-6")
-    assert answer("rounds", *KRR10, *options)["upper"] == {"lower": 0, "upper": 0}
-    text = succeed("rounds", *KRR10, *options).stdout
-    assert "Upper bound: not even one round is known to meet the target." in text
-    assert "Lower bound: not even one round meets the target" in text
-    assert "you can run them" not in text
-
-
-def test_no_eps0_at_all_is_ruled_out():
-    """An eps0 of 300 is (300, 0)-DP without any shuffling."""
-    text = succeed("eps0", *BINARY, "--n", "1e3", "--eps", "300", "--delta", "0.1").stdout
-    assert value(text, "lower bound") == Decimal("inf")
-    assert "Lower bound: not even 300, the largest eps0 that is looked at, is ruled out." in text
+@pytest.mark.parametrize(
+    ("asked", "key", "ends", "said"),
+    [
+        (
+            (*("rounds", *KRR10, "--eps0", "0.1"), *("--n", "1e12", "--eps", "1")),
+            "upper",
+            (10**6, None),
+            "Lower bound: not even 1000000 rounds are ruled out.",
+        ),
+        (
+            (*("rounds", *KRR10, "--eps0", "1"), *("--n", "10", "--eps", "0.1")),
+            "upper",
+            (0, 0),
+            "Lower bound: not even one round meets the target",
+        ),
+        (
+            (*("eps0", *BINARY, "--n", "1e3"), *("--eps", "300")),
+            "lower",
+            (300.0, None),
+            "Lower bound: not even 300, the largest eps0 that is looked at, is ruled out.",
+        ),
+        (
+            ("users", *KRR10, "--eps0", "4", "--eps", "0"),
+            "upper",
+            (10**15 + 1, None),
+            "Upper bound: not even 10^15 users are known to be enough.",
+        ),
+    ],
+)
+def test_infinity_is_null_in_json_and_explained_to_people(asked, key, ends, said):
+    found = answer(*asked, "--delta", "1e-9")[key]
+    assert (found["lower"], found["upper"]) == ends
+    assert said in succeed(*asked, "--delta", "1e-9").stdout
 
 
 def test_eps0_of_many_rounds_inverts_a_closed_form():
@@ -532,42 +475,22 @@ def test_linked_reports_and_rounds_point_to_each_other(command):
     assert "linked to each other, are --k-joint.)" in text
 
 
-@pytest.mark.parametrize(("own", "other"), [("--k-joint", "--rounds"), ("--rounds", "--k-joint")])
-def test_the_notes_of_one_point_to_the_other(own, other):
-    notes = answer("epsilon", *BINARY, "--eps0", "1", "--n", "9", "--delta", "0.1", own, "2")[
-        "notes"
-    ]
-    assert any(other in one for one in notes)
-
-
-def test_infinity_is_null_in_json_and_explained_to_people():
-    options = (*KRR10, "--eps0", "4", "--eps", "0", "--delta", "1e-9")
-    assert answer("users", *options)["upper"] == {"lower": 10**15 + 1, "upper": None}
-    text = succeed("users", *options).stdout
-    assert "Upper bound: not even 10^15 users are known to be enough." in text
-    assert "so many users are enough" not in text
-
-
-@pytest.mark.parametrize("command", ["epsilon", "delta", "eps0", "users"])
-def test_text_says_what_is_bounded_in_which_unit(command):
-    options = {
-        "epsilon": (*AT_4, "--delta", "1e-6"),
-        "delta": (*AT_4, "--eps", "0.4"),
-        "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
-        "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
-    }[command]
-    text = succeed(command, *options).stdout
-    units = {"epsilon": "natural log", "delta": "probability", "eps0": "natural log"}
-    assert units.get(command, "users") in text
-    assert "KRR(k=10" in text
-    assert re.search(r"^Stronger clone: .* (any|every) mechanism", text, re.M)
-    assert re.search("numerical error +from lower bound", text)
+def test_printed_bounds_are_bounds_in_columns_with_units():
+    """Of ε the upper end is claimed, of ε₀ the lower one; both are rounded to the safe side."""
+    asked = ("epsilon", *AT_4, "--delta", "1e-6")
+    text, exact = succeed(*asked).stdout, answer(*asked)
+    claimed = value(text, "upper bound")
+    assert Decimal(exact["upper"]["upper"]) <= claimed
+    assert claimed <= Decimal(exact["upper"]["upper"]) * Decimal("1.00001")
+    assert Decimal(exact["lower"]["lower"]) >= value(text, "lower bound")
+    assert re.search(r"epsilon \(natural log\) +numerical error +from lower bound", text)
     rows = [line for line in text.splitlines() if line.startswith("  ")]
     assert len({re.search(r"\S {2,}\S", row.rstrip()).end() for row in rows[1:]}) == 1
-    (lower,) = (row for row in rows if row.startswith("  lower bound"))
-    assert "%" not in lower
-    (tight,) = (row for row in rows if row.startswith("  tight"))
-    assert re.search(r"\d   {3,}\d", tight)
+    assert not any("%" in row for row in rows if row.startswith("  lower bound"))
+    asked = ("eps0", *KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
+    text, exact = succeed(*asked).stdout, answer(*asked)
+    assert value(text, "upper bound") <= Decimal(exact["upper"]["lower"])
+    assert value(text, "lower bound") >= Decimal(exact["lower"]["upper"])
 
 
 def test_laplace_says_for_which_inputs_a_bound_holds():
@@ -653,24 +576,6 @@ def test_a_width_is_rounded_up(upper, ratio):
     assert Decimal(printed) >= Decimal(found.relative_width)
 
 
-def test_printed_bounds_are_bounds():
-    options = (*AT_4, "--delta", "1e-6")
-    text, exact = succeed("epsilon", *options).stdout, answer("epsilon", *options)
-    claimed = value(text, "upper bound")
-    certain = value(text, "lower bound")
-    assert Decimal(exact["upper"]["upper"]) <= claimed
-    assert claimed <= Decimal(exact["upper"]["upper"]) * Decimal("1.00001")
-    assert Decimal(exact["lower"]["lower"]) >= certain
-    assert Decimal(exact["stronger_clone"]["upper"]) <= value(text, "stronger clone")
-
-
-def test_a_printed_eps0_may_be_deployed():
-    options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
-    text, exact = succeed("eps0", *options).stdout, answer("eps0", *options)
-    assert value(text, "upper bound") <= Decimal(exact["upper"]["lower"])
-    assert value(text, "lower bound") >= Decimal(exact["lower"]["upper"])
-
-
 # Precision.
 
 
@@ -730,13 +635,6 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     assert found["precise"] is False
     assert found["upper"] == {"lower": 100.0, "upper": 108.0}
     assert "wider than the relative" in result.stderr
-
-
-def test_the_largest_eps0_is_as_narrow_as_one_asks_for():
-    options = (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", repr(DIVERGENCE))
-    found = answer("eps0", *options, "--rtol", "1e-6")["upper"]
-    assert holds(found, 4.0)
-    assert found["upper"] - found["lower"] <= 4e-6
 
 
 def test_searches_are_held_to_the_width_that_is_asked_for(monkeypatch):
@@ -830,21 +728,6 @@ def test_a_curve_is_the_table_of_the_library():
         assert {row["digest"] for row in mine} == {specification.digest}
 
 
-def test_a_curve_may_run_along_eps0_or_be_one_of_delta():
-    along = ("--n", "1e4", "--delta", "1e-6", "--x", "eps0", "--start", "1", "--stop", "2")
-    result = succeed("curve", *KRR10, *along, "--points", "3", "--linear", "--bound", "upper")
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [float(row["eps0"]) for row in rows] == [1.0, 1.5, 2.0]
-    for row in rows:
-        asked = answer("epsilon", *KRR10, "--eps0", row["eps0"], *along[:4], "--rtol", "1e-4")
-        assert asked["upper"]["upper"] == float(row["epsilon_upper"])
-    profile = (*AT_4, "--x", "eps", "--start", "0.4", "--stop", "0.4", "--points", "1")
-    result = succeed("curve", *profile, "--quantity", "delta", "--bound", "upper")
-    (row,) = csv.DictReader(io.StringIO(result.stdout))
-    assert float(row["delta_lower"]) <= DIVERGENCE * (1 + 1e-8)
-    assert float(row["delta_upper"]) >= DIVERGENCE * (1 - 1e-8)
-
-
 def test_a_curve_of_sampled_joints_is_the_table_of_their_answers():
     sampled = (*KRR10, "--k-joint", "2", "--rate", "0.5", "--eps0", "4", "--delta", "1e-6")
     grid = ("--start", "1e4", "--stop", "1e4", "--points", "1")
@@ -866,23 +749,6 @@ def test_a_curve_on_standard_output_is_the_file(tmp_path):
     assert len(curves.read(redirected)) == 6
 
 
-def test_a_curve_may_be_one_of_renyi_divergences(tmp_path):
-    plot = tmp_path / "renyi.png"
-    options = ("--eps0", "4", "--n", "1e4", "--quantity", "renyi", "--bound", "upper")
-    axis = ("--x", "order", "--start", "2", "--stop", "32", "--points", "3")
-    result = succeed("curve", *KRR10, *options, *axis, "--plot", str(plot))
-    assert plot.stat().st_size > 1000
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [float(row["order"]) for row in rows] == [2.0, 8.0, 32.0]
-    for row in rows:
-        found = sb.renyi(sb.KRR(10, 4.0).blanket(), 10_000, float(row["order"]), rtol=1e-4)
-        assert float(row["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
-    along_n = (*KRR10, "--eps0", "4", "--quantity", "renyi", "--order", "8", "--points", "2")
-    (first, _) = csv.DictReader(io.StringIO(succeed("curve", *along_n, "--bound", "upper").stdout))
-    found = sb.renyi(sb.KRR(10, 4.0).blanket(), 1000, 8.0, rtol=1e-4)
-    assert float(first["renyi_upper"]) == pytest.approx(found.upper, rel=1e-4)
-
-
 def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(
@@ -896,19 +762,6 @@ def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     assert view.title == [r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$"]
     assert [line.label for line, _ in view.lines] == ["lower bound"]
     assert paths == [path]
-
-
-def test_a_curve_along_rounds_is_that_of_the_library():
-    axis = ("--x", "rounds", "--start", "1", "--stop", "100", "--points", "3")
-    options = (*KRR10, "--eps0", "2", "--delta", "1e-6", "--n", "1e4", "--bound", "upper")
-    result = succeed("curve", *options, *axis)
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    blanket = sb.KRR(10, 2.0).blanket()
-    for row, rounds in zip(rows, (1, 10, 100), strict=True):
-        found = sb.epsilon(blanket, 10**4, 1e-6, rounds=rounds)
-        assert int(row["rounds"]) == rounds
-        assert float(row["epsilon_upper"]) == found.upper
-    assert "Rounds are shuffled separately" in result.stderr
 
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
@@ -1049,6 +902,7 @@ def test_ways_to_write_a_number_of_users(text):
 def test_floats_are_read_as_python_prints_them_or_in_full(number):
     for text in (repr(number), str(Decimal(number))):
         assert REAL.convert(text, None, None) == number
+    assert repr(REAL.convert("-0.0", None, None)) == "0.0"
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=14, min_value=-9, max_value=9))
@@ -1097,7 +951,7 @@ epsilon --domain-size 5: --k and --domain-size mean the same: give one of them
 epsilon --mechanism laplace:
     --k is not a parameter of laplace, which has only --cells, --domain, --others
 epsilon --also 5: '5' is not N:T
-epsilon --also 5:0: rounds must be an integer >= 1
+epsilon --also 5:0: rounds must be an integer from 1 to 1000000
 epsilon --part 1: --part is only valid for the mechanism parallel
 epsilon no-k --mechanism parallel: Missing option '--part' of parallel
 epsilon no-k --mechanism parallel --part x: --part must be a weight, a mechanism
@@ -1110,32 +964,26 @@ delta: --delta is what delta computes; it needs --eps
 epsilon no-delta --epsilon 0.4: --epsilon is what epsilon computes; it needs --delta
 users --eps 0.4: --n is what users computes; it needs --eps and --delta
 eps0 --eps 0.4: --eps0 is what eps0 computes; it needs --eps and --delta
-epsilon --k 1: k must be an integer >= 2, got 1
+epsilon --k 1: k must be an integer from 2 to 9007199254740992, got 1
 epsilon --k 2.5: '2.5' is not a whole number
 epsilon no-k --mechanism laplace --domain cube: domain must be one of binary, interval, got 'cube'
 epsilon no-k --mechanism laplace --others half: 'half' is not a number such as 0.5
 epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
 epsilon no-k --mechanism laplace --others nan: others must be a finite number, got nan
 epsilon --rate 1.5: 0 <= rate <= 1, got 1.5
-eps0 no-eps0 --eps 1 --rate nan: rate <= 1, got nan
 curve no-n --rate -1: 0 <= rate <= 1, got -1.0
 epsilon --n 1000.5: '1000.5' is not a whole number
 epsilon --n many: 'many' is not a whole number
-epsilon --n nan: 'nan' is not a whole number
 epsilon --n inf: 'inf' is not a whole number
-epsilon --n 0: n must be an integer >= 1, got 0
-epsilon --n -5: n must be an integer >= 1, got -5
-epsilon --n 1e16: n must be an integer from 1 to 1e+15
+epsilon --n 0: n must be an integer from 1 to 1e15, got 0
+epsilon --n 1e16: n must be an integer from 1 to 1e15
 epsilon --n 1e999999999: too large
 epsilon --eps0 four: 'four' is not a number such as 0.5
-epsilon --eps0 nan: 0 < eps0 <= 300, got nan
-epsilon --eps0 0: 0 < eps0 <= 300, got 0.0
 epsilon --eps0 301: 0 < eps0 <= 300, got 301.0
 epsilon --eps0 301 --k-joint 2: 0 < eps0 <= 300, got 301.0
 epsilon --delta 1e-301: 1e-300 <= delta < 1, got 1e-301
 epsilon --delta 1e-400: '--delta': '1e-400' is closer to 0 than any floating-point number
 epsilon --delta 1e-99999999999999999999: closer to 0 than any floating-point number
-epsilon --delta 0e-5: 1e-300 <= delta < 1, got 0.0
 delta no-delta --eps 1e400: '1e400' is larger than any floating-point number
 epsilon no-k --mechanism laplace --others 1e-400: '--others': '1e-400' is closer to 0
 curve no-delta --n 9 --x delta --start 1e-400 --stop 0.1: '--start': '1e-400' is closer to 0
@@ -1144,23 +992,16 @@ epsilon --delta 1: 1e-300 <= delta < 1, got 1.0
 delta no-delta --eps -1: eps >= 0, got -1.0
 eps0 no-eps0 --eps 301: 0 <= eps <= 300, got 301.0
 eps0 no-eps0 --delta 1e-20 --eps 0: delta must be larger for eps = 0.0
-users no-n --delta 0 --eps 1: got 0.0
-epsilon --rounds 0: rounds must be an integer >= 1, got 0
-delta no-delta --eps 1 --rounds 1e9: rounds must be
-epsilon --rounds 1.5: '1.5' is not a whole number
+epsilon --rounds 0: rounds must be an integer from 1 to 1000000, got 0
 curve no-n --rounds 3 --bound erlingsson: rounds must be left out for the bound erlingsson
-curve --x rounds --start 0.5 --stop 3: start must be an integer >= 1, got 0.5
-users no-n --eps 1 --rounds 0: rounds must be an integer >= 1, got 0
-rounds --eps -1: eps >= 0, got -1.0
+curve --x rounds --start 0.5 --stop 3: start must be an integer from 1 to 1000000, got 0.5
 rounds --eps 1 --rounds 3: no such option '--rounds'
-epsilon --k-joint 0: k_joint must be an integer >= 1, got 0
-epsilon --k-joint 1e9: k_joint must be an integer <= 100
+epsilon --k-joint 0: k_joint must be an integer from 1 to 100, got 0
 epsilon no-k --mechanism laplace --cells 5000 --k-joint 4: a joint of 4 reports
 curve no-n --k 1 --bound clone: k must be
 epsilon --rtol 1e-12: rtol
-curve no-n --rtol 0.5: rtol
 curve no-n --start 10 --stop 9: stop must be
-curve no-n --stop 1e16: stop must be an integer from 1 to 1e+15
+curve no-n --stop 1e16: stop must be an integer from 1 to 1e15
 curve no-n --stop 1001: points must be at most 2
 curve no-n --bound uper: 'uper' is not known; did you mean upper?
 curve no-n --output /nowhere/x.csv: '/nowhere'
@@ -1184,12 +1025,7 @@ curve no-n --output x.pdf --plot x.pdf: --output and --plot must be two files, g
 curve no-n --plot x.gif: must end in .pdf or .png or .svg
 check --eps -1: eps must be a finite number with eps >= 0, got -1.0
 check: Missing option '--eps'
-check --eps 1 --rounds 0: rounds must be an integer >= 1, got 0
-check --eps 1 --delta 2: delta must be
 risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
-risk no-delta --false-positives nan: 0 <= false_positives <= 1, got nan
-risk no-delta --rounds 0: rounds must be an integer >= 1, got 0
-risk no-delta --plot x.gif: must end in .pdf or .png or .svg
 renyi no-delta --order 1: order must be a finite number with 1 < order <= 1000000, got 1.0
 renyi no-delta: Missing option '--order'
 renyi no-delta no-eps0 --order 2: missing option '--eps0'
@@ -1254,13 +1090,6 @@ def test_the_installed_command_runs():
     done = program("epsilon", *options(), capture_output=True, text=True, check=True)
     assert done.stdout == succeed("epsilon", *options()).stdout
     assert done.stderr == ""
-
-
-def test_the_module_is_the_command():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "shufflebounds", "epsilon", *options()]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == succeed("epsilon", *options()).stdout
 
 
 def test_a_single_answer_loads_neither_pandas_nor_matplotlib():

@@ -286,7 +286,7 @@ def test_a_bad_file_is_told_in_one_sentence_before_any_work(tmp_path, monkeypatc
     result = run("epsilon", "--mechanism", "matrix", "--file", str(path), *question)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"Error: file '{path}', row 2, column 2 must be a probability, 0 or from 1e-300 to 1, "
+        f"Error: file '{path}', line 2, column 2 must be a probability, 0 or from 1e-300 to 1, "
         "got 'half'\n"
     )
     missing = run("epsilon", "--mechanism", "matrix", "--file", "no.csv", *question)

@@ -438,9 +438,9 @@ def integral(pair, order, start, stop, ahead):
         ({"order": "2"}, "order must be a finite number"),
         ({"order": [2.0, 0.5]}, "order must be a finite number with 1 < order <= 1"),
         ({"order": []}, "order must be a number or a one-dimensional, non-empty array"),
-        ({"n": 0}, "n must be an integer >= 1, got 0"),
+        ({"n": 0}, "n must be an integer from 1 to 1e15, got 0"),
         ({"rtol": 1.0}, "rtol must be"),
-        ({"rounds": 0}, "rounds must be an integer >= 1, got 0"),
+        ({"rounds": 0}, "rounds must be an integer from 1 to 1000000, got 0"),
         ({"decomposition": 3}, "decomposition must be a Decomposition"),
     ],
 )

@@ -84,7 +84,7 @@ def test_separate_levels_have_their_share_of_the_users():
     for arguments, message in [
         ((2.0, 48, 2), "domain_size must be a power of 2, got 48"),
         ((2.0, 64, 3), "nodes must be a power of 2, got 3"),
-        ((2.0, 64, 128), "nodes must be an integer <= 64, got 128"),
+        ((2.0, 64, 128), "nodes must be an integer from 2 to 64, got 128"),
     ]:
         with pytest.raises(ValueError, match=f"^{message}$"):
             SeparateHistograms(*arguments)

@@ -47,7 +47,7 @@ def test_errors_are_those_of_draws(error, estimates):
 
 
 def test_mistakes_are_told():
-    with pytest.raises(ValueError, match="special must be an integer <= 1"):
+    with pytest.raises(ValueError, match="special must be an integer from 1 to 1"):
         BallsIntoBins(bins=8, special=2).error(10)
     with pytest.raises(ValueError, match="values must be an integer >= 2"):
         CheuZhilyaev(0.1).error(10, 1)

@@ -594,7 +594,7 @@ def test_distances_of_many_different_parts_do_not_take_forever():
 
 @pytest.mark.parametrize("distance", [0, 3, -1, 1.0, True, "1", math.nan])
 def test_bad_distances(distance):
-    with pytest.raises(ValueError, match=r"^distance must be an integer [<>]= [12], got "):
+    with pytest.raises(ValueError, match=r"^distance must be an integer from 1 to 2, got "):
         repeated(sb.KRR(3, 1.0), 2).blankets(distance)
 
 

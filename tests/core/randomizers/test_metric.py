@@ -136,7 +136,7 @@ MISTAKES = [
     (lambda: sb.metric_variation_ratio(1.0, 2.0, "gauss"), "noise must be one of"),
     (lambda: sb.MetricLaplace(1.0, 0.5, 0.5), "x1 must differ from x0, got 0.5 for both"),
     (lambda: sb.MetricLaplace(1.0, -0.1, 0.5), "x0 must be"),
-    (lambda: sb.MetricLaplace(1.0, 0.1, 0.5, cells=0), "cells must be an integer >= 1"),
+    (lambda: sb.MetricLaplace(1.0, 0.1, 0.5, cells=0), "cells must be an integer from 1 to 10000"),
 ]
 
 

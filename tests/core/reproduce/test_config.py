@@ -67,7 +67,7 @@ MISTAKES = """\
     setting.delta is '1e-6'; it must be a number >= 1e-300 and < 1, or {over_n: c} for δ = c/n
     with c > 0 (YAML reads this as text: write 1.0e-06)
 - start: 100, -> start: 1e2,
-    x.n.start must be an integer >= 1, got '1e2' (YAML reads this as text: write 100)
+    x.n.start must be an integer from 1 to 1e15, got '1e2' (YAML reads this as text: write 100)
 - rtol: 1.0e-3 -> rtol: 1.0e-12
     config.yaml: numerics.rtol is 1e-12; it must be a number >= 1e-09 and <= 0.1
 - k_joint: 2 -> k_joint: 0
@@ -87,7 +87,7 @@ MISTAKES = """\
 - {type: krr, k: 10} -> {type: krr, k: 10, eps0: 3.0}
     mechanisms.krr10.eps0 is not a parameter of krr; its parameters are: k
 - {type: krr, k: 10} -> {type: krr, k: 1}
-    mechanisms.krr10.k must be an integer >= 2, got 1
+    mechanisms.krr10.k must be an integer from 2 to 9007199254740992, got 1
 - joint2: {bound: upper, k_joint: 2} -> 2-joint: {bound: upper, k_joint: 2}
     curves.2-joint is not a valid name; it must be a letter, then at most 63 letters, digits, _
     or -
@@ -180,7 +180,7 @@ MISTAKES = """\
     experiments.krr10: curve bennett in regime low needs n, which must be in regimes.low,
     experiments.krr10.setting or setting
 - x: {n: {start: 100, stop: 1000, points: 3}} -> x: {n: [100, 1e3]}
-    x.n[1] must be an integer >= 1, got '1e3' (YAML reads this as text: write 1000)
+    x.n[1] must be an integer from 1 to 1e15, got '1e3' (YAML reads this as text: write 1000)
 - x: {n: {start: 100, stop: 1000, points: 3}} -> x: {eps0: {start: 1.0, stop: 400.0, points: 3}}
     x.eps0.stop must be a finite number with 0 < eps0 <= 300, got 400.0
 - points: 3 -> points: 3, spacing: log

@@ -117,7 +117,7 @@ MISTAKES = """\
     experiments.krr10: curve upper in regime low: distance is only valid for the upper bound of
     a joint composition, got 3
 - curves joint2 distance = 3
-    experiments.krr10: curve joint2 in regime low: distance must be an integer <= 2, got 3
+    experiments.krr10: curve joint2 in regime low: distance must be an integer from 1 to 2, got 3
 - curves clone distance = 1
     experiments.krr10: curve clone in regime low: distance is only valid for the upper bound of
     a joint composition, got 1 for the bound clone

@@ -209,8 +209,8 @@ def test_every_axis(changes, settings):
             "x must be one of eps, eps0, n, rounds for the quantity delta",
         ),
         ({"bound": "erlingsson", "rounds": 2}, "rounds must be left out for the bound erlingsson"),
-        ({"k_joint": 0}, "k_joint must be an integer >= 1, got 0"),
-        ({"k_joint": 101}, "k_joint must be an integer <= 100, got 101"),
+        ({"k_joint": 0}, "k_joint must be an integer from 1 to 100, got 0"),
+        ({"k_joint": 101}, "k_joint must be an integer from 1 to 100, got 101"),
         ({"rtol": 0.5}, "rtol must be .* got 0.5"),
         ({"mechanism": {"type": "kr"}}, "type must be one of .*, got 'kr'"),
         ({"mechanism": "krr"}, "description must be a mapping"),
@@ -230,11 +230,14 @@ def test_what_makes_no_specification_is_refused_in_one_sentence(changes, message
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"mechanism": {"type": "krr", "k": 1}}, "k must be an integer >= 2, got 1"),
+        (
+            {"mechanism": {"type": "krr", "k": 1}},
+            "k must be an integer from 2 to 9007199254740992, got 1",
+        ),
         ({"distance": 1}, "distance is only valid for the upper bound of a joint composition"),
-        ({"distance": 3, "k_joint": 2}, "distance must be an integer <= 2, got 3"),
-        ({"distance": 0, "k_joint": 2}, "distance must be an integer >= 1, got 0"),
-        ({"distance": True, "k_joint": 2}, "distance must be an integer >= 1, got True"),
+        ({"distance": 3, "k_joint": 2}, "distance must be an integer from 1 to 2, got 3"),
+        ({"distance": 0, "k_joint": 2}, "distance must be an integer from 1 to 2, got 0"),
+        ({"distance": True, "k_joint": 2}, "distance must be an integer from 1 to 2, got True"),
         ({"delta": OverN(2000.0)}, r"delta must be .* got 2\.0, which is 2000\.0/n at n = 1000"),
     ],
 )

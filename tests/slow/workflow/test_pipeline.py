@@ -289,7 +289,8 @@ def test_a_mistake_stops_before_the_first_job(checkout):
     run = checkout.snakemake("--cores", "2")
     assert run.returncode != 0
     assert run.stderr.splitlines()[-2:] == [
-        "config/su2026.yaml: mechanisms.krr10.k must be an integer >= 2, got 1",
+        "config/su2026.yaml: mechanisms.krr10.k must be an integer from 2 to 9007199254740992, "
+        "got 1",
         "Other papers run meanwhile with --config 'papers=[other]'",
     ]
     assert "Traceback" not in run.stdout + run.stderr

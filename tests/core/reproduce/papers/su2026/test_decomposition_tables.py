@@ -294,7 +294,10 @@ def test_misprints_stand_below_the_table():
         (lambda: tables.limit([0.0]), r"^eps0 must be .*0 < eps0"),
         (lambda: tables.gparv([0.1, 4.0], 0.1, 10), r"^eps must be .* 0 < eps < 0.1, got 0.1$"),
         (lambda: tables.gparv([0.1, 4.0], 0.0, 10), r"^eps must be .* got 0.0$"),
-        (lambda: tables.gparv([0.1], 0.05, 1), "^k must be an integer >= 2, got 1$"),
+        (
+            lambda: tables.gparv([0.1], 0.05, 1),
+            "^k must be an integer from 2 to 9007199254740992, got 1$",
+        ),
         (lambda: tables.finite([0.1], 2, 1), "^domain_size must be an integer >= 2, got 1$"),
         (lambda: tables.finite([0.1], 2, None), "^domain_size must be an integer >= 2, got None$"),
     ],

@@ -62,8 +62,8 @@ def test_queries_of_trees(height, attributes, trees):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"height": 0}, "height must be an integer >= 1, got 0"),
-        ({"height": 41}, "height must be an integer <= 40, got 41"),
+        ({"height": 0}, "height must be an integer from 1 to 40, got 0"),
+        ({"height": 41}, "height must be an integer from 1 to 40, got 41"),
         ({"attributes": 4}, "attributes must be an integer >= 5, got 4"),
         ({"messages": 1}, "messages must be an integer >= 2, got 1"),
         ({"trees": 0}, "trees must be an integer >= 1, got 0"),
