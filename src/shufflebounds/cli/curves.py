@@ -203,8 +203,8 @@ def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
             return point
         # Reports that are composed may have a rounding more than the setting's.
         eps0 = one.specification.reports.protocol(setting).eps0
-        answers, told = within_eps0({"": point.answer}, eps0, rounds)
-        notes.update(dict.fromkeys(told))
+        answers, capped = within_eps0({"": point.answer}, eps0, rounds)
+        notes.update(dict.fromkeys(capped))
         return replace(point, answer=answers[""])
 
     return [replace(c, points=tuple(capped(point, c) for point in c.points)) for c in computed], [

@@ -66,21 +66,24 @@ def parameters(name: str) -> dict[str, Parameter]:
     if name in registry.COMPOSITIONS:
         return {}
     make: Callable[..., object]
-    told: Mapping[str, Mapping[str, Any]]
+    metadata: Mapping[str, Mapping[str, Any]]
     if name in PROTOCOLS:
-        make, told = PROTOCOLS[name].make, {key: {"help": text} for key, text in _MEANINGS.items()}
+        make, metadata = (
+            PROTOCOLS[name].make,
+            {key: {"help": text} for key, text in _MEANINGS.items()},
+        )
     else:
         make = registry.mechanism(name)
         # Mechanisms are dataclasses, which their base class is not.
-        told = {one.name: one.metadata for one in dataclasses.fields(make)}  # type: ignore[arg-type]
+        metadata = {one.name: one.metadata for one in dataclasses.fields(make)}  # type: ignore[arg-type]
     found = {}
     for key, one in inspect.signature(make, eval_str=True).parameters.items():
-        if key != "eps0" and told[key].get("is_option", True):
+        if key != "eps0" and metadata[key].get("is_option", True):
             hints = typing.get_args(one.annotation) or (one.annotation,)
             type_ = next(hint for hint in hints if hint is not types.NoneType)
             is_required = one.default is inspect.Parameter.empty
             default = None if is_required else one.default
-            found[key] = Parameter(type_, is_required, default, told[key].get("help", ""))
+            found[key] = Parameter(type_, is_required, default, metadata[key].get("help", ""))
     return found
 
 

@@ -32,7 +32,7 @@ _WHOLE = 1_000
 
 
 class _Told(click.ClickException):
-    """An error that ends with its exit code even where it cannot be told.
+    """An error that ends with its exit code even where it cannot be printed.
 
     The 1 of a sentence that finds no room on the disk would be a verdict of `check`.
     """

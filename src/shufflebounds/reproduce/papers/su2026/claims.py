@@ -334,7 +334,7 @@ CLAIMS = (
         judge=throughout(fold_below_joint, at_least(-0.0005)),
         note="Over more values than reports both are the same decomposition: some value agrees "
         "with none of the outputs. With fewer the other users are sure of more where all their "
-        "reports are of one value, and a smaller ε may be claimed: 11 % less for four bits at "
+        "reports are of one value, and you can claim a smaller ε: 11 % less for four bits at "
         "ε₀ = 4 and n = 10⁴.",
     ),
     Claim(

@@ -100,7 +100,7 @@ def beats_grr_certified(evidence: Evidence) -> pd.DataFrame:
 INTRODUCTION = """\
 What Wang et al. ("Improving Utility and Security of the Shuffler-based Differential Privacy",
 PVLDB 13, 2020, arXiv 1908.11515) say about local hashing in the shuffle model, in our words, at 915
-values, 602 325 users and δ = 10⁻⁹; and what certified numbers say. The paper is not at hand: its
+values, 602 325 users and δ = 10⁻⁹; and what certified numbers say. We lack the paper itself: its
 formulas are rebuilt from m = ε²(n − 1)/(14 log(2/δ)), which is that of Balle et al. (CRYPTO 2019,
 Theorem 3.1), and where its own numbers would be needed nothing is measured.
 """
@@ -150,7 +150,7 @@ CLAIMS = (
         name="utility",
         source="abstract",
         words="Accuracy is better by far than that of earlier protocols for the shuffle model.",
-        measure="None: the paper's numbers are not at hand.",
+        measure="None: we do not have the paper's numbers.",
         judge=lambda _: None,
     ),
 )

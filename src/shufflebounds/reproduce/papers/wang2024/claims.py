@@ -123,7 +123,7 @@ INTRODUCTION = """\
 What Wang et al. (*Privacy Amplification via Shuffling: Unified, Simplified, and Tightened*, PVLDB
 17(8), 2024) say about their bounds, in our words, and what the curves say. Where the paper has the
 pair of its Theorem 4.7, which is no upper bound in general, savings are measured on the repaired
-pair or on the exact reduction, both of which may be claimed (docs/variation-ratio.md).
+pair or on the exact reduction, both of which you can claim (docs/variation-ratio.md).
 """
 
 _UNPROVEN = (
@@ -384,7 +384,7 @@ CLAIMS = (
         judge=_everywhere(_saved("variation_ratio_printed", *BASELINES), at_least(0.25)),
         cause="The printed β is that of a hash function that tells the two inputs apart; a "
         "uniformly random one has 1 − 1/l times that. At l = 2 the pair is the stronger clone's.",
-        note="Nobody has proved that this pair may be claimed.",
+        note="Nobody has proved this pair.",
     ),
     Claim(
         name="single_peak",
@@ -455,7 +455,7 @@ CLAIMS = (
         "nodes and that of d. Holds at a point: at least 80 %.",
         judge=_everywhere(saved_of_separate, at_least(0.80)),
         cause="The level of d nodes alone has a far smaller β, and is better off apart up to "
-        "ε₀ = 1.3 (d = 64) or 4.6 (d = 2048); but what may be claimed for the users as a whole is "
+        "ε₀ = 1.3 (d = 64) or 4.6 (d = 2048); but what you can claim for the users as a whole is "
         "the level of two. The authors' program divides n by the number of levels twice.",
     ),
     Claim(

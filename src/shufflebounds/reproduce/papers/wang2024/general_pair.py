@@ -152,7 +152,7 @@ def asymptotics(eps0: Sequence[float], n: Sequence[int], delta: Any) -> pd.DataF
     """ε of the methods of Table 1 and their printed forms: a row for each method, ε₀ and n.
 
     ``eps0`` are natural logs; ``delta`` is δ or an `OverN`. Columns: ``method``, ``form``,
-    ``eps0``, ``n``, ``delta``, ``epsilon`` (what may be claimed) and ``quotient`` (by the form).
+    ``eps0``, ``n``, ``delta``, ``epsilon`` (what you can claim) and ``quotient`` (by the form).
     """
     rows = []
     for name, known, form, value in _FORMS:
@@ -183,7 +183,7 @@ def asymptotics_page(frame: pd.DataFrame) -> Page:
     """The page of `asymptotics`."""
     return Page(
         title="Table 1: asymptotic forms",
-        above=r"What may be claimed, $\varepsilon$, and what that is divided by the printed form "
+        above=r"What you can claim, $\varepsilon$, and what that is divided by the printed form "
         "without its constant. A quotient that settles as $n$ grows confirms the form; where "
         r"$\varepsilon$ stands at $\varepsilon_0$ nothing is proved at that $n$ (EFMRTT19 asks for "
         r"$\varepsilon_0<1/2$ in the form that is drawn).",
