@@ -17,7 +17,10 @@ import click
 from shufflebounds.core.enclosure import PrecisionError
 
 # What people call options that have another name.
-_MEANT = {"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"}
+_MEANT = {
+    **{"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"},
+    **{"--days": "--rounds", "--dropout": "--colluding"},
+}
 # Commands that have no option for what they compute: which, and what they need in its place.
 _COMPUTED = {
     "epsilon": ("--eps", "--delta"),

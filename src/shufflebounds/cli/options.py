@@ -34,6 +34,10 @@ from shufflebounds.reproduce.sent import Messages
 # Types of option values, and the one sentence for a value that is none.
 
 
+# What others call mechanisms; the closest name may be that of another one.
+_ELSEWHERE = {"olh": "local_hash", "grr": "krr", "rr": "krr", "sue": "rappor", "hr": "hadamard"}
+
+
 class Name(click.Choice):
     """One of a few names, with a guess at what a wrong one was meant to be.
 
@@ -55,7 +59,8 @@ class Name(click.Choice):
         return ""  # as of other types
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        near = get_close_matches(self.normalize_choice(value, ctx), self.choices, n=1)
+        name = self.normalize_choice(value, ctx)
+        near = [_ELSEWHERE[name]] if name in _ELSEWHERE else get_close_matches(name, self.choices)
         if near:
             return f"{value!r} is not known; did you mean {near[0]}?"
         return f"{value!r} is not one of {', '.join(self.choices)}."

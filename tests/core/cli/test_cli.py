@@ -959,6 +959,8 @@ epsilon no-k --mechanism parallel --part .5: --part must be a weight, a mechanis
 epsilon --round 3: did you mean --rounds?
 epsilon no-eps0 --epsilon0 4: No such option '--epsilon0'; did you mean --eps0?
 epsilon no-n --users 9: did you mean --n?
+epsilon --days 9: did you mean --rounds?
+epsilon --mechanism olh: did you mean local_hash?
 delta no-delta --epsilon 0.4: No such option '--epsilon'; did you mean --eps?
 delta: --delta is what delta computes; it needs --eps
 epsilon no-delta --epsilon 0.4: --epsilon is what epsilon computes; it needs --delta

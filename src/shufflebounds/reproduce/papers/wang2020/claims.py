@@ -1,6 +1,6 @@
 """What is claimed of SOLH, how it is measured, when it holds.
 
-The words are ours, and so is what they make of the paper, which is not at hand here: its formulas
+The words are ours, and so is what they make of the paper, which we lack: its formulas
 are rebuilt, and what only its numbers could decide is not measured.
 """
 
