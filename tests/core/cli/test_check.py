@@ -11,7 +11,6 @@ from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
 from shufflebounds.cli.check import Finding, Verdict
-from shufflebounds.cli.check import _held as held
 from shufflebounds.cli.check import _imprecise as imprecise
 from shufflebounds.cli.options import Output
 
@@ -32,26 +31,13 @@ def answer(*options: str) -> dict:
 
 def test_the_formula_of_a_deployed_library_is_refuted():
     """ε = 0.94 for 10-RR at ε₀ = 8, n = 1000: others' equal values leave almost all of ε₀."""
-    R8 = sb.KRR(10, 8.0)
-    options = [
-        "--mechanism",
-        "krr",
-        "--k",
-        "10",
-        "--eps0",
-        "8",
-        "--n",
-        "1e3",
-        "--delta",
-        "1e-6",
-        "--eps",
-        "0.94",
-    ]
+    options = (*KRR10, "--eps0", "8", "--n", "1e3", "--eps", "0.94")
     result = run(*options)
     assert result.exit_code == 1
-    assert "REFUTED. No valid claim can be so small: two datasets" in result.stdout
+    said = "REFUTED. No valid claim can be so small: two datasets, in which all other users hold"
+    assert said in result.stdout.replace("\n", " ")
     assert answer(*options)["verdict"] == "refuted"
-    assert sb.delta(R8.dataset_pair(), eps=0.94, n=1000).lower > 1e-6
+    assert sb.delta(sb.KRR(10, 8.0).dataset_pair(), eps=0.94, n=1000).lower > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -112,21 +98,6 @@ def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
     assert "Try" not in imprecise(Output(), finest)
 
 
-@pytest.mark.parametrize(
-    ("name", "eps", "is_blurred"),
-    [
-        ("upper", 1.0, True),
-        ("upper", 1.2, False),
-        ("upper", 0.9, False),
-        ("lower", 1.1, True),
-        ("variation_ratio_published", 1.1, False),  # it proves nothing, however precise
-        ("tight", 1.1, False),  # encloses the mechanism, not itself
-    ],
-)
-def test_which_bounds_more_precision_may_help(name, eps, is_blurred):
-    assert Finding(BOUNDS[name], Answer(sb.Enclosure(1.0, 1.2))).is_blurred(eps) is is_blurred
-
-
 COMPOSITIONS = {
     *("basic_composition", "advanced_composition", "optimal_composition", "clone_advanced"),
 }
@@ -159,20 +130,6 @@ def test_nothing_is_above_what_holds_without_shuffling():
     assert all(one["lower"] <= one["upper"] <= 2.0 for one in found["bounds"].values())
     assert found["bounds"]["variation_ratio_published"]["kind"] == "unproven"
     assert found["notes"][-1].startswith("A bound that comes out above eps0 is replaced by eps0")
-
-
-@pytest.mark.parametrize(
-    ("others", "sentence"),
-    [
-        ("", ""),
-        ("third", "hold a value that is neither of the victim's two,"),
-        ("x1", "hold the second of the victim's two values,"),
-        ("1/2", "hold the value 1/2,"),
-        ("2, 0", "hold in each coordinate the value 2, the value 0,"),
-    ],
-)
-def test_what_the_others_hold_is_told_in_words(others, sentence):
-    assert held(others).endswith(sentence)
 
 
 @pytest.mark.parametrize(

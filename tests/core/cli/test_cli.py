@@ -29,7 +29,7 @@ from repository import ROOT
 
 import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
-from shufflebounds.bounds.base import Answer, Numerics, largest, smallest
+from shufflebounds.bounds.base import Answer, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import answers as rounding
 from shufflebounds.cli import bounding, deployment
@@ -213,35 +213,6 @@ def test_a_target_is_missed_by_the_best_of_all_others():
 
 def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> Answer:
     return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
-
-
-@pytest.mark.parametrize(
-    ("answers", "pick", "expected"),
-    [
-        ([found(1, 2, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 4, "", "v")),
-        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], largest, found(3, 5, "wide", "v")),
-        ([found(1, 5, "wide", "u"), found(3, 4, "", "v")], smallest, found(1, 4, "wide", "v")),
-        ([found(1, 2, "", "u"), found(3, math.inf, "wide", "v")], smallest, found(1, 2, "", "u")),
-    ],
-)
-def test_of_several_enclosures_each_end_is_the_extreme_one(answers, pick, expected):
-    assert pick(answers) == expected
-
-
-def test_a_report_that_is_rarely_sent_is_a_channel_with_one_more_output():
-    rows = KRR(k=4, eps0=1.0).matrix()
-    sampled = np.hstack([0.25 * rows, np.full((4, 1), 0.75)])
-    arguments = ("--mechanism", "krr", "--k", "4", "--eps0", "1", "--rate", "0.25", "--eps", "0.2")
-    found = answer("delta", *arguments, "--n", "2")
-    truth = max(shuffled(sampled, x2, 0.2, 2) for x2 in (1, 2))
-    assert holds(found["lower"], truth, 1e-12)
-    alone = answer("delta", *arguments, "--n", "1")
-    assert holds(alone["upper"], shuffled(sampled, 2, 0.2, 1), 1e-12)
-    assert found["rate"] == 0.25
-    (note,) = found["notes"]
-    assert "takes part with probability 0.25" in note
-    text = succeed("delta", *arguments, "--n", "2").stdout
-    assert text.startswith("KRR(k=4, eps0=1.0) at rate 0.25, n = 2 users")
 
 
 def test_each_report_of_a_joint_is_sampled_on_its_own():
