@@ -18,7 +18,7 @@ from shufflebounds.divergence import estimates
 from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.enumeration import Atoms, atoms, histogram_count
-from shufflebounds.divergence.estimates import Refined, log_estimate, refined_estimate
+from shufflebounds.divergence.estimates import Estimate, log_estimate
 from shufflebounds.divergence.law import U
 
 # So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
@@ -46,7 +46,7 @@ class Problem:
         if len(self.directions) == 1:
             ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
             return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
-        logs = [log_estimate(outer, eps, self.n)[0] for _, outer in self.directions]
+        logs = [log_estimate(outer, eps, self.n).log for _, outer in self.directions]
         large = int(logs[1] > logs[0])
         first = self._direction(*self.directions[large], eps, rtol)
         # The other direction need only be known to be smaller, if it is.
@@ -79,13 +79,9 @@ class Problem:
         found = divergence(decomposition, eps, self.n, rtol, self.target)
         return Enclosure(max(counted.lower, found.lower), min(counted.upper, found.upper))
 
-    def estimate(self, eps: float) -> tuple[float, float]:
+    def estimate(self, eps: float) -> Estimate:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
         return max(log_estimate(outer, eps, self.n) for _, outer in self.directions)
-
-    def refined_estimate(self, eps: float) -> Refined:
-        """A better one, and by how much it may be off."""
-        return max(refined_estimate(outer, eps, self.n) for _, outer in self.directions)
 
     def rare_estimate(self, eps: float) -> float:
         """Rough log D(ε) where few draws count."""
@@ -174,7 +170,7 @@ def start_of(problem: Problem, delta: float, end: float) -> Start:
     guess = min(_normal_eps(directions[0], problem.n, delta), 0.9 * end)
     start = Start(guess, math.nan, math.inf)
     for one in directions:
-        found = refined_estimate(one, start.eps, problem.n)
+        found = log_estimate(one, start.eps, problem.n)
         if one is directions[0] or found.log > target:
             start = _saddle_root(one, problem.n, target, end, start.eps, found)
     if start.doubt < _START_LOST or not start.eps < end:
@@ -204,7 +200,7 @@ def _normal_eps(decomposition: Decomposition, n: int, delta: float) -> float:
 
 
 def _saddle_root(
-    decomposition: Decomposition, n: int, target: float, end: float, guess: float, found: Refined
+    decomposition: Decomposition, n: int, target: float, end: float, guess: float, found: Estimate
 ) -> Start:
     """Root of the saddlepoint estimates of one direction, from a guess and what they are there."""
     low, high = 0.0, end
@@ -218,11 +214,11 @@ def _saddle_root(
             near_zero = -found.slope * (guess + step) <= min(found.doubt, _MAYBE)
             return Start(0.0 if near_zero else guess + step, found.slope, found.doubt)
         if low == 0.0 and not guess + step > 0.0:
-            at_zero = refined_estimate(decomposition, 0.0, n)
+            at_zero = log_estimate(decomposition, 0.0, n)
             if at_zero.log - min(at_zero.doubt, _MAYBE) <= target:
                 return Start(0.0, found.slope, found.doubt)
         guess = guess + step if low < guess + step < high else 0.5 * (low + high)
-        found = refined_estimate(decomposition, guess, n)
+        found = log_estimate(decomposition, guess, n)
     return Start(guess, found.slope, found.doubt)
 
 
@@ -396,7 +392,7 @@ def _refined(problem: Problem, start: Start, delta: float) -> Start:
     """The root of refined estimates near a start; as it is where they tell nothing."""
     eps, slope, doubt = start
     for _ in range(_STEPS):
-        log, slope, doubt = problem.refined_estimate(eps)
+        log, slope, doubt = problem.estimate(eps)
         step = (log - math.log(delta)) / slope if slope < 0.0 else math.nan
         if not (doubt < _LOST and abs(step) < _LARGEST_STEP * eps):
             return start
@@ -408,7 +404,7 @@ def _refined(problem: Problem, start: Start, delta: float) -> Start:
 
 def _gap(below: Problem, above: Problem, start: Start, delta: float) -> float:
     """How far both ends seem to be apart, relatively."""
-    low, high = (one.estimate(start.eps)[0] for one in (below, above))
+    low, high = (one.estimate(start.eps).log for one in (below, above))
     if not abs(high - math.log(delta)) < _LOST:
         low, high = (one.rare_estimate(start.eps) for one in (below, above))
     steep = -start.slope * start.eps

@@ -22,24 +22,30 @@ _TILTS, _ROOTS = 60, 25
 _BLOCK = 2**16
 # Newton's method doubles the digits: the root is then known to the square of this.
 _LAST_STEP = 1e-4
+# Corrections beyond this are not believed.
+_LARGEST = 0.3
 
 
-def log_estimate(decomposition: Decomposition, eps: float, n: int) -> tuple[float, float]:
-    """Saddlepoint estimates of log D(ε) and of its derivative in ε; no bounds, but cheap.
+class Estimate(NamedTuple):
+    """Estimates of log D(ε) and of its derivative in ε, and by how much the first may be off."""
 
-    (−inf, −inf) where D(ε) vanishes or nearly so.
-    """
+    log: float
+    slope: float
+    doubt: float
+
+
+def log_estimate(decomposition: Decomposition, eps: float, n: int) -> Estimate:
+    """Saddlepoint estimates at one point; −inf where D(ε) vanishes or nearly so."""
     g = law(decomposition, eps)
     if _vanishes(g):
-        return -math.inf, -math.inf
+        return Estimate(-math.inf, -math.inf, math.inf)
     theta = tilting_point(g, n)
-    k, _, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta / theta
-    value = n * k - math.log(n) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    with np.errstate(over="ignore", under="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        slope = _slope(decomposition, eps, n, g, theta, weights)
-    return value + g.exponent * math.log(2.0), slope
+    found = _Saddlepoint.of(g, n, theta)
+    positive = decomposition.c > 0.0
+    sensitivity = decomposition.b[positive] / decomposition.c[positive]
+    slope = -n * theta * math.exp(eps) * float(np.ldexp(found.weights @ sensitivity, -g.exponent))
+    log = found.log - math.log(n) + g.exponent * math.log(2.0)
+    return Estimate(log, slope, found.doubt)
 
 
 def outlook(g: Law, n: int) -> tuple[float, float]:
@@ -50,60 +56,47 @@ def outlook(g: Law, n: int) -> tuple[float, float]:
     """
     if not g.values.max(initial=0.0) > 0.0:
         return -math.inf, 0.0
-    theta = tilting_point(g, n)
-    k, mean, variance = cumulants(g, theta)
-    spread = n * variance + 2.0 / theta / theta
-    found = n * k - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * spread)
-    with np.errstate(all="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        away = np.where(weights > 0.0, g.values - mean, 0.0)
-        kurtosis = float(weights @ np.square(np.square(away))) / (n * np.square(variance))
-    return found, float(np.nan_to_num(kurtosis, nan=0.0))
+    found = _Saddlepoint.of(g, n, tilting_point(g, n))
+    return found.log, found.kurtosis
+
+
+class _Saddlepoint(NamedTuple):
+    """Log E[S₊], by how much it may be off, the tilted kurtosis over n, and the tilted masses."""
+
+    log: float
+    doubt: float
+    kurtosis: float
+    weights: FloatArray
+
+    @staticmethod
+    def of(g: Law, n: int, theta: float) -> _Saddlepoint:
+        """E[S₊] is the integral of e^Φ/2πi, Φ(s) = nK(s) − 2 log s, over θ + iℝ (Daniels 1954)."""
+        k, mean, variance = cumulants(g, theta)
+        with np.errstate(all="ignore"):
+            weights = g.masses * np.exp(theta * g.values - k)
+            away = np.where(weights > 0.0, g.values - mean, 0.0)
+            fourth = float(weights @ np.square(np.square(away)))
+            kurtosis = float(np.nan_to_num(fourth / (n * np.square(variance)), nan=0.0))
+            away, at_zero = theta * away, g.rest * np.exp(-k)
+            shift, spread = np.float64(theta * mean), np.float64(n * variance) * theta * theta
+            third = weights @ away**3 - at_zero * shift**3
+            fourth = weights @ away**4 + at_zero * shift**4
+            excess = (n * fourth - 3.0 * spread**2 / n) / spread**2
+            skewness = (n * third - 4.0) / (spread + 2.0) ** 1.5
+            even = (excess * spread**2 + 12.0) / (spread + 2.0) ** 2 / 8.0
+            correction = float(even - 5.0 / 24.0 * skewness**2)
+            # Atoms that stand out are not seen by the correction.
+            doubt = float(2.0 * np.abs(correction) ** 1.5 + np.square(3.0 * excess))
+        log = n * k - math.log(theta) - 0.5 * math.log(2.0 * math.pi * (spread + 2.0))
+        if not abs(correction) < _LARGEST:
+            return _Saddlepoint(log, math.inf if math.isnan(doubt) else doubt, kurtosis, weights)
+        return _Saddlepoint(log + math.log1p(correction), doubt, kurtosis, weights)
 
 
 def _vanishes(g: Law) -> NDArray[np.bool_]:
     """Whether no value is known to be above 0, or nothing of one; for each row of several laws."""
     with np.errstate(invalid="ignore"):
         return np.logical_not((g.values - g.value_err).max(axis=-1, initial=-np.inf) > 0.0)
-
-
-def _slope(
-    decomposition: Decomposition, eps: float, n: int, g: Law, theta: float, weights: FloatArray
-) -> float:
-    """Derivative of log D in ε, given the tilted masses."""
-    positive = decomposition.c > 0.0
-    sensitivity = decomposition.b[positive] / decomposition.c[positive]
-    return -n * theta * math.exp(eps) * float(np.ldexp(weights @ sensitivity, -g.exponent))
-
-
-class Refined(NamedTuple):
-    """Estimates of log D(ε) and of its derivative in ε, and by how much the first may be off."""
-
-    log: float
-    slope: float
-    doubt: float
-
-
-def refined_estimate(decomposition: Decomposition, eps: float, n: int) -> Refined:
-    """What `log_estimate` gives, corrected for the cumulants of third and fourth order."""
-    g = law(decomposition, eps)
-    if _vanishes(g):
-        return Refined(-math.inf, -math.inf, math.inf)
-    theta = tilting_point(g, n)
-    k, mean, variance = cumulants(g, theta)
-    with np.errstate(all="ignore"):
-        weights = g.masses * np.exp(theta * g.values - k)
-        away = np.where(weights > 0.0, g.values - mean, 0.0)
-        at_zero = g.rest * math.exp(-k)
-        third = float(weights @ away**3) - at_zero * mean**3
-        fourth = float(weights @ away**4) + at_zero * mean**4 - 3.0 * variance**2
-        slope = _slope(decomposition, eps, n, g, theta, weights)
-    try:
-        log, doubt = edgeworth(theta, n * mean, n * variance, n * third, n * fourth)
-    except (OverflowError, ValueError, ZeroDivisionError):  # far from anything normal
-        return Refined(*log_estimate(decomposition, eps, n), math.inf)
-    log += n * k - math.log(n) + g.exponent * math.log(2.0)
-    return Refined(log, slope, doubt)
 
 
 class Estimates(NamedTuple):
@@ -114,7 +107,7 @@ class Estimates(NamedTuple):
 
 
 def estimates(decomposition: Decomposition, eps: FloatArray, n: FloatArray) -> Estimates:
-    """What `log_estimate` gives, at the points (eps, n)."""
+    """Uncorrected saddlepoint estimates at the points (eps, n)."""
     block = max(1, _BLOCK // len(decomposition))
     parts = [
         _estimates(decomposition, eps[start : start + block], n[start : start + block])
@@ -272,71 +265,3 @@ def _mean_positive_part(mean: FloatArray, sigma: FloatArray) -> FloatArray:
     share = np.where(z < _FAR, 1.0 - z * mills, (1.0 - 3.0 / z**2) / z**2)
     tail = sigma * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * share
     return np.maximum(mean, 0.0) + np.where(sigma > 0.0, np.maximum(tail, 0.0), 0.0)
-
-
-# How large E f(X) is for an X that is nearly normal, f(x) = x e^{−θx} 1{x > 0}: to aim with.
-#
-# With F(m) for a normal X of mean m, the Edgeworth series of the law of X gives
-#
-#     E f(X) ≈ F + κ₃/6 F⁽³⁾ + κ₄/24 F⁽⁴⁾ + κ₃²/72 F⁽⁶⁾.
-
-# Standard deviations of X, in units of 1/θ, from which f is narrow, and terms for it then.
-_NARROW, _TERMS = 10.0, 9
-# Corrections beyond this are not believed.
-_LARGEST = 0.5
-
-
-def edgeworth(
-    theta: float, mean: float, variance: float, third: float, fourth: float
-) -> tuple[float, float]:
-    """Log E f(X) from the cumulants of X, and a rough size of its error."""
-    sigma = math.sqrt(variance)
-    skewness, kurtosis = third / sigma**3, fourth / variance**2
-    narrow = theta * sigma > _NARROW and mean < 0.25 * theta * variance
-    log_scale, terms = (_narrow if narrow else _broad)(theta, mean / sigma, sigma)
-    odd = skewness / 6.0 * terms[3] / terms[0]
-    even = (kurtosis / 24.0 * terms[4] + skewness**2 / 72.0 * terms[6]) / terms[0]
-    size = abs(odd) + math.sqrt(abs(even))
-    # Atoms that stand out are not seen by the series.
-    doubt = size**3 + (3.0 * kurtosis) ** 2
-    found = log_scale + math.log(terms[0])
-    if size > _LARGEST:
-        return found, max(doubt, size)
-    return found + math.log1p(odd + even), doubt
-
-
-def _broad(theta: float, y: float, sigma: float) -> tuple[float, list[float]]:
-    """Log of a scale, and σᵏ F⁽ᵏ⁾ for k = 0, …, 6 in units of it; y is the mean over σ."""
-    t = theta * sigma
-    h = y - t
-    tail = 0.5 * math.erfc(-h / math.sqrt(2.0))
-    bell = math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi) if abs(h) < 38.0 else 0.0
-    if h < 0.0:  # in units of the density at 0
-        log_scale, tail, bell = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi), tail / bell, 1.0
-    else:
-        log_scale = 0.5 * t * t - t * y
-    # F′ = −θF + A, A′ = −θA + p, and p is the density at 0.
-    values, a = [bell + h * tail], tail
-    for p in _densities(y, 6):
-        values.append(-t * values[-1] + a)
-        a = -t * a + bell * p
-    return log_scale + math.log(sigma), values[:7]
-
-
-def _narrow(theta: float, y: float, sigma: float) -> tuple[float, list[float]]:
-    """The same by ∫ x e^{−θx} q(x) dx ≈ Σ (j + 1) q⁽ʲ⁾(0)/θ^{j+2}."""
-    t = theta * sigma
-    densities = _densities(y, 6 + _TERMS)
-    values = [
-        sum((j + 1.0) * (-1.0) ** j * densities[k + j] / t ** (j + 2) for j in range(_TERMS))
-        for k in range(7)
-    ]
-    return -0.5 * y * y - 0.5 * math.log(2.0 * math.pi) + math.log(sigma), values
-
-
-def _densities(y: float, count: int) -> list[float]:
-    """Derivatives in y of e^{−y²/2}, over it."""
-    values = [1.0, -y]
-    for k in range(1, count):
-        values.append(-y * values[k] - k * values[k - 1])
-    return values

@@ -90,7 +90,7 @@ def test_little_is_lost_where_it_was_asked_about(factors, rate, n, eps):
     """No more than some times what is aimed at, with D from the laws of all components."""
     joint = sb.subsample(functools.reduce(sb.Decomposition.joint, factors), rate)
     inner, outer = joint.directions[0]
-    log, slope = log_estimate(outer, eps, n)
+    log, slope, _ = log_estimate(outer, eps, n)
     loss = 3e-6 * -slope * eps
     exact = divergence(outer, eps, n, 1e-3)
     assert exact.lower > 0.0
