@@ -132,24 +132,6 @@ def test_compression_bounds_from_both_sides(cells, seed):
     assert np.max(tail_means(above) - tail_means(below)) < 0.5 / cells
 
 
-def test_compressed_and_full_results_agree(monkeypatch):
-    from shufflebounds.divergence import fourier as module
-
-    part = KRR(k=10, eps0=0.7).blanket()
-    rng = np.random.default_rng(5)
-    c = rng.dirichlet(np.ones(3000))
-    a, b = (c * np.exp(rng.uniform(0.0, 1.5, 3000)) for _ in "ab")
-    many = Decomposition(a / a.sum(), b / b.sum(), c)
-    for decomposition, eps, n in ((many, 0.05, 20_000), (many.joint(part), 0.08, 5000)):
-        compressed = fourier(decomposition, eps, n, 1e-3)
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "_CELLS", 1e9)
-            full = fourier(decomposition, eps, n, 1e-5)
-        assert overlap(compressed, full)
-        assert compressed.relative_width <= 1e-3
-        assert full.relative_width <= 1e-5
-
-
 def all_draws(decomposition, eps, n):
     """D(ε) over all ordered draws of n values, in plain floats."""
     values, masses = decomposition.gparv(eps)

@@ -161,19 +161,6 @@ def test_parts_of_a_parallel_composition_may_have_a_coordinate_each():
             assert exact(pair, eps, n).lower <= above
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("part", [sb.KRR(4, 1.2), sb.OUE(0.8, 3)])
-def test_subsampling_against_a_matrix_with_an_empty_report(part, rate):
-    rows = matrix(Subsampled(part, rate))
-    rows = rows[:, (rows > 0.0).any(axis=0)]
-    subsampled = Subsampled(part, rate)
-    assert_same(subsampled.blanket(), rows[0], rows[1], rows.min(axis=0))
-    for name, pair in subsampled.dataset_pairs().items():
-        assert_same(pair, *rows[[0, 1, {"third": 2, "x1": 1}[name]]])
-    if rate == 0.0:
-        assert sb.delta(subsampled.blanket(), 0.0, 10).upper < 1e-13
-
-
 def test_dataset_pairs_are_rows_of_the_matrix():
     joint = Joint([sb.KRR(3, 0.7), sb.RAPPOR(1.1, 3), sb.KRR(2, 0.5)])
     rows = matrix(joint)
@@ -237,28 +224,6 @@ def test_bounds_hold_for_every_pair_of_neighbouring_datasets(channel, n):
             assert sb.delta(pair, eps, n).lower <= min(worst + 1e-15, upper.upper)
         if n == 1:
             assert worst == pytest.approx(upper.upper, rel=1e-9)
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_bounds_by_distance_hold_for_the_pairs_at_that_distance(n):
-    joint = Joint([sb.KRR(2, 1.5), sb.KRR(3, 0.5)])
-    places = inputs(joint.parts)
-    laws = shuffled(matrix(joint), n)
-    for eps in (0.0, 0.4):
-        upper = {
-            name: sb.delta(blanket, eps, n).upper
-            for distance in (1, 2)
-            for name, blanket in joint.blankets(distance).items()
-        }
-        assert upper.keys() == {"1", "2", "1 2"}
-        truth = dict.fromkeys(upper, 0.0)
-        for law in laws.values():
-            found = hockey_sticks(law, eps)
-            for (i, x), (j, y) in itertools.permutations(enumerate(places), 2):
-                name = " ".join(str(k + 1) for k in range(2) if x[k] != y[k])
-                truth[name] = max(truth[name], found[i, j])
-        for name, bound in upper.items():
-            assert 0.5 * bound < truth[name] <= bound + 1e-15
 
 
 # A further coordinate that differs.
@@ -462,17 +427,6 @@ def test_mechanisms_over_a_domain_show_it(kind, size):
     assert inputs_are_alike(sb.KRR(size, 1.5))
 
 
-@pytest.mark.parametrize("z", [0.1, 0.25, 0.5])
-def test_a_value_between_says_less_of_laplace_reports(z):
-    """R(z)/c crosses R(0)/c once: its stop-loss transform over cells of the line lies below."""
-    eps0, y = 2.0, np.linspace(-12.0, 13.0, 500_001)
-    least = np.exp(-eps0 * np.maximum(np.abs(y), np.abs(1.0 - y)))
-    at_zero, at_z = (np.exp(-eps0 * np.abs(y - x)) for x in (0.0, z))
-    for level in np.linspace(1.0, math.exp(eps0), 40):
-        tails = [np.maximum(report - level * least, 0.0).sum() for report in (at_z, at_zero)]
-        assert tails[0] <= tails[1] * (1.0 + 1e-6) + 1e-6
-
-
 # Orders that theory demands, and two that it does not.
 
 
@@ -490,15 +444,6 @@ def test_rarer_reports_say_less(part, method, n):
         if eps < 0.5:
             assert found[2].upper < 0.5 * found[3].lower
         assert overlap(found[-1], sb.delta(getattr(part, method)(), eps, n))
-
-
-@pytest.mark.parametrize("kind", [sb.RAPPOR, sb.OUE, sb.BLH])
-@pytest.mark.parametrize(("eps0", "n"), [(4.0, 4), (0.5, 1000), (4.0, 1000)])
-def test_larger_domains_hide_less(kind, eps0, n):
-    """A domain contains the smaller ones, and the bits of other values are noise of their own."""
-    found = [sb.delta(kind(eps0, size).blanket(), 0.2 * eps0, n) for size in (2, 3, 4, 8, 40, None)]
-    assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
-    assert found[0].upper < found[2].lower
 
 
 LEAVES = [
@@ -528,35 +473,6 @@ def test_no_lower_bound_is_above_the_upper_bound(randomizer, n, share):
     assert enclosure(randomizer.blanket(), randomizer.eps0, n).upper <= 1e-10
     for pair in randomizer.dataset_pairs().values():
         assert enclosure(pair, eps, n).lower <= above
-
-
-def test_two_reports_at_half_of_eps0_may_say_more_than_one():
-    """Half of the reports of BLH do not tell two inputs apart, be ε₀ as large as it may."""
-    one, two = sb.BLH(20.0, 2), repeated(sb.BLH(10.0, 2), 2)
-    totals = [hockey_sticks(matrix(r)[[0, -1]], 0.0).max() for r in (one, two)]
-    assert totals == pytest.approx([0.5, 0.75], rel=1e-3)
-    for randomizer, total in zip((one, two), totals, strict=True):
-        assert sb.delta(randomizer.blanket(), 0.0, 1).upper == pytest.approx(total, rel=1e-12)
-    one, two = (repeated(sb.BLH(4.0 / k), k).blanket() for k in (1, 2))
-    assert sb.epsilon(two, 100_000, 1e-6).lower > 1.009 * sb.epsilon(one, 100_000, 1e-6).upper
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "eps", "side"),
-    [
-        (sb.KRR(10, 4.0 * 0.7295), sb.BLH(4.0), 1.0, 1),
-        (sb.OUE(4.0 * 1.1626), sb.BLH(4.0), 2.0, -1),
-    ],
-)
-def test_a_parallel_composition_need_not_lie_between_its_parts(one, two, eps, side):
-    n = 5
-    parts = [sb.delta(part.blanket(), eps, n) for part in (one, two)]
-    mixed = sb.delta(Parallel([(0.5, one), (0.5, two)]).blanket(), eps, n)
-    assert parts[0].upper == pytest.approx(parts[1].upper, rel=1e-3)
-    if side > 0:
-        assert mixed.lower > 1.02 * max(part.upper for part in parts)
-    else:
-        assert mixed.upper < 0.98 * min(part.lower for part in parts)
 
 
 # ε₀, names and refusals.
@@ -645,12 +561,6 @@ def test_weights_that_miss_1_by_rounding_add_up_over_levels():
         sb.delta(tree.blanket(), 0.1, 100),
         sb.delta(part.blanket(), 0.1, 100),
     )
-
-
-def test_weights_may_be_fractions():
-    parts = [(Fraction(1, 3), sb.KRR(3, 1.0)), (Fraction(2, 3), sb.BLH(1.0, 3))]
-    rows = matrix(Parallel(parts))
-    assert_same(Parallel(parts).blanket(), rows[0], rows[1], rows.min(axis=0))
 
 
 @given(st.lists(st.sampled_from(LEAVES[:-1]), min_size=2, max_size=4), st.randoms())
@@ -747,14 +657,6 @@ FACTORS = {
 }
 
 
-@pytest.mark.parametrize("factors", FACTORS.values(), ids=FACTORS)
-def test_estimates_of_size_are_never_too_small(factors):
-    factors = [factor.merge() for factor in factors]
-    truth = largest_step(factors)
-    assert truth <= joint_size._pairs_at_most(factors)
-    assert 0.98 * truth <= joint_size._pairs(factors) <= 1.5 * truth
-
-
 def ends_of(factors):
     """What is multiplied: the arrays, and inner and outer ends where there are any."""
     factors = [factor.merge() for factor in factors]
@@ -796,14 +698,6 @@ def test_joints_that_do_not_fit_are_refused_wherever_they_are(composition, monke
     monkeypatch.setattr(sb.Decomposition, "joint", None)
     with pytest.raises(ValueError, match=r"^a joint of 5 reports .* too large for memory; "):
         composition.check_size()
-
-
-def test_the_ends_of_continuous_reports_count_as_well():
-    """The inner one has the most components; nothing is multiplied out to say so."""
-    joint = repeated(sb.Laplace(0.5), 16)
-    joint_size._check([part.blanket().merge() for part in joint.parts])
-    with pytest.raises(ValueError, match=r"^a joint of 16 reports .* too large for memory; "):
-        joint.check_size()
 
 
 def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):

@@ -70,35 +70,6 @@ def assert_accurate(decomposition, exact):
     assert worst <= decomposition.rel_err
 
 
-def hat_mass(eps0, vertex, neighbour):
-    """∫ c(y) λ(y) dy between two reports: λ falls from 1 to 0, linear in the report's ratios."""
-    over, under = density(eps0, 0), density(eps0, 1)
-    if vertex + neighbour > 1.0:
-        # The other half, where R(0) is the smaller density.
-        over, under = under, over
-    here, there = over(vertex) / under(vertex), over(neighbour) / under(neighbour)
-
-    def integrand(y):
-        return under(y) * (over(y) / under(y) - there) / (here - there)
-
-    return abs(quad(integrand, vertex, neighbour, epsabs=0.0, epsrel=1e-12)[0])
-
-
-@pytest.mark.parametrize("eps0", EPS0)
-def test_spreading_integrates_hat_functions(eps0):
-    cells = 3
-    borders = list(map(float, cell_borders(eps0, cells)))
-    expected = np.zeros(2 * cells + 1)
-    for i, j in itertools.pairwise(range(2 * cells + 1)):
-        expected[i] += hat_mass(eps0, borders[i], borders[j])
-        expected[j] += hat_mass(eps0, borders[j], borders[i])
-    expected[[0, -1]] += math.exp(-eps0) / 2.0
-    outer = sb.Laplace(eps0, cells).blanket()
-    np.testing.assert_allclose(outer.c, expected, rtol=1e-10)
-    logs = np.linspace(-eps0, eps0, 2 * cells + 1)
-    np.testing.assert_allclose(outer.a / outer.b, np.exp(logs), rtol=1e-13)
-
-
 @pytest.mark.parametrize(
     ("eps0", "cells"),
     [*itertools.product([1e-6, 0.1, 1.0, 4.0, 50.0, 300.0], [1, 2, 13, 50]), (4.0, 1000)],
@@ -113,22 +84,6 @@ def test_masses_keep_their_promise_of_accuracy(eps0, cells):
         assert_accurate(blanket, spread)
         assert_accurate(pair, [(a, b, b) for a, b, _ in bins])
         assert_accurate(pair.outer, [(a, b, b) for a, b, _ in spread])
-
-
-@pytest.mark.parametrize("cells", [1, 7, 500, None])
-@pytest.mark.parametrize("eps0", [1e-6, 0.1, 4.0, 300.0])
-def test_sums(eps0, cells):
-    laplace = sb.Laplace(eps0, cells)
-    blanket, pair = laplace.blanket(), laplace.dataset_pair()
-    for decomposition in (blanket, blanket.inner, pair, pair.outer):
-        assert math.fsum(decomposition.a) == pytest.approx(1.0, rel=1e-13)
-        assert math.fsum(decomposition.b) == pytest.approx(1.0, rel=1e-13)
-    for decomposition in (blanket, blanket.inner):
-        assert math.fsum(decomposition.c) == pytest.approx(math.exp(-eps0 / 2.0), rel=1e-13)
-        np.testing.assert_array_equal(decomposition.c, np.minimum(decomposition.a, decomposition.b))
-        assert decomposition.asymmetry == 0.0
-    for decomposition in (pair, pair.outer):
-        np.testing.assert_array_equal(decomposition.c, decomposition.b)
 
 
 def sublinear_sum(forms, a, b, c):
@@ -186,40 +141,6 @@ def test_one_user_has_the_divergence_of_the_laplace_mechanism(eps0, cells):
             )
             assert below <= truth * (1.0 + 1e-13)
             assert above >= truth * (1.0 - 1e-13)
-
-
-@pytest.mark.parametrize("eps0", EPS0)
-def test_both_ends_converge_at_second_order(eps0):
-    """By Σ(a − b)²/c, the variance of a user's share, and its integral over the reports."""
-    zero, one = density(eps0, 0), density(eps0, 1)
-    atoms = 0.5 * math.exp(-eps0) * math.expm1(eps0) ** 2
-
-    def square(y, c):
-        return (zero(y) - one(y)) ** 2 / c(y)
-
-    def cost(decomposition):
-        return float(((decomposition.a - decomposition.b) ** 2 / decomposition.c).sum())
-
-    def errors(which, cells, truth):
-        return [cost(end) - truth for end in getattr(sb.Laplace(eps0, cells), which)().bounds()]
-
-    blanket = 2.0 * quad(square, 0.5, 1.0, args=(zero,), epsabs=1e-15)[0] + 2.0 * atoms
-    # A report y > 1 has the likelihood ratio e^{−ε₀} and c = b = 1/2.
-    pair = quad(square, 0.0, 1.0, args=(one,), epsabs=1e-15)[0]
-    pair += atoms + 0.5 * math.expm1(-eps0) ** 2
-    for which, truth in (("blanket", blanket), ("dataset_pair", pair)):
-        coarse, fine = errors(which, 20, truth), errors(which, 40, truth)
-        assert coarse[0] < fine[0] < 0.0 < fine[1] < coarse[1]
-        np.testing.assert_allclose(np.divide(coarse, fine), 4.0, rtol=0.02)
-        # The midpoint's error is half that of the trapezium.
-        np.testing.assert_allclose(fine[1] / -fine[0], 2.0, rtol=0.02)
-
-
-def test_cells_are_chosen_by_eps0():
-    chosen = [sb.Laplace(eps0).cells for eps0 in (1e-6, 0.1, 1.0, 4.0)]
-    assert chosen == sorted(chosen)
-    assert all(isinstance(cells, int) and cells >= 1 for cells in chosen)
-    assert sb.Laplace(1.0) == sb.Laplace(1.0, sb.Laplace(1.0).cells)
 
 
 # The domain [0, 1], where all others may hold 1/2.
