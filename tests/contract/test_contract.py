@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 import shuffles
-from engines import fourier, overlap, sweep
+from engines import by_tree, fourier, overlap
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -39,7 +39,7 @@ def arrays(decomposition, eps, n, rtol):
     return sb.Enclosure(lower[0], upper[0])
 
 
-ENGINES = {"fourier": fourier, "tree": sweep, "arrays": arrays, "both": certified.divergence}
+ENGINES = {"fourier": fourier, "tree": by_tree, "arrays": arrays, "both": certified.divergence}
 each_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
@@ -92,7 +92,7 @@ ANCHORS = [
 @each_engine
 @pytest.mark.parametrize(("eps0", "n", "eps", "value", "digits"), ANCHORS)
 def test_anchors_from_another_program(engine, eps0, n, eps, value, digits):
-    rtol = 1e-4 if engine is sweep else 1e-8
+    rtol = 1e-4 if engine is by_tree else 1e-8
     found = engine(sb.KRR(k=10, eps0=eps0).blanket(), eps, n, rtol)
     assert found.lower <= value * (1.0 + digits)
     assert found.upper >= value * (1.0 - digits)

@@ -2,19 +2,19 @@
 
 from functools import partial
 
-from shufflebounds.divergence import fourier as smooth
+from shufflebounds.divergence import fourier as module
 from shufflebounds.divergence import tree
 from shufflebounds.divergence.enclosing import enclose
 
-sweep_bounds = partial(tree.log_bounds, smooth=smooth.log_mean_positive_part)
+tree_bounds = partial(tree.log_bounds, fourier=module.log_mean_positive_part)
 
 
 def fourier(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, smooth.log_bounds)
+    return enclose(decomposition, eps, n, rtol, module.log_bounds)
 
 
-def sweep(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, sweep_bounds)
+def by_tree(decomposition, eps, n, rtol=1e-4):
+    return enclose(decomposition, eps, n, rtol, tree_bounds)
 
 
 def overlap(one, two):

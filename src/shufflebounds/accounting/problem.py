@@ -21,7 +21,7 @@ from shufflebounds.divergence.enumeration import Atoms, atoms, histogram_count
 from shufflebounds.divergence.estimates import Estimate, log_estimate
 from shufflebounds.divergence.law import U
 
-# So few are enumerated at once. They leave atoms near 0, which cost the smooth engine dearly.
+# So few are enumerated at once. They leave atoms near 0, which cost the Fourier engine dearly.
 _FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 # The relative width of a direction in which D seems to be far smaller than in the other.
 _COARSE = 0.1

@@ -1,4 +1,4 @@
-"""A law by falling size of its values, for the sweep: recentred, with the laws of its tails.
+"""A law by falling size of its values, for the tree engine: recentred, with the laws of its tails.
 
 Notation: the values h are those of G minus the likeliest one, the base; atom 0 may be the largest.
 "Law j" is that of one draw given that it is none of the atoms before j: masses p_i/R_j for i ≥ j,
@@ -225,7 +225,7 @@ def tilts(atoms: Atoms, n: int) -> FloatArray:
     return 10.0 ** np.linspace(low, high, count)
 
 
-# Nodes of the sweep: what has been drawn of the largest atoms, and what that leaves to evaluate.
+# Nodes of the tree: what has been drawn of the largest atoms, and what that leaves to evaluate.
 #
 # A node stands for w E(B + v)₊ with B the sum of n′ draws of law j (`atoms`): w is the probability
 # of what was drawn, v the base n times over plus what was drawn. The proofs are in docs/engine.md,
@@ -346,7 +346,7 @@ def moved_up(x: FloatArray) -> FloatArray:
     return x + 1e-11 + 64.0 * U * np.abs(x)
 
 
-# Children of the nodes of a sweep: by the first of the next atoms that is drawn, and how often.
+# Children of nodes: by the first of the next atoms that is drawn, and how often.
 #
 # The proofs are in docs/engine.md, section 11.
 

@@ -1,4 +1,4 @@
-"""D(ε) by whichever of both engines suits what the tilted law looks like, or by both."""
+"""Which engine evaluates D(ε), and with how much work: Fourier and tree, in turn."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.enclosing import LogBounds, enclose
 from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.fourier import log_bounds as smooth_bounds
+from shufflebounds.divergence.fourier import log_bounds as fourier_bounds
 from shufflebounds.divergence.fourier import log_mean_positive_part
 from shufflebounds.divergence.law import Law, tilt, tilting_point
-from shufflebounds.divergence.tree import log_bounds as sweep_bounds
+from shufflebounds.divergence.tree import log_bounds as tree_bounds
 
 
-def _smooth(bits: int) -> LogBounds:
+def _fourier(bits: int) -> LogBounds:
     """Takes at most 2^bits modes times what each takes."""
-    return partial(smooth_bounds, most_work=2.0**bits)
+    return partial(fourier_bounds, most_work=2.0**bits)
 
 
-def _sweep(nodes: int) -> LogBounds:
+def _tree(nodes: int) -> LogBounds:
     """Takes at most so many nodes."""
-    return partial(sweep_bounds, smooth=log_mean_positive_part, most_work=nodes)
+    return partial(tree_bounds, fourier=log_mean_positive_part, most_work=nodes)
 
 
 # What to try in turn until one gets there, up to these excess kurtoses of the tilted S, which are
-# about 1/draws that make up its spread: the fewer, the more the sweep is worth. All of this decides
+# about 1/draws that make up its spread: the fewer, the more the tree is worth. All of this decides
 # about speed only, and about what is refused; benchmarks/deployer_grid.py knows.
 _LADDERS: tuple[tuple[float, tuple[LogBounds, ...]], ...] = (
-    (0.1, (_smooth(28), _sweep(30_000), _smooth(31), _sweep(200_000), _smooth(32))),
+    (0.1, (_fourier(28), _tree(30_000), _fourier(31), _tree(200_000), _fourier(32))),
     (
         0.7,
         (
-            *(_smooth(25), _sweep(2_000), _smooth(27), _sweep(8_000), _smooth(29)),
-            *(_sweep(30_000), _smooth(31), _sweep(200_000), _smooth(32)),
+            *(_fourier(25), _tree(2_000), _fourier(27), _tree(8_000), _fourier(29)),
+            *(_tree(30_000), _fourier(31), _tree(200_000), _fourier(32)),
         ),
     ),
     (
         5.0,
         (
-            *(_sweep(2_000), _smooth(25), _sweep(8_000), _smooth(27), _sweep(30_000)),
-            *(_smooth(29), _sweep(200_000), _smooth(31), _smooth(32)),
+            *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000)),
+            *(_fourier(29), _tree(200_000), _fourier(31), _fourier(32)),
         ),
     ),
     (
         math.inf,
         (
-            *(_sweep(2_000), _sweep(8_000), _smooth(27), _sweep(30_000), _sweep(200_000)),
-            *(_smooth(29), _smooth(31), _smooth(32)),
+            *(_tree(2_000), _tree(8_000), _fourier(27), _tree(30_000), _tree(200_000)),
+            *(_fourier(29), _fourier(31), _fourier(32)),
         ),
     ),
 )
-# So many times the rounding of nK is what many draws may leave: the smooth engine has no better.
+# So many times the rounding of nK is what many draws may leave: the Fourier engine has no better.
 _CLOSE = 30.0
 # What is left of a width this small is rounding, which no other engine mends.
 _FINEST = 1e-11

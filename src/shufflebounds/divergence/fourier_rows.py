@@ -109,7 +109,7 @@ class Stack:
             variance=found.variance,
         )
 
-    def smooth(self) -> NDArray[np.bool_]:
+    def usable(self) -> NDArray[np.bool_]:
         """Where round-off leaves something."""
         used = (self.n * self.log_mgf_err < 1.0) & (self.left_out < 1.0) & (self.variance > 0.0)
         # Far from where their powers leave the range of floats.
@@ -322,13 +322,13 @@ def _stacked(
 
 
 def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Bounds of log E[S₊] of each law; (−inf, inf) where `Stack.smooth` finds an obstacle."""
+    """Bounds of log E[S₊] of each law; (−inf, inf) where `Stack.usable` finds an obstacle."""
     low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     rows = np.flatnonzero(np.isfinite(g.value_err).all(axis=-1) & (g.values.max(axis=-1) > 0.0))
     if not rows.size:
         return low, high
     stack = Stack.tilted(laws_at(g, rows), n[rows], rtol[rows])
-    usable = stack.smooth()
+    usable = stack.usable()
     rows, stack = rows[usable], stack.at(usable)
     for _ in range(_PASSES):
         usable, *ends, shrink = _pass(stack)

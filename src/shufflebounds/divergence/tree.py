@@ -1,4 +1,4 @@
-"""The tree of a sweep: nodes are conditioned on the draws of the next atoms until all are closed.
+"""The tree engine: nodes are conditioned on the draws of the next atoms until all are closed.
 
 Proofs: docs/engine.md, section 11.
 """
@@ -37,19 +37,19 @@ from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.estimates import outlook
 from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
 
-# Bounds of log E[S₊] by the smooth engine, given a law, n, a relative width and the most work.
-Smooth = Callable[[Law, int, float, float], tuple[float, float]]
+# Bounds of log E[S₊] by the Fourier engine, given a law, n, a relative width and the most work.
+Fourier = Callable[[Law, int, float, float], tuple[float, float]]
 
-# Nodes of the sweep that the smooth engine evaluates. Proofs: docs/engine.md, section 11.
+# Nodes that the Fourier engine evaluates. Proofs: docs/engine.md, section 11.
 
-# Which nodes the smooth engine gets decides speed only (benchmarks/deployer_grid.py).
+# Which nodes the Fourier engine gets decides speed only (benchmarks/deployer_grid.py).
 #
 # Values are tame that are at most so many deviations of the common ones, those with so many draws
 # on average.
 _TAME, _COMMON = 15.0, 1.0
 # The least work that one is worth.
 _LEAST_WORK = 2.0**22
-# With more excess kurtosis than this the smooth engine is slow, and draws still to be looked at.
+# With more excess kurtosis than this the Fourier engine is slow, and draws still to be looked at.
 _RARE = 4.0
 # So many that came out too wide are enough to leave the others to the tree.
 _MOST_FAILED = 2
@@ -58,7 +58,7 @@ _FINEST, _COARSEST, _CAUTION = 1e-10, 0.1, 0.5
 
 
 def tame(atoms: Atoms, n: int) -> NDArray[np.bool_]:
-    """From which atoms on the smooth engine may well do; shape (A,).
+    """From which atoms on the Fourier engine may well do; shape (A,).
 
     The common values of law j are those beyond the largest that are drawn so often together.
     """
@@ -78,9 +78,9 @@ def leaves(
     goal: float,
     precise: float,
     work: float,
-    smooth: Smooth,
+    fourier: Fourier,
 ) -> tuple[NDArray[np.bool_], tuple[float, float]]:
-    """Which nodes the smooth engine could evaluate, and bounds of their sum.
+    """Which nodes the Fourier engine could evaluate, and bounds of their sum.
 
     Aims at a width of `goal` in all, by at most so much `work`, as the engine counts it. A relative
     width of `precise` is always enough.
@@ -106,7 +106,7 @@ def leaves(
             size = min(size, float(node.log_weight[0]) + log_estimate)
         rtol = _CAUTION * max(float(allowed[i]) / exp_up(size), precise)
         rtol = min(max(rtol, _FINEST), _COARSEST)
-        ends = smooth(g, n, rtol, float(most_work[i]))
+        ends = fourier(g, n, rtol, float(most_work[i]))
         log_weight, slip = float(node.log_weight[0]), float(node.weight_err[0])
         slip += 16.0 * U * (1.0 + abs(log_weight) + max(abs(x) for x in ends if x < math.inf))
         found = exp_down(log_weight - slip + ends[0]), exp_up(log_weight + slip + ends[1])
@@ -149,14 +149,14 @@ def exp_up(x: float) -> float:
 _CLOSED, _TAILS, _LEAVES = 0.3, 0.2, 0.4
 # The relative width of a leaf that is always enough, in units of that of the whole.
 _PRECISE = 0.3
-# Nodes that the smooth engine may evaluate at a step, and half of those that it may in all.
+# Nodes that the Fourier engine may evaluate at a step, and half of those that it may in all.
 _MOST_LEAVES = 150
 # What a leaf counts for of the work, in nodes; and what leaves may take for each node that could be
-# had instead, as the smooth engine counts its work, for so many atoms or more: few are soon drawn.
+# had instead, as the Fourier engine counts its work, for so many atoms or more: few are soon drawn.
 _LEAF_WORK, _WORK_PER_NODE, _MANY_ATOMS = 200, 2.0**13, 100
 # The share of what may still be spent that a step may spend.
 _SHARE = 0.2
-# The same where the smooth engine takes over.
+# The same where the Fourier engine takes over.
 _SPENT = 0.8
 # Nodes times atoms times tilts that are looked at together, and the children wanted of them.
 _MOST_BOUNDS, _MOST_CHILDREN = 2**17, 300
@@ -181,10 +181,10 @@ def tree_bounds(
     goal: float,
     rtol: float,
     most_work: int,
-    smooth: Smooth,
+    fourier: Fourier,
 ) -> Found:
     """Bounds that are about `goal` apart, or `rtol` times themselves, by at most so many nodes."""
-    branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work, smooth)
+    branch = _Branch(atoms, table, tame(atoms, n), goal, rtol, most_work, fourier)
     low, high = branch.run(root(atoms, n))
     return Found(low * (1.0 - 1e-12), high * (1.0 + 1e-12), branch.slack, branch.complete)
 
@@ -220,7 +220,7 @@ class _Branch:
     goal: float
     rtol: float
     most_work: int
-    smooth: Smooth
+    fourier: Fourier
     low: float = 0.0
     high: float = 0.0
     closable: float = math.nan
@@ -268,12 +268,12 @@ class _Branch:
         self.closable, self.slack = self.closable - lost, self.slack + lost
 
     def _tries(self, j: int, end: int) -> NDArray[np.bool_]:
-        """For which of atoms j, …, `end` − 1 the smooth engine is worth a try."""
+        """For which of atoms j, …, `end` − 1 the Fourier engine is worth a try."""
         part = slice(j, end)
         return self.tame[part] & (np.abs(self.atoms.values[part]) < self.retry)
 
     def _hand_over(self, rest: _Open, j: int) -> _Open:
-        """Let the smooth engine have a try; what it leaves, to be tried again further down."""
+        """Let the Fourier engine have a try; what it leaves, to be tried again further down."""
         # Mostly nothing will be left: most of what may still be spent saves it nodes.
         saved = _SPENT * self.cuttable
         self.closable, self.cuttable = self.closable + saved, self.cuttable - saved
@@ -290,7 +290,7 @@ class _Branch:
         work = _WORK_PER_NODE * left * min(1.0, self.atoms.size / _MANY_ATOMS)
         precise = _PRECISE * self.rtol
         done, ends = leaves(
-            self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work, self.smooth
+            self.atoms, rest.nodes, rest.slack, rest.side, goal, precise, work, self.fourier
         )
         self.leaves, self.work = self.leaves + done.size, self.work + _LEAF_WORK * done.size
         self.low, self.high = self.low + ends[0], self.high + ends[1]
@@ -307,7 +307,7 @@ class _Branch:
         bounds = log_of_drawn(first, atoms, table, j, end)
         allowance = _SHARE * self.cuttable
         left_out = negligible(bounds, 0.5 * allowance)
-        # As many atoms as make a fair number of children, or down to where the smooth engine may
+        # As many atoms as make a fair number of children, or down to where the Fourier engine may
         # take over, and beyond that if none of them is drawn.
         found = np.cumsum(bounds.shape[0] - np.count_nonzero(left_out, axis=0))
         most = _MOST_CHILDREN
@@ -342,9 +342,9 @@ def _closable(slack: FloatArray, allowance: float) -> NDArray[np.bool_]:
 
 # The divergence where large values are rare: condition on their draws, largest first.
 #
-# The tilt of the smooth engine (`fourier`) follows a rare jump, while the bulk of S may live
+# The tilt of the Fourier engine (`fourier`) follows a rare jump, while the bulk of S may live
 # decades below it. Here the draws of the largest atoms are enumerated, as far as they can matter,
-# until what is left is tame and the smooth engine can take over. A branch is closed as soon as a
+# until what is left is tame and the Fourier engine can take over. A branch is closed as soon as a
 # Chernoff bound says that its positive or its negative part is negligible. Proofs: docs/engine.md,
 # section 11.
 
@@ -370,31 +370,33 @@ _SMALLEST, _LARGEST = 1e-250, 1e300
 
 
 def log_bounds(
-    g: Law, n: int, rtol: float, smooth: Smooth, most_work: int = _MOST_WORK
+    g: Law, n: int, rtol: float, fourier: Fourier, most_work: int = _MOST_WORK
 ) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
 
-    `smooth` evaluates nodes whose laws are tame; `most_work` limits the nodes of one pass.
+    `fourier` evaluates nodes whose laws are tame; `most_work` limits the nodes of one pass.
     """
     if g.values.size <= _MOST_ATOMS or not (
         g.values.max() > 0.0 and np.isfinite(g.value_err).all()
     ):
-        return _log_bounds(g, n, rtol, smooth, most_work)
+        return _log_bounds(g, n, rtol, fourier, most_work)
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
     low, high, cells = -math.inf, math.inf, _CELLS
     while high - low > rtol and cells <= _FINEST_CELLS:
         if 2 * cells > g.values.size:
-            return _log_bounds(g, n, rtol, smooth, most_work)
+            return _log_bounds(g, n, rtol, fourier, most_work)
         below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_bounds(below, n, 0.5 * rtol, smooth, most_work)[0])
-        high = min(high, _log_bounds(above, n, 0.5 * rtol, smooth, most_work)[1])
+        low = max(low, _log_bounds(below, n, 0.5 * rtol, fourier, most_work)[0])
+        high = min(high, _log_bounds(above, n, 0.5 * rtol, fourier, most_work)[1])
         cells *= 4
     return low, high
 
 
-def _log_bounds(g: Law, n: int, rtol: float, smooth: Smooth, most_work: int) -> tuple[float, float]:
+def _log_bounds(
+    g: Law, n: int, rtol: float, fourier: Fourier, most_work: int
+) -> tuple[float, float]:
     """`log_bounds` with every value as it is."""
     outlook = _outlook(g, n)
     if outlook is None:
@@ -409,7 +411,7 @@ def _log_bounds(g: Law, n: int, rtol: float, smooth: Smooth, most_work: int) -> 
         # What was not reached before is not reached for about as much.
         if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        found = tree_bounds(atoms, table, n, goal, goal / size, most_work, smooth)
+        found = tree_bounds(atoms, table, n, goal, goal / size, most_work, fourier)
         low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high:
             break
@@ -444,7 +446,7 @@ class _Outlook(NamedTuple):
 
 @functools.lru_cache(maxsize=1)
 def _outlook(g: Law, n: int) -> _Outlook | None:
-    """What a sweep begins with; None where nothing is attempted.
+    """What the tree begins with; None where nothing is attempted.
 
     The last answer is kept, as one that was short of nodes is often followed by one with more.
     """
@@ -461,7 +463,7 @@ def _outlook(g: Law, n: int) -> _Outlook | None:
 
 
 def _first_tame(atoms: Atoms, n: int) -> int:
-    """The first law that the smooth engine may evaluate; the last one if there is none."""
+    """The first law that the Fourier engine may evaluate; the last one if there is none."""
     found = np.flatnonzero(tame(atoms, n))
     return int(found[0]) if found.size else atoms.size
 

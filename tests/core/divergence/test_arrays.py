@@ -58,7 +58,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
     if not (g.values.max(axis=-1) > 0.0).all():
         return
     stack = Stack.tilted(g, np.array([float(n) for _, n in points]), np.full(2, 1e-4))
-    if not stack.smooth().all():
+    if not stack.usable().all():
         return
     # Powers of two, so that products with the numbers of modes are exact.
     step = 2.0 ** np.round(np.log2(stack.theta * (1e-3 + random.random())))

@@ -1,4 +1,4 @@
-"""The sweep against enumeration in rationals, 50-digit sums and the smooth engine."""
+"""The tree against enumeration in rationals, 50-digit sums and the Fourier engine."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ from functools import partial
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import overlap, sweep, sweep_bounds
+from engines import by_tree, overlap, tree_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -37,7 +37,7 @@ def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
     """Nodes that were left open when the limit was met count as well."""
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
-    limited = partial(sweep_bounds, most_work=most_work)
+    limited = partial(tree_bounds, most_work=most_work)
     found = enclose(decomposition, eps, n, 1e-4, limited)
     assert overlap(found, exact(decomposition, eps, n))
 
@@ -78,7 +78,7 @@ def test_rare_huge_values_against_direct_sums(n, mean, jump, rtol):
     b = np.append(rare * 1e-3, 0.0)
     b[2] = 1.0 - b.sum()
     eps = max(0.0, math.log(a[2] / b[2])) + 1e-4
-    found = sweep(Decomposition(a, b, c, rel_err=2.0**-51), eps, n, rtol)
+    found = by_tree(Decomposition(a, b, c, rel_err=2.0**-51), eps, n, rtol)
     truth = binomial_divergence(a, b, c, eps, n, 60)
     slack = mp.mpf("1e-12")
     assert found.lower <= truth * (1 + slack)
@@ -272,7 +272,7 @@ def test_one_draw_in_a_hundred_against_conditioning_on_their_number(eps):
             two += n * (n - 1) * quiet ** (n - 2) * moved * p * max(jump, 0)
             more += 3 * math.comb(n, 3) * moved**2 * p * max(jump, 0)
         scale = mp.mpf(2) ** g.exponent / n
-        found = sweep(decomposition, eps, n, 1e-3)
+        found = by_tree(decomposition, eps, n, 1e-3)
         assert found.upper >= scale * one * (1 - mp.mpf("1e-9"))
         assert found.lower <= scale * (one + two + more) * (1 + mp.mpf("1e-9"))
     assert found.relative_width <= 1e-3
@@ -284,7 +284,7 @@ def test_many_values_that_are_rare_one_by_one(rtol):
     decomposition = subsample(Joint([KRR(k=10, eps0=0.5)] * 16).blanket(), 1e-4)
     eps, n = 1.509e-4, 100_000
     g = law(decomposition, eps)
-    low, high = sweep_bounds(g, n, rtol, most_work=2000)
+    low, high = tree_bounds(g, n, rtol, most_work=2000)
     assert high - low <= rtol
     assert overlap(sb.Enclosure(low, high), sb.Enclosure(*log_mean_positive_part(g, n, rtol)))
 
@@ -292,9 +292,9 @@ def test_many_values_that_are_rare_one_by_one(rtol):
 def test_values_of_zero_count_as_large_as_they_may_be():
     """At ε = 0 many components have a = b but for rounding, at c that are decades apart."""
     few = subsample(Joint([sb.BLH(8.0)] * 5).dataset_pair(), 1e-2)
-    assert overlap(sweep(few, 0.0, 2, 1e-3), exact(few, 0.0, 2))
+    assert overlap(by_tree(few, 0.0, 2, 1e-3), exact(few, 0.0, 2))
     many = subsample(Joint([sb.BLH(8.0)] * 8).dataset_pair(), 1e-4)
-    found = sweep(many, 0.0, 100_000, 1e-3)
+    found = by_tree(many, 0.0, 100_000, 1e-3)
     assert found.relative_width <= 1e-3
     # D falls with n, and the distance of a and b is that of one user.
     assert found.lower <= float(np.maximum(many.a - many.b, 0.0).sum()) * (1.0 + 1e-9)

@@ -10,7 +10,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import fourier, sweep, sweep_bounds
+from engines import by_tree, fourier, tree_bounds
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import examples
@@ -172,7 +172,7 @@ def divergence_between(a, b, c, eps, n):
     return (found * (1 - mp.mpf(10) ** -30), mp.inf) if found else None
 
 
-@pytest.mark.parametrize("engine", [sweep, certified.divergence])
+@pytest.mark.parametrize("engine", [by_tree, certified.divergence])
 @given(
     SEEDS, st.sampled_from([0.0, 0.0, 2.0**-53, 1e-13, 1e-6]), st.sampled_from([0.1, 1e-4, 1e-9])
 )
@@ -193,7 +193,7 @@ def test_rare_values_against_eighty_digits(engine, seed, rel_err, rtol):
 
 @given(SEEDS, st.sampled_from(["_TAME", "_MOST_CHILDREN", "_CLOSED", "_COMMON"]))
 @examples(40)
-def test_no_choice_of_the_sweep_affects_validity(seed, name):
+def test_no_choice_of_the_tree_affects_validity(seed, name):
     """No leaves or only leaves, no atoms or all left out at once."""
     rng = np.random.default_rng(seed)
     a, b, c, n = nasty_law(rng)
@@ -202,7 +202,7 @@ def test_no_choice_of_the_sweep_affects_validity(seed, name):
         patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED" else 2**30)
         truth = divergence_between(*([mp.mpf(v) for v in x] for x in (a, b, c)), eps, n)
         assume(truth)
-        found = sweep(decomposition, eps, n, 1e-4)
+        found = by_tree(decomposition, eps, n, 1e-4)
         assert found.lower <= truth[1]
         assert found.upper >= truth[0]
 
@@ -258,11 +258,11 @@ def test_losses_against_eighty_digits(seed, log_delta):
         ([1e-22], [0.0], [3.2e-27, 0.656], 0.0, 1_433_235_285_235, 1e-13),
     ],
 )
-def test_wide_first_bounds_do_not_stop_the_smooth_engine(a, b, c, eps, n, rel_err):
+def test_wide_first_bounds_do_not_stop_the_fourier_engine(a, b, c, eps, n, rel_err):
     """What a first pass knew only an absurd upper bound of once left no window at all."""
     a, b = ([*x, 1.0 - x[0]] for x in (a, b))
     decomposition = Decomposition(a, b, c, rel_err=rel_err)
-    one, two = fourier(decomposition, eps, n), sweep(decomposition, eps, n)
+    one, two = fourier(decomposition, eps, n), by_tree(decomposition, eps, n)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
 
@@ -285,4 +285,4 @@ def test_nothing_is_attempted_where_what_is_left_is_hardly_known():
     c = np.full(1000, 0.999e-3)
     a, b = (c * np.exp(2.0 * rng.random(c.size)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), c, rel_err=9.9e-4)
-    assert sweep_bounds(law(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)
+    assert tree_bounds(law(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)
