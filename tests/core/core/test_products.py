@@ -1,6 +1,5 @@
 """Products of decompositions in blocks, against sums over exact ratios in fractions."""
 
-import functools
 import random
 from collections import defaultdict
 from fractions import Fraction
@@ -67,24 +66,6 @@ def test_a_block_of_what_the_victim_never_sends(monkeypatch):
     assert sorted(components(one.joint(two))) == expected
 
 
-@pytest.mark.parametrize("kept", [1, 12, 40])
-@pytest.mark.parametrize("seed", range(3))
-def test_uniting_as_blocks_go_against_fractions(monkeypatch, kept, seed):
-    """United products of some blocks are united with those of later ones, again and again."""
-    monkeypatch.setattr(products, "_BLOCK", 9)
-    monkeypatch.setattr(products, "_KEPT", kept)
-    source = random.Random(seed)
-    factors = [dyadic(source, source.randint(4, 7)) for _ in range(4)]
-    joint = functools.reduce(sb.Decomposition.joint, factors)
-    truth, found = sorted(exact_product(factors)), sorted(components(joint))
-    assert len(found) == len(truth)
-    for entry, exact in zip(found, truth, strict=True):
-        assert entry[3] == exact[3]
-        for x, y in zip(entry[:3], exact[:3], strict=True):
-            assert abs(Fraction(x) - y) <= Fraction(joint.rel_err) * y
-    assert joint.rel_err <= 1e-12
-
-
 @pytest.mark.parametrize("block", [50, 2**20])
 def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
     monkeypatch.setattr(products, "_BLOCK", block)
@@ -149,33 +130,6 @@ def test_products_on_a_lattice_against_all_pairs_in_fractions(monkeypatch, seed,
         most = [max(abs(form[i]) for form in forms) for i in range(3)]
         slack = Fraction(joint.rel_err) * sum(x * y for x, y in zip(most, sizes, strict=True))
         assert abs(sublinear_sum(forms, united) - sublinear_sum(forms, truth)) <= slack
-
-
-@pytest.mark.parametrize(
-    "factor", [sb.Laplace(1.0, 9).blanket(), sb.Laplace(3.0, 20).dataset_pair()]
-)
-def test_lattices_give_what_sorting_gives(monkeypatch, factor):
-    for end in factor.bounds():
-        part = sb.Decomposition(end.a, end.b, end.c, end.rel_err)
-        with monkeypatch.context() as patch:
-            patch.setattr(products, "_MANY", 10**12)
-            sorted_out = part.joint(part).joint(part)
-            logs = products.log_ratios(part.a, part.b, part.c)
-            distinct = products.distinct_products(products.distinct_products(logs, logs), logs)
-        with monkeypatch.context() as patch:
-            found = lattices_found(patch)
-            shifted = part.joint(part).joint(part)
-            places = products.distinct_products(products.distinct_products(logs, logs), logs)
-        assert len(found) == 4
-        assert None not in found
-        # Sorting takes some that rounding splits for two, until they are merged.
-        assert len(shifted) == len(sorted_out) == places.shape[1] <= distinct.shape[1]
-        assert shifted.rel_err < 1e-12
-        assert {*places[0] // 2**12} <= {*distinct[0] // 2**12}
-        for name in "abc":
-            np.testing.assert_allclose(
-                np.sort(getattr(shifted, name)), np.sort(getattr(sorted_out, name)), rtol=1e-12
-            )
 
 
 def test_what_is_on_no_lattice_or_a_large_one(monkeypatch):

@@ -79,18 +79,6 @@ def test_one_pair_stands_for_all_of_a_symmetric_mechanism(randomizer):
         assert ends[0] >= ends[1] * (1.0 - 1e-12)
 
 
-def test_inputs_of_two_kinds():
-    """Values of one block of a Hadamard response, and of different blocks, which are the worse."""
-    blocks = sb.HadamardBlocks(1.0, 3, 9)
-    (name,) = sb.MatrixRandomizer(blocks.matrix()).blankets()
-    assert name == "0 against 1"
-    found, closed = sb.MatrixRandomizer(blocks.matrix()).blanket(), blocks.blanket()
-    for n, eps in itertools.product((1, 3, 10), (0.0, 0.4)):
-        ends = [exact(one, eps, n) for one in (found, closed)]
-        assert ends[0].upper >= ends[1].lower
-        assert ends[0].lower == pytest.approx(ends[1].lower, rel=1e-10)
-
-
 def test_no_one_of_several_blankets_is_the_blanket():
     """The pair of inputs that is worst depends on ε."""
     randomizer = sb.MatrixRandomizer(

@@ -130,13 +130,6 @@ def test_equal_parts_and_reverse_orders_count_once():
     assert not {"0 against 1, 0 against 1", "1 against 0, 1 against 0"} <= set(names)
 
 
-def test_matrices_of_inputs_that_are_alike_are_as_before():
-    joint = repeated(sb.MatrixRandomizer(sb.KRR(3, 1.0).matrix()), 3)
-    assert joint.is_alike
-    assert list(joint.blankets()) == ["1 2 3"]
-    assert joint.blanket().is_symmetric()
-
-
 def test_a_rare_report_of_a_matrix_is_a_matrix_with_one_more_output():
     rate = 0.25
     sampled = sb.Subsampled(KINDS, rate)
@@ -164,12 +157,6 @@ def test_too_many_patterns_are_refused_before_they_are_made(monkeypatch):
     monkeypatch.setattr(patterns, "LARGEST_JOINT", 10)
     with pytest.raises(ValueError, match=r"^parts must leave at most 10 components of all"):
         repeated(KINDS, 2).patterns()
-
-
-@pytest.mark.parametrize("distance", [0, 3, 1.5])
-def test_a_distance_beyond_the_parts_is_refused(distance):
-    with pytest.raises(ValueError, match=r"^distance must be an integer"):
-        repeated(KINDS, 2).blankets(distance)
 
 
 def test_other_compositions_of_matrices_are_refused():

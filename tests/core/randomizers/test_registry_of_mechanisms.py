@@ -89,12 +89,6 @@ def test_what_is_not_a_mechanism_is_refused(name, randomizer, message):
     assert registry.mechanism_names() == before
 
 
-def test_a_name_is_registered_once():
-    registry.register("coin", Coin)
-    with pytest.raises(ValueError, match="no mechanism has yet, got 'coin'"):
-        registry.register("coin", Coin)
-
-
 def test_a_mechanism_that_mutates_is_refused():
     """It is a key of dictionaries: equal parts of a joint are found by it."""
 
