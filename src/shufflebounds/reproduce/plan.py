@@ -266,10 +266,11 @@ def numerics_of(root: RootEntry) -> Numerics:
     return Numerics(root.numerics.rtol)
 
 
-def paper(name: str, entry: PaperEntry, numerics: Numerics) -> Paper:
-    """The part of one paper."""
+def paper(
+    name: str, entry: PaperEntry, numerics: Numerics, curves: Mapping[CurveName, Specification]
+) -> Paper:
+    """The part of one paper, given its `specifications`."""
     figures = entry.figures
-    curves = dict(specifications(entry, numerics))
     layouts = {
         figure: _layout(figure, shown, entry, curves)
         for figure, shown in figures.items()
@@ -327,37 +328,33 @@ def written_out(entry: PaperEntry, name: str) -> dict[str, Any]:
 def specifications(
     entry: PaperEntry, numerics: Numerics
 ) -> Iterator[tuple[CurveName, Specification]]:
-    """Every curve of a paper."""
+    """Every curve of a paper; ValueError, naming it, where the entries do not make one."""
     for name, experiment in entry.experiments.items():
         axis, mechanism = axis_of(entry, experiment), written_out(entry, experiment.mechanism)
         for regime in experiment.regimes:
+            setting = setting_of(entry, experiment, regime)
             for curve in experiment.curves:
-                yield (
-                    CurveName(name, regime, curve),
-                    specification(entry, mechanism, axis, experiment, regime, curve, numerics),
-                )
+                drawn, made = entry.curves[curve], CurveName(name, regime, curve)
+                try:
+                    yield (
+                        made,
+                        Specification(
+                            bound=bound(drawn.bound),
+                            reports=sent.parse(mechanism, drawn.k_joint),
+                            setting=setting,
+                            axis=axis,
+                            quantity=drawn.quantity,
+                            distance=drawn.distance,
+                            numerics=numerics,
+                        ),
+                    )
+                except ValueError as error:
+                    raise ValueError(place(made, error)) from None
 
 
-def specification(
-    entry: PaperEntry,
-    mechanism: Mapping[str, Any],
-    axis: Axis,
-    experiment: ExperimentEntry,
-    regime: str,
-    curve: str,
-    numerics: Numerics,
-) -> Specification:
-    """One curve; ValueError where the entries do not make one."""
-    drawn = entry.curves[curve]
-    return Specification(
-        bound=bound(drawn.bound),
-        reports=sent.parse(mechanism, drawn.k_joint),
-        setting=setting_of(entry, experiment, regime),
-        axis=axis,
-        quantity=drawn.quantity,
-        distance=drawn.distance,
-        numerics=numerics,
-    )
+def place(name: CurveName, error: ValueError) -> str:
+    """A sentence about a curve with its place in the paper's file before it."""
+    return f"experiments.{name.experiment}: curve {name.curve} in regime {name.regime}: {error}"
 
 
 def axis_of(entry: PaperEntry, experiment: ExperimentEntry) -> Axis:

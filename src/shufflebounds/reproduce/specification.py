@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -257,7 +257,10 @@ class Specification:
     @property
     def settings(self) -> Iterator[Setting]:
         """The setting at every point of the axis; ValueError where δ leaves its range."""
-        for value in self.axis.values:
+        return self._at(self.axis.values)
+
+    def _at(self, values: Iterable[float]) -> Iterator[Setting]:
+        for value in values:
             yield self.reports.completed(self.setting.at(**{self.axis.name: value}))
 
     def decisive(self, setting: Setting) -> tuple[Any, ...]:
@@ -268,24 +271,36 @@ class Specification:
         """What the bound looks at, at one setting."""
         return self.bound.seen(self.reports.protocol(setting, self.distance))
 
-    def check(self) -> None:
+    def check(self, tried: dict[object, InfeasibleError | None] | None = None) -> None:
         """Raise ValueError for what cannot be computed, whatever is too large included.
 
         There may be settings that no protocol fits, which leave a point empty, but not everywhere.
+        What of protocols was `tried` for other curves is not tried again.
         """
-        settings = list(self.settings)
-        distinct = {self.decisive(setting): setting for setting in settings}
-        impossible = 0
-        for setting in distinct.values():
-            try:
-                protocol = self.protocol(setting)
-            except InfeasibleError:
-                impossible += 1
-                if impossible == len(distinct):
-                    raise
-                continue
-            if isinstance(protocol, SingleMessage):
-                protocol.check_size()
+        tried = {} if tried is None else tried
+        values = self.axis.values
+        if self.axis.name not in self.reports.needs:
+            # All along the axis the protocol is one, and δ, if it varies, falls.
+            values = (min(values), max(values))
+        distinct = {self.decisive(setting): setting for setting in self._at(values)}
+        found = []
+        for decisive, setting in distinct.items():
+            key = (self.reports, self.distance, decisive)
+            if key not in tried:
+                tried[key] = self._misfit(setting)
+            found.append(tried[key])
+        if all(found) and found[-1]:
+            raise found[-1]
+
+    def _misfit(self, setting: Setting) -> InfeasibleError | None:
+        """Why no protocol fits a setting, if none does; ValueError for one that is too large."""
+        try:
+            protocol = self.protocol(setting)
+        except InfeasibleError as error:
+            return error
+        if isinstance(protocol, SingleMessage):
+            protocol.check_size()
+        return None
 
     def plain(self) -> dict[str, Any]:
         """Everything that decides its values, as numbers, texts, lists and mappings."""

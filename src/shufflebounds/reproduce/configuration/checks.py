@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan, sent
@@ -30,7 +31,8 @@ from shufflebounds.reproduce.configuration.sentences import (
 )
 from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.texts import plain
-from shufflebounds.reproduce.specification import needed
+from shufflebounds.reproduce.specification import Specification, needed
+from shufflebounds.reproduce.storage import CurveName
 
 # Characters of a sentence.
 _LONGEST_SENTENCE = 1000
@@ -50,8 +52,8 @@ def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
         raise ConfigError(_line(source, next(sentences(error, RootEntry, content)))) from None
 
 
-def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperEntry:
-    """The model of a paper's file, checked throughout; ConfigError for the first mistake."""
+def paper(name: str, content: object, numerics: Numerics, source: str) -> plan.Paper:
+    """The plan of a paper's file, checked throughout; ConfigError for the first mistake."""
     if not isinstance(content, Mapping):
         sentence = "the file must be a mapping that is not empty"
         if isinstance(content, str) and "--config" in source.split():
@@ -61,9 +63,19 @@ def paper(name: str, content: object, numerics: Numerics, source: str) -> PaperE
         entry = PaperEntry.model_validate(dict(content))
     except ValidationError as error:
         raise ConfigError(_line(source, next(sentences(error, PaperEntry, content)))) from None
-    for sentence in _faults(name, entry, numerics):
-        raise ConfigError(_line(source, sentence))
-    return entry
+    try:
+        _require_none(_faults_of_curves(entry))
+        curves = dict(plan.specifications(entry, numerics))
+        _require_computable(curves)
+        _require_none(_faults_of_figures(name, entry))
+        return plan.paper(name, entry, numerics, curves)
+    except ValueError as error:
+        raise ConfigError(_line(source, str(error))) from None
+
+
+def _require_none(faults: Iterator[str]) -> None:
+    for sentence in faults:
+        raise ValueError(sentence)
 
 
 def _line(source: str, sentence: str) -> str:
@@ -74,13 +86,18 @@ def _line(source: str, sentence: str) -> str:
     return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
 
 
-def _faults(name: str, entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
-    # Lazily and in this order: each check relies on the ones before.
+# Lazily and in this order: each check relies on the ones before.
+
+
+def _faults_of_curves(entry: PaperEntry) -> Iterator[str]:
     yield from _name_faults(entry)
     yield from _axis_faults(entry)
     yield from _curve_faults(entry)
     yield from mechanism_faults(entry)
-    yield from _experiment_faults(entry, numerics)
+    yield from _experiment_faults(entry)
+
+
+def _faults_of_figures(name: str, entry: PaperEntry) -> Iterator[str]:
     yield from _table_faults(name, entry)
     yield from figure_faults(name, entry)
     yield from _claim_faults(name, entry)
@@ -303,7 +320,7 @@ def _about(place: str, described: Mapping[str, Any], error: ValueError) -> str:
 # a part of the report's own page.
 
 # Characters that figures can show for sure, among those of our own texts.
-_COMMON = frozenset("ε₀δγω∞→×·−–—…≤≥⁻⁶⁸äöüéÄÖÜ“”‘’")
+_COMMON = frozenset("ε₀δγωβλ∞→×·−–—…≤≥⌈⌉⌊⌋′⁰²³⁴⁵⁶⁸⁹⁻äöüéõÄÖÜÕ“”‘’")
 # What a browser takes for a tag, wherever in the report's page the text ends up.
 _TAG = re.compile(r"<[A-Za-z/!?]")
 
@@ -425,35 +442,30 @@ def _curve_faults(entry: PaperEntry) -> Iterator[str]:
             )
 
 
-def _experiment_faults(entry: PaperEntry, numerics: Numerics) -> Iterator[str]:
+def _experiment_faults(entry: PaperEntry) -> Iterator[str]:
     for name, experiment in entry.experiments.items():
         place = f"experiments.{name}"
         yield from unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
         yield from unknown(f"{place}.regimes", experiment.regimes, entry.regimes)
         yield from unknown(f"{place}.curves", experiment.curves, entry.curves)
     yield from _missing_settings(entry)
+
+
+def _require_computable(curves: Mapping[CurveName, Specification]) -> None:
+    # What is computed for the mechanism covers bounds that look at its eps0 alone.
+    ordered = sorted(curves, key=lambda name: not curves[name].bound.knows_mechanism)
+    tried: dict[object, InfeasibleError | None] = {}
     seen: set[object] = set()
-    for name, experiment in entry.experiments.items():
-        axis = plan.axis_of(entry, experiment)
-        mechanism = plan.written_out(entry, experiment.mechanism)
-        # What is computed for the mechanism covers bounds that look at its eps0 alone.
-        ordered = sorted(
-            experiment.curves,
-            key=lambda name: not BOUNDS[entry.curves[name].bound].knows_mechanism,
-        )
-        for regime in experiment.regimes:
-            for curve in ordered:
-                try:
-                    wanted = plan.specification(
-                        entry, mechanism, axis, experiment, regime, curve, numerics
-                    )
-                    # What decides whether it can be computed; most curves share it with others.
-                    key = wanted.reports, wanted.setting, wanted.axis, wanted.distance
-                    if key not in seen:
-                        seen.add(key)
-                        wanted.check()
-                except ValueError as error:
-                    yield f"experiments.{name}: curve {curve} in regime {regime}: {error}"
+    for name in ordered:
+        wanted = curves[name]
+        # What decides whether it can be computed; most curves share it with others.
+        key = wanted.reports, wanted.setting, wanted.axis, wanted.distance
+        if key not in seen:
+            seen.add(key)
+            try:
+                wanted.check(tried)
+            except ValueError as error:
+                raise ValueError(plan.place(name, error)) from None
 
 
 def _missing_settings(entry: PaperEntry) -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.reproduce import plan
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.checks import ConfigError
@@ -47,27 +46,17 @@ def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Pla
         name: checks.paper(name, content[name], numerics, paper_source(name, source))
         for name in root.papers
     }
-    return plan.Plan(
-        {name: _planned(name, entry, numerics, source) for name, entry in papers.items()},
-        root.formats,
-    )
-
-
-def _planned(name: str, entry: PaperEntry, numerics: Numerics, source: str) -> plan.Paper:
-    try:
-        return plan.paper(name, entry, numerics)
-    except ValueError as error:
-        raise ConfigError(f"{paper_source(name, source)}: {error}") from None
+    return plan.Plan(papers, root.formats)
 
 
 def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
     """The same for a configuration that has been checked; only some papers, if they are named."""
     root = RootEntry.model_validate(_root(content, ""))
     numerics = plan.numerics_of(root)
-    made = {
-        name: plan.paper(name, PaperEntry.model_validate(content[name]), numerics)
-        for name in papers or root.papers
-    }
+    made = {}
+    for name in papers or root.papers:
+        entry = PaperEntry.model_validate(content[name])
+        made[name] = plan.paper(name, entry, numerics, dict(plan.specifications(entry, numerics)))
     return plan.Plan(made, root.formats)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from shufflebounds.reproduce.storage import CurveName
@@ -127,7 +128,7 @@ class Layout:
         divisors = self.ratio.curves if self.ratio else ()
         return tuple(dict.fromkeys([*(line.curve for line in self.lines), *divisors]))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for all of it."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
