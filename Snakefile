@@ -31,6 +31,7 @@ rule all:
     default_target: True
     input:
         of_every_paper(outputs),
+        gallery(),
     message:
         "everything of every paper"
 
@@ -39,6 +40,7 @@ rule figures:
     """Every figure of every paper."""
     input:
         of_every_paper(figures),
+        gallery(),
     message:
         "every figure"
 

@@ -76,7 +76,7 @@ rule interactive:
 
 
 rule gallery:
-    """Put all figures of a paper on one page, each of which opens to be explored."""
+    """Put all figures of all papers on one page, each of which opens to be explored."""
     input:
         pages=gallery_files("html"),
         pictures=gallery_files("png") if "png" in PLAN.formats else [],
@@ -85,14 +85,13 @@ rule gallery:
         page=report(
             GALLERY,
             caption="../report/gallery.rst",
-            category=paper_title,
-            subcategory="Interactive figures",
+            category="Interactive figures",
             labels={"figure": "Gallery"},
         ),
     log:
-        "results/{paper}/logs/gallery.log",
+        "results/vega/logs/gallery.log",
     benchmark:
-        "results/{paper}/benchmarks/gallery.tsv"
+        "results/vega/benchmarks/gallery.tsv"
     conda:
         ENVIRONMENT
     threads: 1
@@ -100,10 +99,9 @@ rule gallery:
         mem_mb=1000,
         runtime=10,
     params:
-        title=paper_title,
-        titles=lambda wildcards: gallery_titles(wildcards),
+        papers=lambda _: gallery_titles(),
         presentation=PRESENTATION,
     message:
-        "gallery ({wildcards.paper})"
+        "gallery"
     script:
         "../scripts/gallery.py"

@@ -58,13 +58,13 @@ def figure_digest(wildcards):
 
 
 def gallery_files(kind):
-    """A file of every figure of the paper."""
-
-    def of_paper(wildcards):
-        figures = PLAN.papers[wildcards.paper].figures
-        return [f"{FIGURE}.{kind}".format(paper=wildcards.paper, figure=name) for name in figures]
-
-    return of_paper
+    """A file of every figure."""
+    return of_every_paper(
+        lambda paper: [
+            f"{FIGURE}.{kind}".format(paper=paper, figure=name)
+            for name in PLAN.papers[paper].figures
+        ]
+    )
 
 
 def claimed(pattern):

@@ -72,7 +72,7 @@ CLAIMS = "results/{paper}/claims"
 PROOFS = "results/{paper}/verified"
 FIGURE = "figures/{paper}/{figure}"
 VEGA = "results/vega.js"
-GALLERY = "results/{paper}/gallery.html"
+GALLERY = "results/gallery.html"
 ENVIRONMENT = "../../environment.yml"
 
 
@@ -100,8 +100,12 @@ def figure_outputs(name, figure):
 
 
 def figures(name):
-    made = [file for figure in PLAN.papers[name].figures for file in figure_outputs(name, figure)]
-    return [*made, GALLERY.format(paper=name)] if made else made
+    return [file for figure in PLAN.papers[name].figures for file in figure_outputs(name, figure)]
+
+
+def gallery():
+    """The gallery, where there is any figure to be in it."""
+    return [GALLERY] if any(paper.figures for paper in PLAN.papers.values()) else []
 
 
 def tables(name):

@@ -42,8 +42,12 @@ def figure_title(wildcards):
     return plain(PLAN.papers[wildcards.paper].titles[wildcards.figure])
 
 
-def gallery_titles(wildcards):
-    return [plain(title) for title in PLAN.papers[wildcards.paper].titles.values()]
+def gallery_titles():
+    """Each paper's title, and those of its figures."""
+    return [
+        (plain(paper.title), list(map(plain, paper.titles.values())))
+        for paper in PLAN.papers.values()
+    ]
 
 
 def figure_files():

@@ -1,4 +1,4 @@
-"""Put all figures of a paper on one page."""
+"""Put all figures of all papers on one page."""
 
 import job
 
@@ -10,6 +10,10 @@ with job.running(snakemake) as given:
 
     pages = [Path(file).read_text(encoding="utf-8") for file in given.input.pages]
     pictures = [Path(file).read_bytes() for file in given.input.pictures] or [None] * len(pages)
+    shown = iter(zip(pages, pictures, strict=True))
+    papers = {
+        paper: [gallery.Thumbnail(title, *next(shown)) for title in titles]
+        for paper, titles in given.params.papers
+    }
     program = Path(given.input.program).read_text(encoding="utf-8")
-    entries = list(map(gallery.Entry, given.params.titles, pages, pictures))
-    write_text(gallery.page(given.params.title, entries, program), given.output.page)
+    write_text(gallery.page(papers, program), given.output.page)

@@ -17,7 +17,7 @@ CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", 
 FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
 INTERACTIVE = {f"figures/su2026/{name}.html" for name in ("cdf", "fig")}
 VEGA = {"results/vega.js"}
-GALLERY = {"results/su2026/gallery.html"}
+GALLERY = {"results/gallery.html"}
 TABLES = {
     "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
     "hierarchy": {

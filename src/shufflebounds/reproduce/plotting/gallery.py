@@ -1,4 +1,4 @@
-"""All figures of a paper on one page: thumbnails that open the interactive figures.
+"""All figures on one page: thumbnails that open the interactive figures.
 
 The pages hold the same program and the same script below it, which are here but once.
 """
@@ -9,7 +9,7 @@ import base64
 import html
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _WIDTH, _COLORS = 320, 24
 
 
 @dataclass(frozen=True)
-class Entry:
+class Thumbnail:
     """A figure: its title, its interactive page, and its picture (PNG) if there is one."""
 
     title: str
@@ -30,22 +30,26 @@ class Entry:
     picture: bytes | None = None
 
 
-def page(title: str, entries: Sequence[Entry], program: str) -> str:
-    """The HTML of the gallery; `program` is what the pages were made with."""
+def page(papers: Mapping[str, Sequence[Thumbnail]], program: str) -> str:
+    """The HTML of the gallery, by titles of papers; `program` is what the pages were made with."""
     packed_program = packed(program)
-    parts = [entry.page.partition(packed_program) for entry in entries]
+    parts = [one.page.partition(packed_program) for shown in papers.values() for one in shown]
     [below] = {below for _, _, below in parts}
     pages = {"above": [above for above, _, _ in parts], "below": below}
     template = Path(__file__).with_name("gallery.html").read_text(encoding="utf-8")
     return Filled(template).substitute(
-        title=html.escape(title),
-        entries="\n".join(map(_button, entries)),
+        papers="\n".join(_section(title, shown) for title, shown in papers.items() if shown),
         program=packed_program,
         pages=packed(json.dumps(pages)),
     )
 
 
-def _button(entry: Entry) -> str:
+def _section(title: str, shown: Sequence[Thumbnail]) -> str:
+    buttons = "\n".join(map(_button, shown))
+    return f"<h2>{html.escape(title)}</h2>\n<div>\n{buttons}\n</div>"
+
+
+def _button(entry: Thumbnail) -> str:
     picture = "" if entry.picture is None else f'<img alt="" src="{_thumbnail(entry.picture)}">'
     return f'<button type="button">{picture}<span>{html.escape(entry.title)}</span></button>'
 

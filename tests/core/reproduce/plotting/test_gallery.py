@@ -25,15 +25,19 @@ def test_it_holds_every_page_and_one_program():
     page = interactive.page(of_curves(data(layout), layout), PROGRAM)
     picture = io.BytesIO()
     Image.new("RGB", (1400, 700), "white").save(picture, format="png")
-    entries = [gallery.Entry("A < B", page, picture.getvalue()), gallery.Entry("Bare", page)]
-    text = gallery.page("Paper & title", entries, PROGRAM)
+    papers = {
+        "Paper & title": [gallery.Thumbnail("A < B", page, picture.getvalue())],
+        "Without figures": [],
+        "Another": [gallery.Thumbnail("Bare", page)],
+    }
+    text = gallery.page(papers, PROGRAM)
     assert unpacked(text, "program") == PROGRAM
     pages = json.loads(unpacked(text, "pages"))
     assert [one + html.packed(PROGRAM) + pages["below"] for one in pages["above"]] == [page] * 2
     assert html.packed(PROGRAM) not in unpacked(text, "pages")
     assert text.count("<button") == 3
     assert text.count("<img") == 1
-    assert "Paper &amp; title" in text
+    assert re.findall("<h2>(.*?)</h2>", text) == ["Paper &amp; title", "Another"]
     assert "A &lt; B" in text
-    assert text == gallery.page("Paper & title", entries, PROGRAM)
+    assert text == gallery.page(papers, PROGRAM)
     assert not re.search(r"<(?:link|script[^>]* src)", text)
