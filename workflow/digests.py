@@ -43,10 +43,13 @@ def of_presentation(root: Path = ROOT) -> str:
 
 
 def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:
-    """The files of code, pages of HTML included, that are, or lie below, some places."""
+    """The files of code, pages and texts included, that are, or lie below, some places."""
     for place in places:
         path = root / place
-        yield from [path] if path.is_file() else [*path.rglob("*.py"), *path.rglob("*.html")]
+        kinds = ("py", "html", "yaml")
+        yield from (
+            [path] if path.is_file() else (f for kind in kinds for f in path.rglob(f"*.{kind}"))
+        )
 
 
 def _digest(name: str, root: Path, paths: Iterable[Path]) -> str:

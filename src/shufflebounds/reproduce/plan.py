@@ -29,7 +29,7 @@ from shufflebounds.reproduce.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.reproduce.papers.base import Context, Kind
+from shufflebounds.reproduce.papers.base import Context, TableKind
 from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
@@ -199,7 +199,7 @@ class Table:
     """A table of some kind, with its parameters."""
 
     name: str
-    kind: Kind
+    kind: TableKind
     context: Context
 
     @property
@@ -296,7 +296,7 @@ def paper(
     )
 
 
-def table_kind(paper: str, given: Mapping[str, Any]) -> Kind:
+def table_kind(paper: str, given: Mapping[str, Any]) -> TableKind:
     """A known kind with its parameters; pydantic's ValidationError for bad ones."""
     kind = research(paper).tables[given["kind"]]
     return kind.model_validate({k: v for k, v in given.items() if k != "kind"})

@@ -34,6 +34,7 @@ def both(root: Path) -> tuple[str, str]:
         ("src/shufflebounds/new/engine.py", True, False),
         ("src/shufflebounds/reproduce/plotting/curves.py", False, True),
         ("src/shufflebounds/reproduce/papers/su2026/claims.py", False, True),
+        ("src/shufflebounds/reproduce/papers/su2026/claims.yaml", False, True),
         ("src/shufflebounds/reproduce/papers/new/tables.py", False, True),
         ("workflow/html_page.py", False, True),
         ("src/shufflebounds/cli/curves.py", False, False),

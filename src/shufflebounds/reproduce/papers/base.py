@@ -12,9 +12,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import yaml
 from pydantic import BaseModel, ConfigDict
 
 from shufflebounds._version import __version__
@@ -49,7 +52,7 @@ class TableCode:
     sheet: Callable[[pd.DataFrame, str], Sheet] | None = None
 
 
-class Kind(BaseModel):
+class TableKind(BaseModel):
     """A kind of table, with the parameters that a configuration gives as fields.
 
     ``code`` says where its `TableCode` is, as ``package.module:NAME``, ``uses_numerics`` whether
@@ -79,18 +82,31 @@ class Kind(BaseModel):
 class Research:
     """What the folder of one paper holds.
 
-    ``claims`` are the names of those that curves decide. ``claims_module`` has all of them, as
-    ``CLAIMS``, and what their page says first, as ``INTRODUCTION``.
+    Its ``package`` has claims.yaml, if the paper claims anything, and how to judge it in
+    ``claims``: all claims as ``CLAIMS``, and what their page says first as ``INTRODUCTION``.
     """
 
-    tables: Mapping[str, type[Kind]] = field(default_factory=dict)
-    claims: tuple[str, ...] = ()
-    claims_module: str = ""
+    tables: Mapping[str, type[TableKind]] = field(default_factory=dict)
+    package: str = ""
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Names of the claims that curves decide."""
+        listed = said(self.package)["claims"] if self.package else ()
+        return tuple(one["name"] for one in listed if not one.get("timed"))
 
     def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
         """What their page says first, as Markdown, and all claims; this imports their module."""
-        module = resolve_name(self.claims_module)
+        module = resolve_name(f"{self.package}.claims")
         return module.INTRODUCTION, module.CLAIMS
+
+
+@cache
+def said(package: str) -> dict[str, Any]:
+    """The content of claims.yaml in the package of a paper."""
+    text = resources.files(package).joinpath("claims.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return content
 
 
 # Pages: a table of finished cells with what is to be read above and below it.

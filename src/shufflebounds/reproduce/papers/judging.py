@@ -12,13 +12,14 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.randomizers.description import Description
+from shufflebounds.reproduce.papers.base import said
 from shufflebounds.reproduce.papers.base import table as markdown_table
 
 REPRODUCED = "reproduced"
@@ -344,19 +345,24 @@ class Evidence:
     mechanisms: Mapping[str, Description]
 
 
+Judge: TypeAlias = (
+    Callable[[Evidence], Judgement | None] | Callable[[pd.DataFrame], Judgement | None]
+)
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a paper, in our words.
 
     `judge` takes evidence, or run times (one row per curve) if `timed`; it returns None where there
-    is nothing that it could compare.
+    is nothing that it could compare, and is None where nothing can be measured.
     """
 
     name: str
     source: str
     words: str
     measure: str
-    judge: Callable[[Evidence], Judgement | None] | Callable[[pd.DataFrame], Judgement | None]
+    judge: Judge | None = None
     # Why ours differs, told where the claim is not reproduced in full; and what is told always.
     cause: str = ""
     note: str = ""
@@ -368,6 +374,15 @@ def throughout(
 ) -> Callable[[Evidence], Judgement | None]:
     """The `judge` of a claim about every point of a quantity, by `judging.everywhere`."""
     return lambda evidence: everywhere(quantity(evidence), rule, panel)
+
+
+def claims(package: str, judges: Mapping[str, Judge]) -> tuple[str, tuple[Claim, ...]]:
+    """What claims.yaml of a package says first, and its claims with their `judges`, by name."""
+    content = said(package)
+    made = tuple(Claim(**one, judge=judges.get(one["name"])) for one in content["claims"])
+    if unknown := judges.keys() - {claim.name for claim in made}:
+        raise ValueError(f"judges must be of claims of {package}, got {', '.join(unknown)}")
+    return content["introduction"], made
 
 
 _FOUND = ("measured", "extreme", "holds_in")
@@ -411,7 +426,7 @@ def check(
     rows = []
     for claim in claims:
         data = seconds if claim.timed else evidence.get(claim.name)
-        rows.append(_row(claim, None if data is None else claim.judge(data)))
+        rows.append(_row(claim, claim.judge(data) if claim.judge and data is not None else None))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

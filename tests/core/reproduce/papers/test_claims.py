@@ -12,7 +12,7 @@ from repository import ROOT
 from shufflebounds.randomizers.description import parse
 from shufflebounds.reproduce.papers import judging
 from shufflebounds.reproduce.papers.judging import Evidence
-from shufflebounds.reproduce.papers.su2026 import RESEARCH
+from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.papers.su2026 import claims as measures
 from shufflebounds.reproduce.papers.su2026.claims import CLAIMS, INTRODUCTION
 
@@ -491,14 +491,25 @@ def test_seconds_are_positive(seconds):
 
 def test_an_empty_frame_is_not_measured():
     without = {"worst_dataset", "lower_support", "dependent_counts"}
-    of_curves = [n for n in RESEARCH.claims if not n.startswith("algorithm_") and n not in without]
+    of_curves = [
+        n for n in research("su2026").claims if not n.startswith("algorithm_") and n not in without
+    ]
     table = check({name: panel(0.8).iloc[:0] for name in of_curves})
     assert (table["verdict"] == NOT_MEASURED).all()
 
 
-def test_the_paper_lists_the_claims_that_it_has():
-    assert RESEARCH.claims == tuple(claim.name for claim in CLAIMS if not claim.timed)
-    assert RESEARCH.load_claims() == (INTRODUCTION, CLAIMS)
+@pytest.mark.parametrize("paper", ["su2026", "wang2020", "wang2024", "wang2025", "girgis2021"])
+def test_every_claim_has_a_judge_or_says_that_it_has_no_measure(paper):
+    introduction, claims = research(paper).load_claims()
+    assert introduction
+    assert research(paper).claims == tuple(claim.name for claim in claims if not claim.timed)
+    for claim in claims:
+        assert (claim.judge is None) == claim.measure.startswith("None: ")
+
+
+def test_a_judge_of_no_claim_is_refused():
+    with pytest.raises(ValueError, match=r"judges must be of claims of .*, got nothing"):
+        judging.claims("shufflebounds.reproduce.papers.su2026", {"nothing": lambda _: None})
 
 
 def page(curves, seconds=None):

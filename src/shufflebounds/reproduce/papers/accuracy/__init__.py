@@ -10,10 +10,10 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Kind, Research
+from shufflebounds.reproduce.papers.base import Research, TableKind
 
 
-class BestMechanisms(Kind):
+class BestMechanisms(TableKind):
     """The first of every ranking."""
 
     title = "The mechanism with the least error"

@@ -8,15 +8,5 @@ from __future__ import annotations
 from shufflebounds.reproduce.papers.base import Research
 
 RESEARCH = Research(
-    claims=(
-        "factor_two",
-        "half_is_better",
-        "first_below_second",
-        "gap",
-        "structure",
-        "below_advanced",
-        "eightfold",
-        "accounting",
-    ),
-    claims_module=f"{__name__}.claims",
+    package=__name__,
 )

@@ -15,11 +15,11 @@ import pandas as pd
 from shufflebounds.bounds.renyi import log_special_moment
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
-    Claim,
     Evidence,
     Judgement,
     at_least,
     at_most,
+    claims,
     deficit,
     enclosures,
     extreme,
@@ -144,109 +144,16 @@ def _ends(evidence: Evidence, quantity: str, bound: str) -> pd.DataFrame:
     return enclosures(evidence.curves, bound, by=_GRID, quantity=quantity)
 
 
-INTRODUCTION = """\
-What Girgis et al. ("On the Rényi Differential Privacy of the Shuffle Model", CCS 2021) say about
-their bounds, and what others say about Rényi accounting, in our words; and what the curves say.
-Covered are Theorems 3.1 to 3.7, not the bound (9), converted from differential privacy, and not
-Corollary 3.2. γ of Remark 3 is read so that it goes to 0 where the remark says so.
-"""
-
-CLAIMS = (
-    Claim(
-        name="converted",
-        source="Section 3.1",
-        words="Both upper bounds are below (9), the bound converted from differential privacy, in "
-        "all cases.",
-        measure="None: (9) is not covered.",
-        judge=lambda _: None,
-    ),
-    Claim(
-        name="converted_factor",
-        source="Section 3.1",
-        words="(9) is a factor of e^{4ε₀} above the simplified bound, Corollary 3.2.",
-        measure="None: neither (9) nor Corollary 3.2 is computed here.",
-        judge=lambda _: None,
-    ),
-    Claim(
-        name="factor_two",
-        source="Remark 3",
-        words="With γ = √(2ε₀e^{ε₀} log(n)/√n) in place of 1/2 in Chernoff's bound, the leading "
-        "term of both upper bounds would be half as large for n → ∞.",
-        measure="Theorem 3.1 at γ = 1/2 / the same at that γ, n = 10¹⁴, ε₀ = 0.25 to 4, λ = 4 and "
-        "64. Holds at a point: 1.9 to 2.1.",
-        judge=factor_of_two,
-    ),
-    Claim(
-        name="half_is_better",
-        source="Remark 3",
-        words="For parameters of interest such a γ gives no good results beside γ = 1/2.",
-        measure="As `factor_two`, at n = 10⁴ and 10⁶. Holds at a point: at most 1, or γ above 1.",
-        judge=half_is_better,
-        cause="It is so of the γ that is suggested, for ε₀ ≥ 2 or few users. The best γ gains a "
-        "factor of 1.85 or more at two points of three, and the remark says that one could "
-        "optimize it.",
-    ),
-    Claim(
-        name="first_below_second",
-        source="Remark 4",
-        words="Theorem 3.1 is better than Theorem 3.3 for all parameters of interest.",
-        measure="1 − ε(λ) by Theorem 3.1 / ε(λ) by Theorem 3.3, at every point at which not both "
-        "come out at ε₀. Holds at a point: above 0.",
-        judge=throughout(first_below_second, POSITIVE),
-        note="It is not so everywhere: at ε₀ = 0.1, n = 10⁶ and λ = 5000, which is not drawn, "
-        "Theorem 3.3 gives 17 % less.",
-    ),
-    Claim(
-        name="gap",
-        source="Remark 7",
-        words="Where λ⁴e^{5ε₀} is small beside n, upper and lower bounds are a constant factor of "
-        "e^{ε₀} apart.",
-        measure="ε(λ) by Theorem 3.1 / (2e^{ε₀} · ε(λ) by Theorem 3.4) − 1, where λ ≥ 2 and "
-        "λ⁴e^{5ε₀} ≤ n/10: 2e^{ε₀} is the quotient of the leading terms. Holds at a point: at most "
-        "5 %.",
-        judge=throughout(upper_above_lower, at_most(0.05)),
-        cause="Theorem 3.1's further terms fall only like 1/√n.",
-        note="The factor 2 is due to the choice γ = 1/2 in Theorem 3.1.",
-    ),
-    Claim(
-        name="structure",
-        source="Remark 5",
-        words="What is known of a mechanism may give better bounds than those for all.",
-        measure="1 − exact divergence of the clone / ε(λ) by Theorem 3.1, at every point. Holds at "
-        "a point: above 0.",
-        judge=throughout(exact_below_first, POSITIVE),
-        note="Nothing of a mechanism is needed: the clone's decomposition holds for every ε₀-LDP "
-        "randomizer, and its exact divergence is what the closed form bounds loosely.",
-    ),
-    Claim(
-        name="below_advanced",
-        source="Section 4",
-        words="Composed by Theorem 3.1, many rounds have a smaller ε than by advanced composition.",
-        measure="1 − ε by Theorem 3.1 / ε by advanced composition of the clone at n = 10⁶ and "
-        "δ = 10⁻⁸, for every T > 1. Holds at a point: above 0.",
-        judge=throughout(below_advanced, POSITIVE),
-        cause="Advanced composition starts from the clone's exact ε here, and for few rounds that "
-        "outweighs what it loses in composing.",
-    ),
-    Claim(
-        name="eightfold",
-        source="abstract",
-        words="The gain over advanced composition is up to eightfold.",
-        measure="The largest value of what `below_advanced` measures; 1/8 of ε is 87.5 % less. "
-        "Reproduced from 85 % on.",
-        judge=lambda evidence: up_to(below_advanced(evidence), nearly=0.85),
-        cause="The clone's ε of a single round is exact here, where the paper's is a closed form, "
-        "so that advanced composition starts from less; and it is composed by a sharper theorem.",
-    ),
-    Claim(
-        name="accounting",
-        source="Wang et al., Appl. Sci. 15(3):1595, 2025, of Rényi accounting",
-        words="Rényi accounting of shuffled rounds is far from tight.",
-        measure="ε by exact Rényi divergences over all real orders / ε of the composed profile of "
-        "the same decomposition − 1, at every T. Holds at a point: at least 25 %.",
-        judge=throughout(accounting_above_profile, at_least(0.25)),
-        cause="It is the closed forms that are loose, not the accounting: with the exact "
-        "divergence of the same decomposition, what Rényi accounting costs is the conversion "
-        "to (ε, δ).",
-    ),
+INTRODUCTION, CLAIMS = claims(
+    __package__,
+    {
+        "factor_two": factor_of_two,
+        "half_is_better": half_is_better,
+        "first_below_second": throughout(first_below_second, POSITIVE),
+        "gap": throughout(upper_above_lower, at_most(0.05)),
+        "structure": throughout(exact_below_first, POSITIVE),
+        "below_advanced": throughout(below_advanced, POSITIVE),
+        "eightfold": lambda evidence: up_to(below_advanced(evidence), nearly=0.85),
+        "accounting": throughout(accounting_above_profile, at_least(0.25)),
+    },
 )

@@ -14,12 +14,12 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Kind, Research
+from shufflebounds.reproduce.papers.base import Research, TableKind
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
 
 
-class Gparv(Kind):
+class Gparv(TableKind):
     """Table 1."""
 
     title = "Table 1: the law of the GPARV, regenerated from the mechanisms"
@@ -43,7 +43,7 @@ class Gparv(Kind):
         return self
 
 
-class FiniteDomains(Kind):
+class FiniteDomains(TableKind):
     """Table 2."""
 
     title = "Table 2: optimal decompositions at a finite size of the domain"
@@ -57,7 +57,7 @@ class FiniteDomains(Kind):
     """Size D of the domain of the others."""
 
 
-class LargeDomains(Kind):
+class LargeDomains(TableKind):
     """Table 3."""
 
     title = "Table 3: optimal decompositions in the limit of large domains"
@@ -67,7 +67,7 @@ class LargeDomains(Kind):
     """Values of ε₀, natural logarithms."""
 
 
-class Hierarchy(Kind):
+class Hierarchy(TableKind):
     """Figure 1, measured."""
 
     title = (
@@ -103,7 +103,7 @@ class Hierarchy(Kind):
         return self
 
 
-class AmplificationVariable(Kind):
+class AmplificationVariable(TableKind):
     """The law of the privacy amplification random variable."""
 
     title = "The law of the privacy amplification random variable"
@@ -122,7 +122,7 @@ class AmplificationVariable(Kind):
         return (self.mechanism,)
 
 
-class AlgorithmSeven(Kind):
+class AlgorithmSeven(TableKind):
     """Algorithm 7 at the printed step, against the certified bounds."""
 
     title = "Algorithm 7 at the printed step: k-RR, certified and by the paper's algorithm"
@@ -148,25 +148,5 @@ RESEARCH = Research(
         "amplification_variable": AmplificationVariable,
         "algorithm_seven": AlgorithmSeven,
     },
-    claims=(
-        "improvement",
-        "improvement_peak",
-        "outperforms",
-        "tightness",
-        "clone_vs_bennett",
-        "clone_vs_generic",
-        "joint_vs_generic",
-        "joint",
-        "k_fold",
-        "parallel",
-        "rappor_domain",
-        "hamming",
-        "subsampling",
-        "worst_dataset",
-        "lower_support",
-        "dependent_counts",
-        "algorithm_step",
-        "algorithm_error",
-    ),
-    claims_module=f"{__name__}.claims",
+    package=__name__,
 )

@@ -11,10 +11,10 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Kind, Research
+from shufflebounds.reproduce.papers.base import Research, TableKind
 
 
-class Calibrations(Kind):
+class Calibrations(TableKind):
     """Errors at the authors' ε₀ and at the largest one that meets the target."""
 
     title = "SOLH and randomized response, calibrated by their authors' theorem and certified"
@@ -33,6 +33,5 @@ class Calibrations(Kind):
 
 RESEARCH = Research(
     tables={"calibrations": Calibrations},
-    claims=("private", "hash_values", "beats_grr", "beats_grr_certified", "utility"),
-    claims_module=f"{__name__}.claims",
+    package=__name__,
 )

@@ -14,9 +14,9 @@ import pandas as pd
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
-    Claim,
     Evidence,
     Judgement,
+    claims,
     deficit,
     enclosures,
     measured,
@@ -97,60 +97,12 @@ def beats_grr_certified(evidence: Evidence) -> pd.DataFrame:
     return measured(deficit(hashing, response))
 
 
-INTRODUCTION = """\
-What Wang et al. ("Improving Utility and Security of the Shuffler-based Differential Privacy",
-PVLDB 13, 2020, arXiv 1908.11515) say about local hashing in the shuffle model, in our words, at 915
-values, 602 325 users and δ = 10⁻⁹; and what certified numbers say. We lack the paper itself: its
-formulas are rebuilt from m = ε²(n − 1)/(14 log(2/δ)), which is that of Balle et al. (CRYPTO 2019,
-Theorem 3.1), and where its own numbers would be needed nothing is measured.
-"""
-
-CLAIMS = (
-    Claim(
-        name="private",
-        source="its privacy theorem",
-        words="Local hashing into l values with e^{ε₀} + l − 1 = m is (ε, δ)-DP for ε ≤ 1, and so "
-        "is randomized response over l values.",
-        measure="Certified ε of the mechanism at that ε₀ / target ε, for ε = 0.1 to 1. Holds at a "
-        "point: at most 1.",
-        judge=private,
-        note="The theorem is right and gives most of ε away, which costs a factor of 5 to 27 in "
-        "the squared error of local hashing.",
-    ),
-    Claim(
-        name="hash_values",
-        source="its choice of l",
-        words="l = (m + 2)/3 hash values have the least variance.",
-        measure="Variance of a value that nobody holds, by that l, over the least one of a "
-        "hundred l with the same m, − 1. Holds at a point: at most 0.1 %.",
-        judge=best_hash_values,
-        note="By the theorem, that is. Certified, the best l is 6 to 180 times as large.",
-    ),
-    Claim(
-        name="beats_grr",
-        source="its comparison of both",
-        words="For as many values as IPUMS has, SOLH is more accurate than randomized response.",
-        measure="Total squared error of both, each at the authors' ε₀. Holds at a point: SOLH's is "
-        "the smaller one, or there is no ε₀ for randomized response.",
-        judge=beats_grr,
-        cause="Where ε is near 1, the theorem leaves room m for more than twice the 915 values, "
-        "and a hash that tells fewer of them apart only loses.",
-    ),
-    Claim(
-        name="beats_grr_certified",
-        source="the same, of the mechanisms themselves",
-        words="SOLH is more accurate than randomized response.",
-        measure="1 − total squared error of local hashing with the best l / that of randomized "
-        "response, both at the largest ε₀ that is certified. Holds at a point: above 0.",
-        judge=throughout(beats_grr_certified, POSITIVE, panel="n"),
-        cause="The theorem takes randomized response over many values for much less private than "
-        "it is: it is the calibration that made local hashing the better one.",
-    ),
-    Claim(
-        name="utility",
-        source="abstract",
-        words="Accuracy is better by far than that of earlier protocols for the shuffle model.",
-        measure="None: we do not have the paper's numbers.",
-        judge=lambda _: None,
-    ),
+INTRODUCTION, CLAIMS = claims(
+    __package__,
+    {
+        "private": private,
+        "hash_values": best_hash_values,
+        "beats_grr": beats_grr,
+        "beats_grr_certified": throughout(beats_grr_certified, POSITIVE, panel="n"),
+    },
 )

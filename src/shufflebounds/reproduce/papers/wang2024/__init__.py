@@ -11,10 +11,10 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from shufflebounds.reproduce.configuration.models import Delta, Eps0, Listed, Users
-from shufflebounds.reproduce.papers.base import Kind, Research
+from shufflebounds.reproduce.papers.base import Research, TableKind
 
 
-class Asymptotics(Kind):
+class Asymptotics(TableKind):
     """Table 1."""
 
     title = "Table 1: asymptotic forms, measured"
@@ -28,7 +28,7 @@ class Asymptotics(Kind):
     """δ: a number, or {over_n: c} for c/n."""
 
 
-class Mechanisms(Kind):
+class Mechanisms(TableKind):
     """Tables 2 and 3."""
 
     title = "Table 2: variations of mechanisms, measured on their matrices"
@@ -45,14 +45,14 @@ class Metric(Mechanisms):
     code = f"{__name__}.parameter_tables:METRIC"
 
 
-class Protocols(Kind):
+class Protocols(TableKind):
     """Table 4; its protocols have no parameters in common."""
 
     title = "Table 4: parameters of protocols, measured on their messages"
     code = f"{__name__}.parameter_tables:PROTOCOLS"
 
 
-class Timed(Kind):
+class Timed(TableKind):
     """Table 5."""
 
     title = "Table 5: the general pair, certified and timed"
@@ -77,24 +77,5 @@ RESEARCH = Research(
         "protocols": Protocols,
         "timed": Timed,
     },
-    claims=(
-        "upper_bound",
-        "single_savings",
-        "savings_moment",
-        "savings_printed",
-        "single_peak",
-        "multi_savings",
-        "multi_range",
-        "analytic_savings",
-        "asymptotic_savings",
-        "parallel_basic",
-        "parallel_separate",
-        "tight",
-        "roughly_tight",
-        "metric_clones",
-        "ten_halvings",
-        "linear_time",
-        "symmetry",
-    ),
-    claims_module=f"{__name__}.claims",
+    package=__name__,
 )

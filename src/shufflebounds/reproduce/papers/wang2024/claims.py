@@ -30,12 +30,12 @@ from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.judging import (
     NOT_REPRODUCED,
     POSITIVE,
-    Claim,
     Evidence,
     Judgement,
     Rule,
     at_least,
     at_most,
+    claims,
     deficit,
     enclosures,
     everywhere,
@@ -117,25 +117,6 @@ def _ends(curves: pd.DataFrame, bound: str) -> pd.DataFrame:
 def _points(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """1 − ours/theirs at the points of both; nothing is known where either is empty."""
     return measured(deficit(ours, theirs[theirs["low"] > 0.0]), "regime")
-
-
-INTRODUCTION = """\
-What Wang et al. (*Privacy Amplification via Shuffling: Unified, Simplified, and Tightened*, PVLDB
-17(8), 2024) say about their bounds, in our words, and what the curves say. Where the paper has the
-pair of its Theorem 4.7, which is no upper bound in general, savings are measured on the repaired
-pair or on the exact reduction, both of which you can claim (docs/variation-ratio.md).
-"""
-
-_UNPROVEN = (
-    "For fake users this is a bound of a pair that is not proven there; it lies above the exact "
-    "reduction all the same."
-)
-
-
-_EDGE = (
-    "The best point is the first ε′ that any flip probability meets in its panel, where the "
-    "protocol is all noise; elsewhere less is saved."
-)
 
 
 # Panels of a protocol may have no ε₀.
@@ -337,210 +318,41 @@ def _seconds(_: pd.DataFrame) -> Judgement:
 
 _DOZEN = 12.0
 
-CLAIMS = (
-    Claim(
-        name="upper_bound",
-        source="Theorems 4.1, 4.7, 4.8",
-        words="The pair bounds every protocol with these p, β and q from above.",
-        measure="1 − ε(lower bound) / ε(published pair). Holds at a point: at least 0, less would "
-        "be two datasets that the bound does not cover. One such point refutes it.",
-        judge=_theorem(_saved("lower", "variation_ratio_published"), at_least(0.0)),
-        cause="The proof puts the victim's leftover back into the crowd with a probability that is "
-        "averaged over both hypotheses. Where both leftovers have one law, or β is at its "
-        "maximum, nothing is lost; else the pair may lie below real datasets, and where it is a "
-        "merged histogram of one it does not lie above. docs/variation-ratio.md has a "
-        "counterexample by hand, and the repaired pair with its proof.",
-    ),
-    Claim(
-        name="single_savings",
-        source="Section 7.1",
-        words="Variation-ratio saves about 30 % of the budget of single-message mechanisms over "
-        "the best bound known before.",
-        measure="1 − ε(repaired pair) / least ε of EFMRTT19, both blankets and both clones, at "
-        "every ε₀. As in the paper the specific blanket knows ε₀ and γ, the total variation "
-        "similarity. Holds at a point: at least 25 %.",
-        judge=_everywhere(_REPAIRED_SAVES, at_least(0.25)),
-        cause="Where k or l is 1 or 2 the pair is nearly that of the stronger clone, and nothing "
-        "can be saved over it.",
-        note="Against a blanket that also knows the second moment of its variable, a rival that "
-        "the paper does not have, less is saved: `savings_moment`.",
-    ),
-    Claim(
-        name="savings_moment",
-        source="ours",
-        words="The same over the blanket with its exact second moment.",
-        measure="As `single_savings`, with that blanket among the rivals. Holds at a point: at "
-        "least 25 %.",
-        judge=_everywhere(_saved("variation_ratio", *BASELINES, "blanket_best"), at_least(0.25)),
-        cause="Bennett's inequality with the mechanism's own second moment is the strongest "
-        "rival, or the stronger clone where ε₀ is large.",
-    ),
-    Claim(
-        name="savings_printed",
-        source="Section 7.1, Figure 2, Table 2",
-        words="The same for local hashing with the pair as published, at the printed β.",
-        measure="As `single_savings`, of that pair, which the paper draws. Holds at a point: at "
-        "least 25 %.",
-        judge=_everywhere(_saved("variation_ratio_printed", *BASELINES), at_least(0.25)),
-        cause="The printed β is that of a hash function that tells the two inputs apart; a "
-        "uniformly random one has 1 − 1/l times that. At l = 2 the pair is the stronger clone's.",
-        note="Nobody has proved this pair.",
-    ),
-    Claim(
-        name="single_peak",
-        source="Abstract",
-        words="Up to 30 % of the budget is saved for single-message protocols.",
-        measure="The largest value of what `single_savings` measures. Reproduced if it is at least "
-        "25 % (30 % to the nearest ten).",
-        judge=lambda evidence: up_to(_REPAIRED_SAVES(evidence), nearly=0.25, panel="regime"),
-        note="A rule without an upper end cannot fail where the paper understates.",
-    ),
-    Claim(
-        name="multi_savings",
-        source="Abstract, Sections 4.3 and 7.2",
-        words="For multi-message protocols the numerical bound saves about 75 % of what their "
-        "authors claim, more than 70 % in any case.",
-        measure="1 − ε(exact reduction) / ε′. Holds at a point: at least 70 %.",
-        judge=_everywhere(lambda evidence: saved_of_target(evidence, "upper"), at_least(0.70)),
-        note=_EDGE,
-    ),
-    Claim(
-        name="multi_range",
-        source="Section 2",
-        words="For multi-message protocols the savings are 70 % to 85 %.",
-        measure="As `multi_savings`, which judges the lower end. Holds at a point: at most 85 %.",
-        judge=_everywhere(lambda evidence: saved_of_target(evidence, "upper"), at_most(0.85)),
-        cause="More is saved next to the first ε′ that any flip probability meets, where the "
-        "protocol is all noise.",
-    ),
-    Claim(
-        name="analytic_savings",
-        source="Section 7.2",
-        words="Theorem 4.2 alone saves more than 50 % there.",
-        measure="1 − ε(Theorem 4.2, its condition mended) / ε′. Holds at a point: above 50 %.",
-        judge=_everywhere(
+INTRODUCTION, CLAIMS = claims(
+    __package__,
+    {
+        "upper_bound": _theorem(_saved("lower", "variation_ratio_published"), at_least(0.0)),
+        "single_savings": _everywhere(_REPAIRED_SAVES, at_least(0.25)),
+        "savings_moment": _everywhere(
+            _saved("variation_ratio", *BASELINES, "blanket_best"), at_least(0.25)
+        ),
+        "savings_printed": _everywhere(
+            _saved("variation_ratio_printed", *BASELINES), at_least(0.25)
+        ),
+        "single_peak": lambda evidence: up_to(
+            _REPAIRED_SAVES(evidence), nearly=0.25, panel="regime"
+        ),
+        "multi_savings": _everywhere(
+            lambda evidence: saved_of_target(evidence, "upper"), at_least(0.70)
+        ),
+        "multi_range": _everywhere(
+            lambda evidence: saved_of_target(evidence, "upper"), at_most(0.85)
+        ),
+        "analytic_savings": _everywhere(
             lambda evidence: saved_of_target(evidence, "variation_ratio_analytic"),
             at_least(0.50),
         ),
-        note=f"{_UNPROVEN} {_EDGE}",
-    ),
-    Claim(
-        name="asymptotic_savings",
-        source="Section 7.2",
-        words="Theorem 4.3 is tighter than the originals, too.",
-        measure="1 − ε(Theorem 4.3) / ε(original). Holds at a point: above 0.",
-        judge=_everywhere(_saved("variation_ratio_asymptotic", "original"), POSITIVE),
-        cause="For balls into bins and small ε′ the two differ by log(4/δ) in place of log(2/δ), "
-        "and by no more.",
-        note=_UNPROVEN,
-    ),
-    Claim(
-        name="parallel_basic",
-        source="Section 7.3",
-        words="Advanced parallel composition saves about 75 % over the basic one.",
-        measure="1 − ε(repaired pair of the mean variation) / ε(stronger clone). Holds at a point: "
-        "at least 70 %.",
-        judge=_everywhere(_saved("variation_ratio", "stronger_clone"), at_least(0.70)),
-        cause="ε grows with the root of β, and the level of two nodes alone keeps the mean of H = "
-        "log₂ d levels above 1/H of the maximum. So no more than 1 − 1/√H can be saved for large "
-        "n: 59 % for d = 64, 70 % for d = 2048. The authors' program overwrites the variations of "
-        "the levels where it should sum them.",
-    ),
-    Claim(
-        name="parallel_separate",
-        source="Section 7.3",
-        words="Advanced parallel composition saves 80 % to 95 % over asking each level of its own "
-        "users.",
-        measure="1 − ε(repaired pair of the mean variation) / ε(separate), for the level of 2 "
-        "nodes and that of d. Holds at a point: at least 80 %.",
-        judge=_everywhere(saved_of_separate, at_least(0.80)),
-        cause="The level of d nodes alone has a far smaller β, and is better off apart up to "
-        "ε₀ = 1.3 (d = 64) or 4.6 (d = 2048); but what you can claim for the users as a whole is "
-        "the level of two. The authors' program divides n by the number of levels twice.",
-    ),
-    Claim(
-        name="tight",
-        source="Sections 5 and 7.1",
-        words="The bound is exactly tight for extremal mechanisms: GRR on more than 2 values, "
-        "k-subset with k ≤ 2, local hashing with l ≥ 3, Hadamard response, PrivUnit with caps of "
-        "at most half the sphere, Cheu et al. and DUMP for d ≥ 3, balls into bins for d ≥ 3s.",
-        measure="Whether the pair with the printed p, β and q has the masses of the lower bound's "
-        "three groups (Theorem 5.1), at ε₀ = 0.5, 1, 2, 4 or three sizes of a protocol. A "
-        "mechanism holds if it does everywhere.",
-        judge=lambda _: _tight(),
-        cause="Reports of the others match the victim's two values more often than 1/q says where "
-        "sets or hash values overlap. To equal Theorem 5.1 makes the pair no upper bound: the "
-        "lower bound of the full histogram is larger. PCKV-GRR and Wheel are not judged, as the "
-        "paper does not state them well enough to write them down.",
-    ),
-    Claim(
-        name="roughly_tight",
-        source="Section 5",
-        words="For mechanisms that are not extremal, such as k-subset with k ≥ 3, the bound is "
-        "roughly tight.",
-        measure="ε(published pair) / ε(Theorem 5.1) − 1, k-subset, at every ε₀. Holds at a point: "
-        "at most 10 %.",
-        judge=_everywhere(above_groups, at_most(0.10)),
-        cause="Three groups of outputs tell little where most outputs are as likely under both "
-        "inputs but not under a third: with the full histogram the lower bound is larger.",
-    ),
-    Claim(
-        name="metric_clones",
-        source="Sections 2 and 4.3",
-        words="Under metric privacy clones are at least as likely as in the general bound known "
-        "before (Wang et al. 2023).",
-        measure="2/(e^{d_max} + e^{d_max − d₀₁}) over 2/max(e^{d(x, x₀)} + e^{d(x, x₁)}), inputs "
-        "at distance d₀₁ = 1, others up to d_max = 1, 2 or 4. Holds for a domain: at least 1.",
-        judge=_metric_clones,
-        note="By the triangle inequality it is never less.",
-    ),
-    Claim(
-        name="ten_halvings",
-        source="Section 7.4, Table 5",
-        words="Twenty bisections give slightly tighter bounds than ten.",
-        measure="What ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5. "
-        "Holds at a setting: at most 5 %.",
-        judge=_halvings,
-        cause="Ten halvings resolve ε₀/1024, which is more than ε itself for many users.",
-    ),
-    Claim(
-        name="linear_time",
-        source="Section 7.4, Table 5",
-        words="The running time grows linearly with n.",
-        measure="The paper's own times for n and 100 n. Holds for a pair of them: a factor of 50 "
-        "to 200.",
-        judge=_linear,
-        cause="Ten times as long for a hundred times as many users is what a sum over √n likely "
-        "counts takes; Algorithm 1 sums over all. At n = 10⁴, ε₀ = 1 ten bisections took five "
-        "times longer than twenty.",
-    ),
-    Claim(
-        name="faster",
-        source="Section 4.1",
-        words="The algorithm is about 10 times faster than those known before.",
-        measure="None: none of the other programs is part of this repository.",
-        judge=lambda _: None,
-        timed=True,
-    ),
-    Claim(
-        name="symmetry",
-        source="Section 4.4",
-        words="The divergence of the pair is the same in both directions.",
-        measure="Whether the components of the published pair are their own mirror image, for 36 "
-        "triples of p, β and q.",
-        judge=_symmetric,
-        note="With q₀ ≠ q₁, as in the lower bound of Theorem 5.1, it is not.",
-    ),
-    Claim(
-        name="seconds",
-        source="Abstract, Section 7.4",
-        words="The algorithm answers for 10⁸ users in less than 10 seconds, or a dozen.",
-        measure="CPU seconds of 20 bisections by the paper's algorithm, general pair, n = 10⁸, "
-        "δ = 0.01/n, ε₀ = 1, 3, 5, 7. Reproduced if none takes more than 12 s.",
-        judge=_seconds,
-        timed=True,
-        note="The paper's own Table 5 has 18 to 118 s for 20 bisections, and less than ten for "
-        "ten, which leave an ε that is up to 70 % too large. Counts of clones that are "
-        "next to impossible are left out here.",
-    ),
+        "asymptotic_savings": _everywhere(
+            _saved("variation_ratio_asymptotic", "original"), POSITIVE
+        ),
+        "parallel_basic": _everywhere(_saved("variation_ratio", "stronger_clone"), at_least(0.70)),
+        "parallel_separate": _everywhere(saved_of_separate, at_least(0.80)),
+        "tight": lambda _: _tight(),
+        "roughly_tight": _everywhere(above_groups, at_most(0.10)),
+        "metric_clones": _metric_clones,
+        "ten_halvings": _halvings,
+        "linear_time": _linear,
+        "symmetry": _symmetric,
+        "seconds": _seconds,
+    },
 )

@@ -16,10 +16,10 @@ import pandas as pd
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.variation_ratio import published_vector_bits
 from shufflebounds.reproduce.papers.judging import (
-    Claim,
     Evidence,
     Judgement,
     at_least,
+    claims,
     deficit,
     enclosures,
     everywhere,
@@ -96,13 +96,6 @@ def below(evidence: Evidence, bound: str, others: tuple[str, ...]) -> pd.DataFra
     return measured(deficit(ours, extreme(theirs, "min")).dropna())
 
 
-INTRODUCTION = """\
-What Wang, Zeng, Li, Huang and Chen ([Appl. Sci. 15(3):1595,
-2025](https://doi.org/10.3390/app15031595)) say about their composition, in our words, and what the
-curves say. That composition costs Õ(n) is not judged: the one here costs the same for every n.
-"""
-
-
 def _saves(
     evidence: Evidence, bound: str, others: tuple[str, ...], share: float
 ) -> Judgement | None:
@@ -167,102 +160,24 @@ def _queries(_: Evidence) -> Judgement:
     )
 
 
-CLAIMS = (
-    Claim(
-        name="theorem1_saves",
-        source="Section 8.1, Figure 2",
-        words="For vectors of randomized bits Theorem 1 saves about 20 % over the numerical "
-        "accounting of Koskela et al.",
-        measure="1 − ε(Theorem 1) / ε(stronger clone), both composed T times, at every T. Holds at "
-        "a point: at least 15 %, 20 % to the nearest ten.",
-        judge=partial(
+INTRODUCTION, CLAIMS = claims(
+    __package__,
+    {
+        "theorem1_saves": partial(
             _saves, bound="vector_bits_published", others=("stronger_clone",), share=0.15
         ),
-        note="Theorem 1 is not proven, so that nobody may spend what it saves.",
-    ),
-    Claim(
-        name="theorem1_holds",
-        source="Section 5, Theorem 1",
-        words="The pair of Theorem 1 dominates vectors of s randomized bits.",
-        measure="D(ε) of one dataset of two users and of the theorem's pair, both by enumeration "
-        "in rational arithmetic. Holds: the former is not larger.",
-        judge=_holds,
-        cause="β is the total variation, as the paper says; it is the reduction (Lemma 4) that is "
-        "no bound where β is below its largest value, which it is for s ≥ 2: the victim's report "
-        "that both inputs make as likely is taken for one that hides among others.",
-    ),
-    Claim(
-        name="blanket_saves",
-        source="Section 8.1, Figure 2",
-        words="For vectors of randomized bits a pair that fits them saves about 20 %: here that of "
-        "the blanket, which is proven.",
-        measure="1 − ε(blanket of s bits) / ε(stronger clone), both composed T times, at every T. "
-        "Holds at a point: at least 15 %.",
-        judge=partial(_saves, bound="upper", others=("stronger_clone",), share=0.15),
-    ),
-    Claim(
-        name="renyi_far",
-        source="Sections 1 and 6",
-        words="Rényi accounting is far from tight for the noise of shuffling, as published: by "
-        "the closed form of Girgis et al.",
-        measure="1 − ε(composed blanket) / ε(Theorem 3.1 of Girgis et al., over its orders), at "
-        "every T. Holds at a point: at least 20 %.",
-        judge=partial(_saves, bound="upper", others=("girgis_upper",), share=0.20),
-    ),
-    Claim(
-        name="renyi_exact_far",
-        source="ours",
-        words="Rényi accounting is far from tight even with the exact divergence.",
-        measure="1 − ε(composed blanket) / ε(Rényi accounting of the same blanket, exact and over "
-        "all orders), at every T. Holds at a point: at least 20 %.",
-        judge=partial(_saves, bound="upper", others=("upper_renyi",), share=0.20),
-        cause="It is the closed forms that are loose, as that of Girgis et al. in the figure: with "
-        "the exact divergence all that is lost is in the conversion to (ε, δ).",
-    ),
-    Claim(
-        name="truncation",
-        source="Section 6, Theorem 2",
-        words="The truncated list of privacy losses lacks a mass of at most τ and has "
-        "O(n log(1/τ)) terms.",
-        measure="The mass that is left out, and the number of terms against that of the proof; "
-        "τ = 2⁻³⁰, 2 and 4 bits, n = 10³ and 10⁴. Holds for a list: neither is more.",
-        judge=_truncation,
-    ),
-    Claim(
-        name="algorithm1",
-        source="Section 6, Algorithm 1",
-        words="Algorithm 1 lists the privacy losses of the pair up to a mass of τ.",
-        measure="The mass of the list as printed; as `truncation`. Holds: at least 1 − τ.",
-        judge=_algorithm,
-        cause="Lines 9 and 10 lack a factor i and line 13 lacks a p. With both mended the list is "
-        "that of P₀, which is P only where p = ∞ and β = 1, as for the trees: its δ is too large, "
-        "on the safe side. It also takes log(1/τ) for log(4/τ).",
-    ),
-    Claim(
-        name="query_counts",
-        source="Section 8.2",
-        words="A tree of H levels over d attributes takes H(2d − H)/2 queries, the sum of d − h "
-        "for h from 0 to H.",
-        measure="Both counts, for the trees of Figures 3 and 4. Holds for a tree: they agree.",
-        judge=_queries,
-        cause="The sum is (H + 1)(2d − H)/2. A tree of H levels has the levels 0 to H − 1, as in "
-        "the released code, which is what the figures here take.",
-    ),
-    Claim(
-        name="trees_save",
-        source="Abstract, Section 8.2, Figures 3 and 4",
-        words="For decision trees numerical composition saves 80 % of what basic or advanced "
-        "composition spends.",
-        measure="1 − ε(composed profiles) / less of ε(basic) and ε(advanced), at every number of "
-        "messages. Holds at a point: at least 75 %, 80 % to the nearest ten.",
-        judge=partial(
+        "theorem1_holds": _holds,
+        "blanket_saves": partial(_saves, bound="upper", others=("stronger_clone",), share=0.15),
+        "renyi_far": partial(_saves, bound="upper", others=("girgis_upper",), share=0.20),
+        "renyi_exact_far": partial(_saves, bound="upper", others=("upper_renyi",), share=0.20),
+        "truncation": _truncation,
+        "algorithm1": _algorithm,
+        "query_counts": _queries,
+        "trees_save": partial(
             _saves,
             bound="upper",
             others=("basic_composition", "advanced_composition"),
             share=0.75,
         ),
-        cause="Advanced composition here is the heterogeneous theorem of Kairouz, Oh and "
-        "Viswanath, not larger than the sum of all ε. The fewer the queries, the less there is to "
-        "save.",
-    ),
+    },
 )

@@ -13,7 +13,6 @@ from shufflebounds.reproduce.papers.judging import (
     REPRODUCED,
     Evidence,
 )
-from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.papers.wang2024 import claims, general_pair
 
 DESCRIBED = [
@@ -65,11 +64,6 @@ def verdict(claim, *curves):
 
 def designed(bound, eps, **more):
     return curve(FAKE, bound, eps, x="target", **more)
-
-
-def test_the_names_are_those_of_the_research():
-    untimed = tuple(claim.name for claim in claims.CLAIMS if not claim.timed)
-    assert research("wang2024").claims == untimed
 
 
 def test_one_dataset_above_it_refutes_an_upper_bound():
