@@ -15,7 +15,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from shufflebounds.reproduce.plotting import theme
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import Limits, Sheet, View
+from shufflebounds.reproduce.plotting.sheets import NOT_PROVEN, Limits, Sheet, View
 from shufflebounds.reproduce.plotting.texts import three_digits, typeset
 
 PANEL_HEIGHT = 2.3  # inches
@@ -63,6 +63,11 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
         for label, line in sheet.legend.items()
         if not sheet.views[0].is_step
     ]
+    unproven = [handle for handle in handles if str(handle.get_label()).endswith(NOT_PROVEN)]
+    if len(unproven) > 1:  # said once
+        for handle in unproven:
+            handle.set_label(str(handle.get_label()).removesuffix(NOT_PROVEN))
+        handles.append(Line2D([], [], label="dotted: not proven", linestyle="none"))
     if sheet.views[0].y_ticks:
         for handle in handles:
             handle.set(linestyle="none", marker="s", markersize=8.0)

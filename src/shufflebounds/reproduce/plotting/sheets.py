@@ -153,6 +153,9 @@ class Sheet:
 
 # Sheets of curves.
 
+# Behind the label of a bound that is not proven.
+NOT_PROVEN = " (not proven)"
+
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     """The sheet of some curves, the row of the ratios last.
@@ -266,7 +269,7 @@ def _check(
 def _as_drawn(line: Line, curve: Drawn) -> Line:
     """A line that says and shows where nothing is proven, and where there is but one point."""
     if curve.kind == "unproven":
-        line = replace(line, label=f"{line.label} (not proven)", style="dotted")
+        line = replace(line, label=line.label + NOT_PROVEN, style="dotted")
     return replace(line, marker=line.marker or ("o" if curve.x.size == 1 else ""))
 
 

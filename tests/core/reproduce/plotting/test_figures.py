@@ -40,6 +40,14 @@ LAYOUTS = {
 }
 
 
+def test_of_several_lines_the_legend_says_once_what_is_not_proven():
+    layout = LAYOUTS["ratio"]
+    fig = curves.figure(of_curves(data(layout).assign(kind="unproven"), layout))
+    *labels, last = legend_labels(fig)
+    assert labels == list(dict.fromkeys(line.label for line in layout.lines))
+    assert last == "dotted: not proven"
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_figure_shows_all_of_its_sheet(name):
     layout = LAYOUTS[name]
