@@ -158,22 +158,11 @@ NOT_PROVEN = " (not proven)"
 
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
-    """The sheet of some curves, the row of the ratios last.
+    """The sheet of some curve tables put together, the row of the ratios last.
 
-    A bound that is not proven is dotted, and its label says so.
-
-    Parameters
-    ----------
-    frame
-        Curve tables put together (`reproduce.curve`).
-    layout
-        What to draw. Of a lower bound the lower end of each enclosure is drawn, else the upper one.
-
-    Raises
-    ------
-    ValueError
-        Where `frame` lacks a curve, or a curve has a value that no panel can show.
-
+    Of a lower bound the lower end of each enclosure is drawn, else the upper one. A bound that is
+    not proven is dotted, and its label says so. Raises ValueError where `frame` lacks a curve, or a
+    curve has a value that no panel can show.
     """
     curves = {name: drawn(frame, layout, name) for name in layout.curves}
     rows = [[_view(panel, curves, layout) for panel in row] for row in layout.panels]

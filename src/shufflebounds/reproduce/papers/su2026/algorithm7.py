@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -21,8 +20,7 @@ from scipy.optimize import brentq
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
-from shufflebounds.reproduce.papers.su2026 import AlgorithmSeven
+from shufflebounds.reproduce.papers.base import Page, TableCode, safe
 from shufflebounds.reproduce.papers.su2026.fft import fft
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
@@ -46,21 +44,10 @@ def measure(
 ) -> pd.DataFrame:
     """ε of the blanket and of the dataset pair of k-RR, certified and by the algorithm.
 
-    Parameters
-    ----------
-    k
-        Number of values.
-    levels, users
-        ε₀ (natural log) and numbers of users; a row for each combination.
-    delta
-        δ.
-
-    Returns
-    -------
-    ``upper`` and ``lower`` are the certified ends of the two bounds, ``algorithm_upper`` and
-    ``algorithm_lower`` those of the algorithm, ``seconds`` the CPU seconds that its upper one took,
-    ``step`` is l, and ``largest_step`` the 2a²/b² that l must stay below for the error bound of
-    Section 5.2 to fall with n, at the certified ε.
+    A row for each ε₀ (natural log) and number of users. ``upper`` and ``lower`` are the certified
+    ends, ``algorithm_upper`` and ``algorithm_lower`` those of the algorithm, ``seconds`` the CPU
+    seconds of its upper one, ``step`` is l, and ``largest_step`` the 2a²/b² that l must stay below
+    for the error bound of Section 5.2 to fall with n, at the certified ε.
     """
     rows = []
     for eps0, n in itertools.product(levels, users):
@@ -216,18 +203,9 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
     )
 
 
-def _compute(given: AlgorithmSeven, _: Context) -> pd.DataFrame:
-    return measure(given.k, tuple(given.eps0), tuple(given.n), given.delta)
-
-
-TABLE = TableCode(_compute, page, sheet)
-
-
-# Where the paper's own figures have their ends, and the middle.
-PRINTED_LEVELS: Sequence[float] = (0.1, 4.0)
-PRINTED_USERS: Sequence[int] = (1_000, 10_000, 100_000)
+TABLE = TableCode(lambda given, _: measure(given.k, given.eps0, given.n, given.delta), page, sheet)
 
 
 def as_printed() -> pd.DataFrame:
-    """`measure` of the paper's 10-RR at δ = 10⁻⁶."""
-    return measure(10, tuple(PRINTED_LEVELS), tuple(PRINTED_USERS), 1e-6)
+    """`measure` of the paper's 10-RR, from end to end of its figures."""
+    return measure(10, (0.1, 4.0), (1_000, 10_000, 100_000), 1e-6)

@@ -20,13 +20,11 @@ import pandas as pd
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
-from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Description
-from shufflebounds.reproduce.papers.base import Context, Page, TableCode, safe
-from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
+from shufflebounds.reproduce.papers.base import Page, TableCode, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
@@ -58,39 +56,19 @@ def measure(
     delta: Any,
     numerics: Numerics,
 ) -> pd.DataFrame:
-    """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
+    """Enclosures of the five ε of every mechanism at every ε₀ (natural log) and n, one row each.
 
-    Parameters
-    ----------
-    mechanisms
-        A name for each, and its description.
-    eps0, n
-        ε₀ of a report (natural log) and numbers of users.
-    delta
-        δ, or an `OverN`.
-    numerics
-        Engine, and relative width of the enclosures.
-
-    Returns
-    -------
-    The columns `COLUMNS`. ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥
-    lower and clone ≥ coarsened ≥ blanket: ``certified`` where each lies above the next, touching at
-    most, ``consistent`` where some overlap, ``violated`` where one lies below the next.
-
-    Raises ValueError for a bad argument, and PrecisionError where the width cannot be reached, with
-    a note that names the row.
-
+    ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥ lower and clone ≥
+    coarsened ≥ blanket: ``certified`` where each lies above the next, touching at most,
+    ``consistent`` where some overlap, ``violated`` where one lies below the next. Raises
+    PrecisionError where the width cannot be reached, with a note that names the row.
     """
-    for name, values in (("mechanisms", mechanisms), ("eps0", eps0), ("n", n)):
-        if not values:
-            raise ValueError(f"{name} must not be empty")
-    levels = [validation.eps0(level) for level in eps0]
-    grid = list(itertools.product(levels, (Setting(delta=delta).at(n=users) for users in n)))
+    grid = list(itertools.product(eps0, (Setting(delta=delta).at(n=users) for users in n)))
     # All of them before the first ε: a bad description should not cost minutes.
     specific = {
         (name, level): _specific(description, level)
         for name, description in mechanisms.items()
-        for level in levels
+        for level in eps0
     }
     clones = {
         (level, at): [
@@ -241,12 +219,17 @@ def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
     }
 
 
-def _compute(given: Hierarchy, context: Context) -> pd.DataFrame:
-    mechanisms = {name: context.mechanisms[name] for name in given.mechanisms}
-    return measure(mechanisms, given.eps0, given.n, given.delta, context.numerics)
-
-
-TABLE = TableCode(_compute, page, sheet)
+TABLE = TableCode(
+    lambda given, context: measure(
+        {name: context.mechanisms[name] for name in given.mechanisms},
+        given.eps0,
+        given.n,
+        given.delta,
+        context.numerics,
+    ),
+    page,
+    sheet,
+)
 
 
 # The law of the privacy amplification random variable of a randomizer (Figure 8).
@@ -259,26 +242,13 @@ _SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
 def law(mechanism: Description, eps0: float, eps: float) -> pd.DataFrame:
-    """The cumulative distribution of L, one row per value, ascending.
+    """The cumulative distribution of L, one row per value, ascending; it ends at 1.
 
-    Parameters
-    ----------
-    mechanism
-        The randomizer. A continuous one is binned: the masses of its cells are right, and ``value``
-        is the mean of L over the cell.
-    eps0, eps
-        ε₀ of a whole report and ε ≥ 0, natural logs.
-
-    Returns
-    -------
-    The columns ``mechanism``, ``eps0``, ``eps``, ``value`` and ``cdf``; the last two make a
-    right-continuous step function that ends at 1.
-
-    Raises ValueError for a bad argument.
-
+    ``value`` and ``cdf`` make a right-continuous step function. A continuous randomizer is binned:
+    the masses of its cells are right, and ``value`` is the mean of L over the cell.
     """
     blanket = mechanism.randomizer(eps0).blanket().bounds()[0].merge()
-    values, masses = blanket.gparv(validation.eps(eps))
+    values, masses = blanket.gparv(eps)
     size = np.count_nonzero(blanket.c)
     order = np.argsort(values[:size], kind="stable")
     gamma = masses[:size].sum()
@@ -310,10 +280,6 @@ def law_page(frame: pd.DataFrame) -> Page:
     )
 
 
-def _compute_law(given: AmplificationVariable, context: Context) -> pd.DataFrame:
-    return law(context.mechanisms[given.mechanism], given.eps0, given.eps)
-
-
 def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     first = frame.iloc[0]
     return of_steps(
@@ -326,4 +292,8 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     )
 
 
-LAW_TABLE = TableCode(_compute_law, law_page, _sheet)
+LAW_TABLE = TableCode(
+    lambda given, context: law(context.mechanisms[given.mechanism], given.eps0, given.eps),
+    law_page,
+    _sheet,
+)

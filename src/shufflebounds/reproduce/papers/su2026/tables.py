@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.registry import mechanism
 from shufflebounds.reproduce.papers.base import Page, TableCode
@@ -121,28 +120,10 @@ _OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 print
 def gparv(eps0: Sequence[float], eps: float, k: int) -> pd.DataFrame:
     """Table 1: masses of the GPARV at its five values, over large domains (k-RR: over k inputs).
 
-    Parameters
-    ----------
-    eps0
-        The ε₀ (natural log) to give values at.
-    eps
-        0 < ε < every ε₀. It decides where the five values lie, not what their masses are.
-    k
-        Inputs of k-RR.
-
-    Returns
-    -------
-    One row per mechanism, value of the GPARV and ε₀, with the columns ``table``, ``mechanism``,
-    ``parameters``, ``quantity`` (the GPARV's value in LaTeX), ``symbolic`` (its probability in
-    LaTeX), ``eps0``, ``eps``, ``point`` (the GPARV's value), ``value`` (its probability) and
-    ``note`` (where the paper's print differs).
-
-    Raises ValueError for a bad argument.
-
+    A row for each mechanism, value of the GPARV and ε₀ (natural log). ``quantity`` is that value in
+    LaTeX and ``point`` the number, ``symbolic`` its probability in LaTeX and ``value`` the number;
+    ``note`` says where the paper's print differs. ε is below every ε₀.
     """
-    eps0, eps = _all_eps0(eps0), validation.eps(eps)
-    if not 0.0 < eps < min(eps0):
-        raise ValueError(f"eps must be a number with 0 < eps < {min(eps0)!r}, got {eps!r}")
     rows = []
     for kind in NAMES:
         p, q, r = SYMBOLIC_FINITE[kind] if kind == "krr" else SYMBOLIC_LIMIT[kind]
@@ -169,9 +150,8 @@ def finite(eps0: Sequence[float], k: int, domain_size: int) -> pd.DataFrame:
     """Table 2: p, q and r over domains of finite size.
 
     `k` is the number of inputs of k-RR, `domain_size` that of the others; `eps0` and the columns
-    are those of `gparv`, without ``eps`` and ``point``. Raises ValueError for a bad argument.
+    are those of `gparv`, without ``eps`` and ``point``.
     """
-    domain_size = validation.whole("domain_size", domain_size, minimum=2)
     columns = 2 ** domain_size.bit_length()
     parameters = dict.fromkeys(NAMES, f"D = {domain_size}")
     parameters |= {"krr": f"k = {k}", "hadamard": f"D = {domain_size}, K = {columns}"}
@@ -187,7 +167,7 @@ def limit(eps0: Sequence[float]) -> pd.DataFrame:
     """Table 3: p, q and r in the limit of large domains.
 
     With a row for Hadamard response, whose limit the paper prints in Table 2. `eps0` and the
-    columns are those of `gparv`, without ``eps`` and ``point``. Raises ValueError for a bad `eps0`.
+    columns are those of `gparv`, without ``eps`` and ``point``.
     """
     notes = {("hadamard", quantity): _OTHER_TABLE for quantity in "pqr"}
     parameters = dict.fromkeys(SYMBOLIC_LIMIT, "D → ∞")
@@ -255,7 +235,7 @@ def _decompositions(
             "note": notes.get((kind, quantity), ""),
         }
         for kind in forms
-        for level in _all_eps0(eps0)
+        for level in eps0
         for quantity, form, mass in zip(
             "pqr",
             forms[kind],
@@ -303,12 +283,6 @@ def _gparv_masses(randomizer: Randomizer, eps: float, points: FloatArray) -> Flo
     nearest = np.abs(values[:, np.newaxis] - points).argmin(axis=1)
     summed = np.bincount(nearest, weights=masses, minlength=points.size)
     return summed.astype(np.float64, copy=False)
-
-
-def _all_eps0(eps0: Sequence[float]) -> list[float]:
-    if not eps0:
-        raise ValueError(f"eps0 must hold at least one number, got {eps0!r}")
-    return [validation.eps0(level) for level in eps0]
 
 
 def _frame(rows: Sequence[Mapping], *located: str) -> pd.DataFrame:

@@ -285,23 +285,3 @@ def test_a_table_without_a_digest_is_none(tmp_path):
 def test_misprints_stand_below_the_table():
     page = tables.page(tables.finite([1.0], 10, 10)).markdown()
     assert "\n\n- HR, $q$, $r$: the paper prints $" in page
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: tables.limit([]), r"^eps0 must hold at least one number, got \[\]$"),
-        (lambda: tables.limit([0.0]), r"^eps0 must be .*0 < eps0"),
-        (lambda: tables.gparv([0.1, 4.0], 0.1, 10), r"^eps must be .* 0 < eps < 0.1, got 0.1$"),
-        (lambda: tables.gparv([0.1, 4.0], 0.0, 10), r"^eps must be .* got 0.0$"),
-        (
-            lambda: tables.gparv([0.1], 0.05, 1),
-            "^k must be an integer from 2 to 9007199254740992, got 1$",
-        ),
-        (lambda: tables.finite([0.1], 2, 1), "^domain_size must be an integer >= 2, got 1$"),
-        (lambda: tables.finite([0.1], 2, None), "^domain_size must be an integer >= 2, got None$"),
-    ],
-)
-def test_bad_arguments(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -140,21 +140,6 @@ def test_delta_may_be_a_share_of_one_over_n(measured):
     assert "$\\delta$ = 1e-06, 1e-07" in hierarchy.page(shared).markdown()
 
 
-def test_bad_arguments():
-    one, numerics = {"2-RR": parse({"type": "krr", "k": 2})}, Numerics(rtol=1e-4)
-    for arguments, message in [
-        (({}, [1.0], [10], 1e-6), r"^mechanisms must not be empty$"),
-        ((one, [], [10], 1e-6), r"^eps0 must not be empty$"),
-        ((one, [1.0], [], 1e-6), r"^n must not be empty$"),
-        ((one, [0.0], [10], 1e-6), r"^eps0 must be .*0 < eps0"),
-        ((one, [1.0], [0], 1e-6), r"^n must be an integer from 1 to 1e15, got 0$"),
-        ((one, [1.0], [10], 2.0), r"^delta must be .*got 2.0$"),
-        (({"x": parse({"type": "krr", "k": 1})}, [1.0], [10], 1e-6), r"^k must be .* got 1$"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            hierarchy.measure(*arguments, numerics)
-
-
 def test_errors_name_the_row():
     rough = {"rough": parse({"type": "laplace", "cells": 1})}
     with pytest.raises(PrecisionError) as caught:
