@@ -14,13 +14,28 @@ from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numeric
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.bounding import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
-from shufflebounds.cli.options import FIGURE, NUMBER, REAL, WHOLE, Name, Target, option, question
+from shufflebounds.cli.errors import (
+    PrecisionNotReached,
+    missing,
+    or_usage_error,
+    require_plotting,
+)
+from shufflebounds.cli.options import (
+    FIGURE,
+    NUMBER,
+    REAL,
+    WHOLE,
+    Name,
+    Target,
+    flag,
+    option,
+    question,
+)
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve, Point
-from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
 _DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
@@ -96,9 +111,6 @@ _RANGES: dict[str, tuple[float, float]] = {
 )
 def curve(
     asked: Deployment,
-    delta: float | None,
-    eps: float | None,
-    order: float | None,
     x: str,
     start: float | None,
     stop: float | None,
@@ -109,6 +121,7 @@ def curve(
     rtol: float,
     output: Path | None,
     plot: Path | None,
+    **fixed: float | None,
 ) -> None:
     """Bounds along an axis, the number of users unless --x says otherwise, as CSV and as a plot.
 
@@ -126,10 +139,8 @@ def curve(
     first, last = _RANGES[x]
     start, stop = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
-    setting = Setting(
-        n=asked.n, eps0=asked.eps0, delta=delta, eps=eps, rounds=asked.rounds, order=order
-    )
-    _refuse_what_is_unused(quantity, x, setting)
+    setting = Setting(n=asked.n, eps0=asked.eps0, rounds=asked.rounds).at(**fixed)
+    _require_what_is_used(quantity, x, setting, needed(quantity, asked.reports))
     specifications = [
         Specification(
             BOUNDS[name], asked.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
@@ -154,8 +165,8 @@ def curve(
         raise PrecisionNotReached(f"{missed[0]}{more}")
 
 
-def _refuse_what_is_unused(quantity: str, x: str, setting: Setting) -> None:
-    """Raise ValueError for an option that the curve would ignore."""
+def _require_what_is_used(quantity: str, x: str, setting: Setting, wanted: set[str]) -> None:
+    """Refuse an option that the curve would ignore, and a setting without one that it needs."""
     for name in setting.given():
         if name == x:
             raise ValueError(
@@ -165,6 +176,8 @@ def _refuse_what_is_unused(quantity: str, x: str, setting: Setting) -> None:
             raise ValueError(
                 f"--{name} must be left out: a curve of {quantity} does not depend on it"
             )
+    for name in sorted(wanted - {x, *setting.given()}) if x in wanted | OPTIONAL else ():
+        raise missing(flag(name), f"a curve of {quantity} along {x}")
 
 
 def _computed(asked: Deployment, specifications: Sequence[Specification]) -> list[Curve]:

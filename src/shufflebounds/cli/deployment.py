@@ -196,14 +196,10 @@ class Users(ABC):
         """What is to be said of the users who hide nobody."""
         if not self.colluding:
             return []
-        who = (
-            "users work with the observer, drop out or break the protocol. What they send"
-            if self.colluding > 1
-            else "user works with the observer, drops out or breaks the protocol. What it sends"
-        )
         return [
-            f"{self.colluding} {who} hides nobody, and the answers are those of the others "
-            "alone, whoever they are."
+            f"Users who collude, {self.colluding} here, work with the observer, drop out or break "
+            "the protocol. They hide nobody: the answers are those of the others alone, whoever "
+            "they are."
         ]
 
 
@@ -403,7 +399,7 @@ class MessageDeployment(Users):
     @property
     def name(self) -> str:
         """Such as ``balls into bins (bins = 16)``."""
-        shown = self._parameters | self._eps0
+        shown = self._parameters | ({} if self.eps0 is None else {"eps0": self.eps0})
         listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
         return f"{PROTOCOLS[self.sent.type].label}{f' ({listed})' if listed else ''}"
 
@@ -413,13 +409,10 @@ class MessageDeployment(Users):
         return {**dict(self.sent.parameters), **several}
 
     @property
-    def _eps0(self) -> dict[str, float]:
-        return {} if self.eps0 is None else {"eps0": self.eps0}
-
-    @property
     def sent_facts(self) -> dict[str, Any]:
         """See `Users`."""
-        return {"protocol": self.sent.type, "parameters": self._parameters, **self._eps0}
+        eps0 = {} if self.eps0 is None else {"eps0": self.eps0}
+        return {"protocol": self.sent.type, "parameters": self._parameters, **eps0}
 
     def notes(self) -> list[str]:
         """See `Users`."""

@@ -59,19 +59,16 @@ class PrecisionNotReached(_Told):
     exit_code = 3
 
 
-class Stopped(_Told):
-    """By Ctrl-C; the 1 that click ends with would be a verdict of `check`."""
-
-    exit_code = 130
-
-    def __init__(self) -> None:
-        super().__init__("stopped")
-
-
 class Crash(_Told):
     """An error of ours, whose traceback is printed, no memory, or nowhere to print."""
 
     exit_code = 70
+
+
+class Stopped(Crash):
+    """By Ctrl-C; the 1 that click ends with would be a verdict of `check`."""
+
+    exit_code = 130
 
 
 class Group(click.Group):
@@ -120,7 +117,7 @@ def _in_one_sentence() -> Iterator[None]:
     except (ValueError, OverflowError) as error:
         raise UsageError(_sentence(error)) from None
     except KeyboardInterrupt:
-        raise Stopped from None
+        raise Stopped("stopped") from None
     except MemoryError:
         raise Crash("there is not enough memory for this") from None
     except BrokenPipeError:

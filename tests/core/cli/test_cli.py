@@ -250,7 +250,7 @@ def test_colluding_users_hide_nobody():
     assert answer(*target, "--colluding", "500")["upper"] == more
     text = succeed(*options, "--n", "10000", "--colluding", "1").stdout.replace("\n", " ")
     assert "n = 10000 users (1 of them colluding)" in text
-    assert "1 user works with the observer, drops out" in text
+    assert "Users who collude, 1 here, work with the observer, drop out" in text
 
 
 @pytest.mark.parametrize("colluding", ["10000", "20000", "-1"])
@@ -980,7 +980,7 @@ curve no-n --bound uper: 'uper' is not known; did you mean upper?
 curve no-n --output /nowhere/x.csv: '/nowhere'
 curve no-n --output /: is a directory
 curve no-eps0 no-n --x eps0 --start 1 --stop 2:
-    n is missing; a curve of epsilon along eps0 needs delta, n
+    Missing option '--n' of a curve of epsilon along eps0.
 curve no-n --x eps --start 1 --stop 2:
     x must be one of delta, eps0, n, rounds for the quantity epsilon, got eps
 curve no-n no-delta --eps 1 --quantity delta --bound erlingsson:
@@ -988,7 +988,7 @@ curve no-n no-delta --eps 1 --quantity delta --bound erlingsson:
 curve: --n must be left out: the curve runs along n, from --start to --stop
 curve no-n --eps 1: --eps must be left out: a curve of epsilon does not depend on it
 curve no-n --order 8: --order must be left out: a curve of epsilon does not depend on it
-curve no-n no-delta --quantity renyi: order is missing; a curve of renyi along n needs eps0, order
+curve no-n no-delta --quantity renyi: Missing option '--order' of a curve of renyi along n.
 check --n 1 --eps 3.99999999999999999999:
     '3.99999999999999999999' has more digits than a floating-point number keeps; the nearest one is
 epsilon --eps0 4.00000000000000000001: '--eps0': '4.00000000000000000001' has more digits than
