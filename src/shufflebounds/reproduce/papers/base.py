@@ -105,7 +105,8 @@ class Research:
 def said(package: str) -> dict[str, Any]:
     """The content of claims.yaml in the package of a paper."""
     text = resources.files(package).joinpath("claims.yaml").read_text(encoding="utf-8")
-    content: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content: dict[str, Any] = loader(text).get_single_data()
     return content
 
 
