@@ -70,16 +70,10 @@ MISTAKES = """\
 - mechanisms mix parts 1 mechanism = bhl
     mechanisms.mix.parts[1].mechanism is 'bhl' (did you mean blh?); it must be one of krr10,
     blh, mix, pair, some
-- mechanisms some mechanism = none
-    mechanisms.some.mechanism is 'none'; it must be one of krr10, blh, mix, pair, some
-- mechanisms some mechanism = (removed)
-    mechanisms.some.mechanism is missing; subsample needs: mechanism, rate
 - mechanisms some rate = 1.5
     mechanisms.some.rate must be a finite number with 0 <= rate <= 1, got 1.5
 - mechanisms some rate = (removed)
     mechanisms.some.rate is missing; subsample needs: mechanism, rate
-- mechanisms some weight = 0.5
-    mechanisms.some.weight is not a parameter of subsample; its parameters are: mechanism, rate
 - mechanisms mix parts 0 weight = 0.5
     mechanisms.mix: weights must sum to 1, got 1.25
 - mechanisms mix parts 0 weight = -0.25
@@ -87,9 +81,6 @@ MISTAKES = """\
     -0.25
 - mechanisms mix parts 0 weight = (removed)
     mechanisms.mix.parts[0].weight is missing; a part of parallel needs: mechanism, weight
-- mechanisms mix parts 0 rate = 0.5
-    mechanisms.mix.parts[0].rate is not a parameter of a part of parallel; its parameters are:
-    mechanism, weight, share
 - mechanisms mix parts 0 share = 0.5
     passes
 - mechanisms pair parts 0 share = 0.75
@@ -97,38 +88,23 @@ MISTAKES = """\
     to 1, or none of them a share (which makes them equal)
 - mechanisms pair parts = [{mechanism: krr10, share: 0.1}, {mechanism: mix, share: 0.2}]
     mechanisms.pair.parts must have shares that sum to 1, got 0.3
-- mechanisms pair parts 0 weight = 0.75
-    mechanisms.pair.parts[0].weight is not a parameter of a part of joint; its parameters are:
-    mechanism, share
 - mechanisms pair parts = []
     mechanisms.pair.parts must be a list of parts that is not empty, got []
-- mechanisms pair parts = (removed)
-    mechanisms.pair.parts is missing; joint needs: parts
 - mechanisms pair parts 0 = krr10
     mechanisms.pair.parts[0] is 'krr10'; it must be a mapping
 - mechanisms mix parts 0 mechanism = some
     mechanisms.mix contains itself (mix > some > pair > mix); a composition must not
-- curves upper k_joint = 101
-    curves.upper.k_joint is 101; it must be an integer >= 1 and <= 100
 - mechanisms mix parts 1 mechanism = laplace
     experiments.some: curve upper in regime low: a joint of 4 reports with up to 1201
     components each is too large for memory; at most 25000000 pairs of components are allowed
 - curves upper distance = 3
     experiments.krr10: curve upper in regime low: distance is only valid for the upper bound of
     a joint composition, got 3
-- curves joint2 distance = 3
-    experiments.krr10: curve joint2 in regime low: distance must be an integer from 1 to 2, got 3
-- curves clone distance = 1
-    experiments.krr10: curve clone in regime low: distance is only valid for the upper bound of
-    a joint composition, got 1 for the bound clone
 - figures one lines = (removed)
     figures.one must have either experiments and curves, or lines, or a table, got none of them
 - figures one curves = [upper]
     figures.one must have either experiments and curves, or lines, or a table, got curves,
     lines
-- figures one lines 0 curve = uper
-    figures.one.lines[0].curve is 'uper' (did you mean upper?); it must be one of bennett,
-    clone, upper, lower, joint2
 - figures one lines 0 experiment = oue
     figures.one.lines[0].experiment is 'oue'; it must be one of krr10, blh, some
 - figures one lines 0 experiment = some
@@ -136,11 +112,6 @@ MISTAKES = """\
 - figures one lines 0 = {experiment: some, curve: clone, label: a, color: '#000000', line: solid}
     figures.one.lines[0].curve is 'clone', which experiments.some does not compute; it must be
     one of upper
-- figures one regimes = [large]
-    figures.one.regimes[0] is 'large', which experiments.krr10 does not compute; it must be one
-    of low
-- figures one lines 0 color = red
-    figures.one.lines[0].color is 'red'; it must be an RGB colour such as "#0072b2"
 - figures one lines = [{experiment: krr10, curve: upper, label: a, color: '#000000', line: \
 solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: solid}]
     figures.one.lines[1] looks unlike another line with the label 'a'; lines with the same
@@ -148,12 +119,8 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
 - tables law mechanism = krr
     tables.law.mechanism is 'krr' (did you mean krr10?); it must be one of krr10, blh, mix,
     pair, some
-- tables law mechanism = (removed)
-    tables.law.mechanism is missing; it must be text
 - tables gparv eps = 1.0
     tables.gparv.eps is 1.0; it must be a number < 1.0, the least of its eps0
-- tables gparv eps = (removed)
-    tables.gparv.eps is missing; it must be a number > 0 and <= 300
 - tables gparv eps = '0.1'
     tables.gparv.eps is '0.1'; it must be a number > 0 and <= 300 (YAML reads this as text:
     write 0.1)
@@ -162,82 +129,43 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
 - tables gparv kind = (removed)
     tables.gparv.kind is missing; it must be one of gparv, finite_domains, large_domains,
     hierarchy, amplification_variable, algorithm_seven
-- tables gparv kind = gpar
-    tables.gparv.kind is 'gpar' (did you mean gparv?); it must be one of gparv, finite_domains,
-    large_domains, hierarchy, amplification_variable, algorithm_seven
 - tables hierarchy mechanisms 0 = oue
     tables.hierarchy.mechanisms[0] is 'oue'; it must be one of krr10, blh, mix, pair, some
-- tables hierarchy n 0 = 0
-    tables.hierarchy.n[0] is 0; it must be an integer >= 1 and <= 1000000000000000
-- tables hierarchy delta = 2
-    tables.hierarchy.delta is 2; it must be a number >= 1e-300 and < 1, or {over_n: c} for δ =
-    c/n with c > 0
 - tables hierarchy delta = {over_n: 1000}
     tables.hierarchy: delta must be a finite number with 1e-300 <= delta < 1, got 10.0, which
     is 1000/n at n = 100
 - tables gparv eps0 = []
     tables.gparv.eps0 is []; it must be a list that is not empty
-- tables gparv eps0 = [1.0, 1.0]
-    tables.gparv.eps0 lists 1.0 twice; its entries must be distinct
 - tables gparv = null
     tables.gparv is empty; it must be a mapping
-- tables = null
-    tables is empty; it must be a mapping
-- figures cdf table = lay
-    figures.cdf.table is 'lay' (did you mean law?); it must be one of gparv, finite, large,
-    hierarchy, law
 - figures cdf table = gparv
     figures.cdf.table is 'gparv', a table of a kind that cannot be drawn
-- figures cdf caption = (removed)
-    figures.cdf.caption is missing; it must be text of 1 to 1000 characters
 - figures cdf regimes = [low]
     figures.cdf.regimes is only valid for a figure of curves, and this is one of a table
 - figures one table = law
     figures.one must have either experiments and curves, or lines, or a table, got lines, table
-- figures one ratio = {experiment: krr10, curve: lowe}
-    figures.one.ratio.curve is 'lowe' (did you mean lower?); it must be one of bennett, clone,
-    upper, lower, joint2
 - figures one ratio = {curve: lower}
     figures.one.ratio.experiment must be given where a figure has a single row of panels
 - figures one ratio = {experiment: some, curve: lower}
     figures.one.ratio.curve is 'lower', which experiments.some does not compute; it must be one
     of upper
-- figures one transform = log
-    figures.one.transform is 'log'; it must be one of none, expm1, log2_ratio, log2_gain
 - claims improvment = [fig]
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
     improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, clone_vs_generic,
     joint_vs_generic, joint, k_fold, parallel, rappor_domain, hamming, subsampling, worst_dataset,
     lower_support, dependent_counts, algorithm_step, algorithm_error
-- claims joint 1 = fig9
-    claims.joint[1] is 'fig9' (did you mean fig?); it must be one of fig, one
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
-- claims = null
-    claims is empty; it must be a mapping
 - claims 7 = [fig]
     claims.7 is not a valid name; it must be a letter, then at most 63 letters, digits, _ or -
-- curves clone quantity = delta
-    experiments.krr10: curve clone in regime low needs eps, which must be in regimes.low,
-    experiments.krr10.setting or setting
 - figures one lines 0 label = (removed)
     passes
 - style curves upper = (removed)
     style.curves.upper is missing; figures.fig draws it
-- style curves clone line = null
-    style.curves.clone.line is empty; it must be one of solid, dashed, dashdot, dotted
 - mechanisms mix parts 0 mechanism = null
     mechanisms.mix.parts[0].mechanism is empty; it must be one of krr10, blh, mix, pair, some
-- mechanisms mix = null
-    mechanisms.mix is empty; it must be a mapping
 - mechanisms mix type = null
     mechanisms.mix.type is empty; it must be one of <types>
-- experiments some x = {eps0: [1.0, 2.0]}
-    experiments.some: curve upper in regime low needs n, which must be in regimes.low,
-    experiments.some.setting or setting
-- experiments some setting = {epsilon: 1}
-    experiments.some.setting.epsilon is not a known key (did you mean eps?); the keys here are
-    n, eps0, delta, eps, rounds, order, target, messages
 """
 
 

@@ -167,20 +167,7 @@ NASTY = st.one_of(
     st.sampled_from(
         [
             *(0, 0.0, -0.0, 1, 2, 7, 10**15 + 1, 2**63, 2**64, 10**300, 5e-324, 1e308, 1e400),
-            *[
-                "none",
-                "upper",
-                "krr10",
-                "krr",
-                "fig",
-                "law",
-                "low",
-                "1",
-                "0x10",
-                "yes",
-                "~",
-                "null",
-            ],
+            *["none", "upper", "krr10", "krr", "fig", "law", "1", "0x10", "yes", "~", "null"],
             *([[]], [None], [[1]], [{}], ["low", "low"], [1, 1.0], [True, 1], ["low", None]),
             *({"": 1}, {None: 1}, {1: 2}, {True: False}, {1.5: "a"}, {"type": "krr"}),
             {"a": {"b": []}},
@@ -241,22 +228,12 @@ def test_hostile_names_are_refused(section, name):
     assert "is not a valid name" in refusal(config)
 
 
-@pytest.mark.parametrize(
-    ("section", "name", "other"),
-    [
-        ("experiments", "krr10", "KRR10"),
-        ("regimes", "low", "Low"),
-        ("figures", "fig", "Fig"),
-        ("curves", "clone", "Clone"),
-        ("tables", "law", "LAW"),
-    ],
-)
-def test_names_that_differ_in_case_alone_are_refused(section, name, other):
+@pytest.mark.parametrize("section", ["experiments", "regimes", "figures", "curves", "tables"])
+def test_names_that_differ_in_case_alone_are_refused(section):
     config = copy.deepcopy(FULL)
-    config[PAPER][section][other] = config[PAPER][section][name]
-    sentence = refusal(config)
-    assert f"{section}" in sentence
-    assert f"{name} and {other} differ in case alone" in sentence
+    name = next(iter(config[PAPER][section]))
+    config[PAPER][section][name.upper()] = config[PAPER][section][name]
+    assert f"{section}: {name} and {name.upper()} differ in case alone" in refusal(config)
 
 
 @pytest.mark.parametrize(
@@ -286,12 +263,6 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
             "braces, which the report of Snakemake takes for a wildcard",
         ),
         (
-            ("title",),
-            "On {sets}",
-            "title is 'On {sets}'; outside formulas it must have no braces, which the report of "
-            "Snakemake takes for a wildcard",
-        ),
-        (
             ("figures", "lines", "lines", 0, "label"),
             "_hidden",
             "figures.lines.lines[0].label is '_hidden'; it must not begin with _, which hides it "
@@ -314,7 +285,6 @@ def test_names_that_differ_in_case_alone_are_refused(section, name, other):
         "unknown macro",
         "deep",
         "braces",
-        "braces of the paper",
         "underscore",
         "tag",
         "lines",
@@ -353,7 +323,6 @@ def told(folder, text) -> str | None:
             "a:\n  - !!python/object/apply:os.system ['touch x']\n",
             "the tag !!python/object/apply:os.system on line 2 is not allowed; write plain values",
         ),
-        ("a: !!python/name:os.system\n", "the tag !!python/name:os.system on line 1 is not"),
         ("a: !load x\n", "the tag !load on line 1 is not allowed; write plain values"),
         (
             "__use_yte__: true\na: ?__import__('os').system('touch x')\n",
@@ -366,13 +335,10 @@ def told(folder, text) -> str | None:
         (f"a: {'9' * 5000}\n", f"{'9' * 20}… on line 1 is a number, but not a plain decimal one"),
         (f"a: 0x{'f' * 5000}\n", f"0x{'f' * 18}… on line 1 is a number, but not a plain"),
         ("a: !!int abc\n", "abc on line 1 is a number, but not a plain decimal one"),
-        ("a: !!float abc\n", "abc on line 1 is a number, but not a plain decimal one"),
         ("a: !!bool maybe\n", "maybe on line 1 is neither true nor false"),
         ("a: 2020-13-45\n", "2020-13-45 on line 1 is a date for YAML; in quotes it is text"),
         ("a: !!map x\n", "the tag !!map on line 1 is not allowed"),
-        ("a: !!str [x]\n", "the tag !!str on line 1 is not allowed"),
         ("<<: 5\n", "<< on line 1 must have an alias of a mapping"),
-        ("<<: [5]\n", "<< on line 1 must have an alias of a mapping"),
         ("a: &k {b: 1, c: *k}\n", "what begins on line 1 contains itself, by an alias"),
         ("a: &k\n  b: [1, [*k]]\n", "what begins on line 1 contains itself, by an alias"),
     ],

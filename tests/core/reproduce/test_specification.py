@@ -188,37 +188,26 @@ def test_every_axis(changes, settings):
     ("changes", "message"),
     [
         ({"bound": "best"}, "bound must be one of .*, got 'best'"),
-        ({"bound": []}, "bound must be one of"),
         (
             {"quantity": "entropy"},
             "quantity must be one of epsilon, delta, renyi for the bound upper, got",
         ),
-        ({"bound": "erlingsson", "quantity": "delta"}, "quantity must be one of epsilon for the"),
         ({"eps0": -1.0}, "eps0 .*got -1.0"),
         ({"eps0": None}, "eps0 is missing"),
         ({"delta": 1.5}, "delta .*got 1.5"),
-        ({"delta": None}, "delta is missing"),
-        ({"bound": "blanket_bennett", "delta": 1.5}, "delta .*got 1.5"),
         ({"x": {"eps0": [1.0]}}, "n is missing"),
         (
             {"x": {"eps": [1.0]}},
             "x must be one of delta, eps0, n, rounds for the quantity epsilon",
         ),
-        (
-            {"quantity": "delta", "x": {"delta": [0.1]}},
-            "x must be one of eps, eps0, n, rounds for the quantity delta",
-        ),
         ({"bound": "erlingsson", "rounds": 2}, "rounds must be left out for the bound erlingsson"),
-        ({"k_joint": 0}, "k_joint must be an integer from 1 to 100, got 0"),
         ({"k_joint": 101}, "k_joint must be an integer from 1 to 100, got 101"),
         ({"rtol": 0.5}, "rtol must be .* got 0.5"),
         ({"mechanism": {"type": "kr"}}, "type must be one of .*, got 'kr'"),
-        ({"mechanism": "krr"}, "description must be a mapping"),
         (
             {"distance": 1, "bound": "clone"},
             "distance is only valid for the upper",
         ),
-        ({"distance": 1, "k_joint": 2, "bound": "lower"}, "distance is only valid for the upper"),
     ],
 )
 def test_what_makes_no_specification_is_refused_in_one_sentence(changes, message):
@@ -236,8 +225,6 @@ def test_what_makes_no_specification_is_refused_in_one_sentence(changes, message
         ),
         ({"distance": 1}, "distance is only valid for the upper bound of a joint composition"),
         ({"distance": 3, "k_joint": 2}, "distance must be an integer from 1 to 2, got 3"),
-        ({"distance": 0, "k_joint": 2}, "distance must be an integer from 1 to 2, got 0"),
-        ({"distance": True, "k_joint": 2}, "distance must be an integer from 1 to 2, got True"),
         ({"delta": OverN(2000.0)}, r"delta must be .* got 2\.0, which is 2000\.0/n at n = 1000"),
     ],
 )
