@@ -366,17 +366,19 @@ class Composed:
                 fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
                 best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
-                raise WorkError  # all of them would take more than there is to spend
-            if density > _FINE:
-                # What is known where the finer lattice costs too much.
-                best = _both(best, enclose(_COARSE, blankets))
-            if any(one.crowds for one in self.rounds):
-                # Blankets cost next to nothing, and often say all there is to say.
-                best = _both(best, enclose(density, blankets))
-                density = min(density, _FINEST_OF_CROWDS)
-            if not is_done():
-                best = _both(best, enclose(density, self.rounds))
-            for _ in range(_REFINEMENTS):
+                refinements = 0  # all of them would take more than there is to spend
+            else:
+                refinements = _REFINEMENTS
+                if density > _FINE:
+                    # What is known where the finer lattice costs too much.
+                    best = _both(best, enclose(_COARSE, blankets))
+                if any(one.crowds for one in self.rounds):
+                    # Blankets cost next to nothing, and often say all there is to say.
+                    best = _both(best, enclose(density, blankets))
+                    density = min(density, _FINEST_OF_CROWDS)
+                if not is_done():
+                    best = _both(best, enclose(density, self.rounds))
+            for _ in range(refinements):
                 if not promises and best.relative_width > goal:
                     floor = max(floor, certain(density))
                 if is_done():
