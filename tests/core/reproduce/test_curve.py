@@ -201,11 +201,6 @@ def test_a_table_carries_its_settings():
     ]
 
 
-def test_a_closed_form_has_no_width():
-    table = compute(bound="blanket_bennett").frame()
-    assert table["rtol"].isna().all()
-
-
 def test_a_failure_says_where(monkeypatch):
     def fails(decomposition, n, delta, **_):
         raise PrecisionError("too wide", Enclosure(0.0, 1.0))
@@ -333,15 +328,6 @@ def altered(made: curves.Curve, lower: float, upper: float) -> curves.Curve:
         for point in made.points
     ]
     return dataclasses.replace(made, points=tuple(points))
-
-
-def test_what_is_not_a_curve_file_is_named(tmp_path):
-    """As `storage` finds of many others."""
-    path = tmp_path / "curve.csv"
-    path.write_bytes(b"n,eps0\n1,2\n")
-    for look in (curves.read, lambda path: curves.verify(path, NAME, specification())):
-        with pytest.raises(ValueError, match=r"curve\.csv is not a table with a checksum$"):
-            look(path)
 
 
 @pytest.mark.parametrize("columns", [["a"], [f"c{i}" for i in range(30)]])

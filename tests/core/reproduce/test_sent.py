@@ -180,21 +180,6 @@ def test_bad_protocols_are_refused_in_one_sentence(changes, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"mechanism": BINS | {"bins": 1}},
-            "bins must be an integer from 2 to 9007199254740992, got 1",
-        ),
-        ({"mechanism": BINS, "distance": 1}, "distance is only valid for the upper bound of a jo"),
-    ],
-)
-def test_what_cannot_be_made_is_refused_by_the_check(changes, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        specification(**changes).check()
-
-
 def test_bounds_of_eps0_alone_refuse_a_protocol_without():
     with pytest.raises(ValueError, match="need a randomizer with an eps0"):
         enclosures(mechanism=BINS, bound="clone")

@@ -159,15 +159,6 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in run.stderr
 
 
-def test_a_figure_drawn_again_is_the_same_bytes(finished):
-    figures = {path: (finished.path / path).read_bytes() for path in FIGURES}
-    for path in FIGURES:
-        (finished.path / path).unlink()
-    run = finished.snakemake("--cores", "2", *FIGURES)
-    assert run.returncode == 0, run.stderr
-    assert {path: (finished.path / path).read_bytes() for path in FIGURES} == figures
-
-
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -178,12 +169,11 @@ def test_a_figure_drawn_again_is_the_same_bytes(finished):
             {path for path in PAPER if "krr10" in path} | FIGURES,
         ),
         ("label: clone", "label: the clone", FIGURES),
-        ("title: Two of them", "title: Both", FIGURES),
         ("style:\n", "style:\n  transform: expm1\n", FIGURES),
         ("caption: Two mechanisms.", "caption: Both mechanisms.", set()),
         ('title: "A small paper"', 'title: "A paper"', GALLERY),
     ],
-    ids=["delta", "mechanism", "style", "title", "transform", "caption", "paper"],
+    ids=["delta", "mechanism", "style", "transform", "caption", "paper"],
 )
 def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, old, new, expected):
     checkout.edit(CONFIG, old, new)
@@ -195,9 +185,8 @@ def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, old, new, exp
     [
         ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT - VEGA),
         ("config/other.yaml", "delta: 1.0e-5", "delta: 1.0e-4", OTHER),
-        ("config/other.yaml", "eps0: [0.5, 2.0]", "eps0: [0.5, 2.5]", OTHER),
     ],
-    ids=["tolerance", "other setting", "other axis"],
+    ids=["tolerance", "other setting"],
 )
 def test_an_edit_elsewhere_leaves_a_paper_alone(checkout, name, old, new, expected):
     checkout.edit(name, old, new)
@@ -309,10 +298,9 @@ def test_what_an_entry_left_behind_can_be_listed(checkout):
     assert left == {f"results/su2026/{name}.csv", f"results/su2026/logs/{name}.log"}
 
 
-def test_points_that_miss_their_width_are_left_out_of_the_figure(checkout):
-    """Of a curve of few cells none is narrow enough; the others are drawn."""
+def test_points_that_miss_their_width_are_left_empty(checkout):
+    """Of a curve of few cells none is narrow enough."""
     checkout.edit(CONFIG, "blh: {type: blh}", "blh: {type: laplace, cells: 3}")
-    run = checkout.snakemake("--cores", "2", "figures/su2026/fig.png")
+    run = checkout.snakemake("--cores", "2", *BLH)
     assert run.returncode == 0, run.stderr
     assert "blh/low/upper: 3 of 3 points are left empty" in run.stderr
-    assert (checkout.path / "figures/su2026/fig.png").stat().st_size > 0

@@ -97,14 +97,6 @@ def test_a_panel_where_nothing_can_be_shown_is_drawn_all_the_same():
     assert_everything_has_its_place(curves.figure(of_curves(frame, layout)))
 
 
-def test_symbols_of_titles_and_labels_are_in_italics():
-    shown = panel(line(label="RAPPOR, D = 3"), subject="RAPPOR over D → ∞", setting="δ = 0.01/$n$")
-    fig = figure(row(shown, title="Which ε₀?"))
-    assert fig.get_suptitle() == r"Which $\varepsilon_0$?"
-    assert fig.axes[0].get_title() == r"RAPPOR over $D$ → ∞, $\delta$ = 0.01/$n$"
-    assert legend_labels(fig) == ["RAPPOR, $D$ = 3"]
-
-
 def test_only_the_lowest_of_panels_that_share_an_axis_has_labels():
     """Elsewhere each has its own."""
     layout = grid(["krr10", "oue"], ["low"], ["upper"])
@@ -136,11 +128,9 @@ def test_bounds_that_coincide_are_both_seen(tmp_path):
         assert count["both", name] - count["neither", name] > 300
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(6, 1), (2, 3)])
-def test_everything_has_its_place_on_a_printed_page(rows, columns):
+def test_everything_has_its_place_on_a_printed_page():
     experiments = ["krr10", "blh", "rappor", "oue", "laplace", "hadamard"]
-    regimes = ["large", "low", "middle"]
-    assert_everything_has_its_place(figure(grid(experiments[:rows], regimes[:columns])))
+    assert_everything_has_its_place(figure(grid(experiments, ["large"])))
 
 
 LONG = "10-RR and RAPPOR and Laplace and optimized unary encoding, all of them reported together"

