@@ -31,9 +31,10 @@ from shufflebounds.divergence.enumeration import (
     histogram_count,
     outcomes,
 )
-from shufflebounds.divergence.estimates import estimates
+from shufflebounds.divergence.estimates import estimates, outlook
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
+from shufflebounds.divergence.law import law
 from shufflebounds.divergence.losses import (
     LossLaw,
     LossSum,
@@ -51,9 +52,12 @@ MAX_NODES = 6000
 
 # A discrete pair below or above a curve needs so many points.
 _FEWEST = 3
-# Points that are enclosed at once, by how much log D may fall among them, and components beyond
-# which each is by itself: speed only.
-_AHEAD, _DEEP, _MOST_STACKED = 24, 25.0, 512
+# Histograms that are enumerated rather than left to the engines: speed only.
+_MOST_ENUMERATED = 200_000
+# Points that are enclosed at once, by how much log D may fall among them, and components and excess
+# kurtoses of the tilted sum beyond which each is by itself; and how many steps further apart points
+# count as when it comes to how precise they must be: speed only.
+_AHEAD, _DEEP, _MOST_STACKED, _ROUGH, _FAR_APART = 24, 25.0, 512, 2.0, 4
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED_GRIDS = 64
 _known_grids: OrderedDict[tuple, Grid] = OrderedDict()
@@ -76,6 +80,7 @@ class Grid:
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
     few: dict[int, Atoms | None] = field(init=False)
+    rtols: FloatArray = field(init=False, repr=False)
     ahead: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
@@ -87,8 +92,15 @@ class Grid:
             for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
         ]
 
+        # A chord that is longer is further from the curve.
+        apart = np.minimum(np.diff(self.places, append=self.places[-1] + 1), _FAR_APART)
+        self.rtols = self.rtol * apart**2.0
         ends = {id(end): end for pair in self.problem.directions for end in pair}
-        self.few = {key: atoms(end, self.problem.n) for key, end in ends.items()}
+        self.few = {
+            key: atoms(end, self.problem.n)
+            for key, end in ends.items()
+            if histogram_count(end, self.problem.n) <= _MOST_ENUMERATED
+        }
 
     def reach(self, level: float) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
@@ -148,30 +160,39 @@ class Grid:
         eps, few = float(self.places[index]) * self.step, self.few.get(id(decomposition))
         if few is not None:
             return few.divergence(eps)
-        if len(decomposition) > _MOST_STACKED:
-            return self.problem.enclose(decomposition, eps, self.rtol)
-        found = self._ahead(decomposition, index)
-        if found.relative_width <= self.rtol or found.upper == 0.0:
+        found, rtol = self._ahead(decomposition, index), float(self.rtols[index])
+        if found.relative_width <= rtol or found.upper == 0.0:
             return found
-        closer = self.problem.enclose(decomposition, eps, self.rtol)
+        closer = self.problem.enclose(decomposition, eps, rtol)
         upper = min(found.upper, closer.upper)
         return Enclosure(min(max(found.lower, closer.lower), upper), upper)
 
     def _ahead(self, decomposition: Decomposition, index: int) -> Enclosure:
-        """What many points at once are enclosed to, which takes a tenth of the time of each."""
+        """What many points at once are enclosed to, which takes a tenth of the time of each.
+
+        Nothing is known from where on they are better off by themselves: few draws count there.
+        """
         ahead = self.ahead.setdefault(id(decomposition), [])
         if index >= len(ahead):
-            points = self.places[len(ahead) : len(ahead) + _AHEAD]
-            eps = np.minimum(points * self.step, LARGEST_EPS)
+            eps = np.minimum(self.places[index : index + _AHEAD] * self.step, LARGEST_EPS)
+            if len(decomposition) > _MOST_STACKED or self._is_rough(decomposition, eps[0]):
+                ahead += [Enclosure(0.0, math.inf)] * (self.places.size - index)
+                return ahead[index]
+            while self._is_rough(decomposition, eps[-1]):
+                eps = eps[: eps.size // 2]
+            users = np.full(eps.size, float(self.problem.n))
             # Where D is next to nothing it costs most, and is hardly ever asked for.
-            falls = estimates(decomposition, eps, np.full(eps.size, float(self.problem.n))).log
+            falls = estimates(decomposition, eps, users).log
             further = np.flatnonzero(falls < falls[0] - _DEEP)
-            eps = eps[: max(int(further[0]), _FEWEST)] if further.size else eps
-            same = np.ones(eps.size)
-            found = stacked(decomposition, eps, self.problem.n * same, self.rtol * same)
+            some = slice(max(int(further[0]), _FEWEST) if further.size else None)
+            rtols = self.rtols[index : index + eps.size]
+            found = stacked(decomposition, eps[some], users[some], rtols[some])
             require_work()
             ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
         return ahead[index]
+
+    def _is_rough(self, decomposition: Decomposition, eps: float) -> bool:
+        return outlook(law(decomposition, eps), self.problem.n)[1] > _ROUGH
 
 
 # So many of the decompositions whose reports vary most are looked at for a typical loss.
