@@ -192,6 +192,8 @@ COLLUDING = option(
     default=0,
     metavar="M",
 )
+
+
 @dataclass(frozen=True)
 class Output:
     """How an answer is printed: as JSON, with all that it rests on, and into which report too.
