@@ -408,7 +408,9 @@ class _Target:
             return missed, met
         start = start if met is None else axis.scale(met)
         missed, _ = narrow(lambda x: self._by_datasets(*sent(x)), axis, start)
-        if met is None or (missed is not None and axis.is_done(missed, met)):
+        done = missed is not None and met is not None and axis.is_done(missed, met)
+        # A little more of ε₀ costs little in one round.
+        if met is None or (done and not (self.single and isinstance(axis, LocalPrivacy))):
             return missed, met
         by_all = cache(lambda x: self._by_crowds(*sent(x)))
         # Privacy as a positive number, such as n; of numbers, from the next one on.
