@@ -33,7 +33,7 @@ def main() -> None:
     what. These commands bound the (epsilon, delta) that results, from above and from below.
 
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
-    a mistake; 3 where the precision asked for was out of reach (answers are still printed, and
+    a mistake; 3 if the precision you asked for was out of reach (answers are still printed, and
     points of a table that miss it are left empty). `check` has its own.
     """
 

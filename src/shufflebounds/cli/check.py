@@ -158,9 +158,9 @@ def check(
 ) -> None:
     """Is a claim of (epsilon, delta) proven, refuted or open?
 
-    A claim is open where no bound proves it and no pair of datasets refutes it, or where the
-    numbers are not precise enough to tell, which a smaller --rtol may mend. Exit codes: 0 for
-    proven, 1 for refuted, 4 for open, whatever the reason; 2 for a mistake.
+    A claim is open if no bound proves it and no pair of datasets refutes it, or if the numbers are
+    not precise enough to tell; then a smaller --rtol may help. Exit codes: 0 for proven, 1 for
+    refuted, 4 for open, 2 for a mistake.
 
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """

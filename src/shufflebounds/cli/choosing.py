@@ -44,33 +44,33 @@ _PROOFS = {
     option(
         "--dropout",
         REAL,
-        "Share of the other users who do not report, at most, 0 to below 1.",
+        "Largest share of the other users who do not report, 0 to below 1.",
         default=0.0,
     ),
     "eps",
     "delta",
     "rounds",
-    option("--most-bits", REAL, "The most that a user may send in a round."),
+    option("--most-bits", REAL, "The most bits that a user may send in a round."),
     option(
         "--most-eps0",
         REAL,
-        "The largest eps0 of all that a user sends in a shuffle, which is left if the shuffler "
+        "The largest eps0 of all that a user sends in a shuffle: what remains if the shuffler "
         "fails.",
         default=validation.MAX_EPS0,
     ),
     option(
         "--most-messages",
         WHOLE,
-        "The most messages of a user in a shuffle: of protocols that hide a value among others.",
+        "The most messages of a user in a shuffle; more than 1 adds protocols of several messages.",
         default=1,
     ),
     "output",
 )
 def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> None:
-    """The mechanism to deploy: errors at equal central (epsilon, delta).
+    """Which mechanism is the most accurate at a target (epsilon, delta)?
 
-    Each mechanism at its best parameters, with the largest eps0 that is certified to meet the
-    target, by the total error of what is estimated. docs/accuracy.md says how to read it.
+    Each mechanism has its best parameters and the largest eps0 that is certified to meet the
+    target. They are ranked by the total error of the estimate; docs/accuracy.md explains the table.
 
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """

@@ -59,14 +59,13 @@ _RANGES: dict[str, tuple[float, float]] = {
     option(
         "--n",
         WHOLE,
-        "Number of users, where another axis is chosen; here and along the axis without those who "
-        "collude or drop out.",
+        "Number of users, unless that is the axis; without those who collude or drop out.",
     ),
     option(
         "--rounds",
         WHOLE,
-        "How often the same users report, in shuffles of their own. (Reports that are sent "
-        "together, linked to each other, are --k-joint.)  [default: once]",
+        "In how many separate shuffles the same users report. (Reports that are sent together, "
+        "linked to each other, are --k-joint.)  [default: 1]",
         metavar="T",
     ),
     option(
@@ -123,12 +122,11 @@ def curve(
     plot: Path | None,
     **fixed: float | None,
 ) -> None:
-    """Bounds along an axis, the number of users unless --x says otherwise, as CSV and as a plot.
+    """How do bounds change along an axis, such as the number of users? As CSV and as a plot.
 
-    You can claim the upper end of an upper bound; the lower end of a lower bound is certain.
-
-    Of several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05, whatever
-    --rtol says.
+    You can claim the upper end of an upper bound; no valid claim is below the lower end of a lower
+    bound. Over several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05,
+    whatever --rtol says.
 
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """

@@ -19,7 +19,7 @@ from shufflebounds.randomizers import registry
 @click.argument("name", required=False, type=Name(registry.mechanism_names()))
 @JSON
 def mechanisms(name: str | None, as_json: bool) -> None:
-    """The mechanisms and their parameters; with a NAME, all there is to say of one.
+    """Which mechanisms are there? With a NAME, explain one.
 
     Example: shufflebounds mechanisms krr
     """
@@ -46,7 +46,7 @@ def mechanisms(name: str | None, as_json: bool) -> None:
 @click.command()
 @JSON
 def bounds(as_json: bool) -> None:
-    """The bounds, what they are, and who proved them."""
+    """Which bounds are there, and who proved them?"""
     listed = [
         {
             "name": bound.name,

@@ -187,7 +187,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 COLLUDING = option(
     "--colluding",
     WHOLE,
-    "How many of them work with the observer, drop out or break the protocol: they hide nobody "
+    "How many of them collude with the observer, drop out or break the protocol; they hide nobody "
     "and are subtracted from --n.",
     default=0,
     metavar="M",
@@ -218,8 +218,8 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
         option(
             "--eps0",
             REAL,
-            "Local privacy parameter of all that a user sends: natural logarithm, up to 300. "
-            "Required but for a matrix, which fixes it.",
+            "Local privacy parameter of all that a user sends in a shuffle: natural logarithm, up "
+            "to 300. Required, except for a matrix, which has its own.",
         ),
     ),
     "users": (
@@ -238,8 +238,8 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
         option(
             "--rounds",
             WHOLE,
-            "How often the same users report, 1 to 1e6: rounds that are separate shuffles, such as "
-            "days. (Reports that are sent together, linked to each other, are --k-joint.)",
+            "In how many separate shuffles, such as days, the same users report, 1 to 1e6. "
+            "(Reports that are sent together, linked to each other, are --k-joint.)",
             default=1,
             metavar="T",
         ),
@@ -248,7 +248,7 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
         option(
             "--also",
             Rounds(),
-            "T additional rounds with N users each, such as 1.2e6:10; may be repeated.",
+            "T more rounds with N users each, such as 1.2e6:10; may be repeated.",
             multiple=True,
             metavar="N:T",
         ),
@@ -257,18 +257,17 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
         option(
             "--rtol",
             REAL,
-            "Largest relative width of the enclosures, 1e-9 to 0.1. If left out, 1e-4 for one "
-            "round and 1e-3 to 1e-2 otherwise; the cells of a continuous mechanism add to it.",
+            "Largest relative width of the enclosures, 1e-9 to 0.1; by default 1e-4 for one round, "
+            "else 1e-3 to 1e-2. The cells of a continuous mechanism add to it.",
         ),
     ),
     "output": (
         JSON,
-        click.option("--explain", is_flag=True, help="Print all that the answer rests on."),
+        click.option("--explain", is_flag=True, help="Print everything that the answer rests on."),
         option(
             "--report",
             Target((".md", ".html")),
-            "One page to write, .md or .html, that states question, answer, assumptions and "
-            "proofs.",
+            "Write a page, .md or .html, with question, answer, assumptions and proofs.",
         ),
     ),
 }
@@ -276,22 +275,22 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
 _K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "How many independent reports at eps0/K a user sends together, linked to each other as one "
-    "report. (Reports on separate days are --rounds.)",
+    "How many independent reports, at eps0/K each, a user sends together, linked as one report. "
+    "(Reports on separate days are --rounds.)",
     default=1,
     metavar="K",
 )
 _RATE = option(
     "--rate",
     REAL,
-    "Poisson subsampling: the probability that a report is sent at all.",
+    "Poisson subsampling: the probability that a report is sent.",
     default=1.0,
     metavar="R",
 )
 _PART = option(
     "--part",
     str,
-    "parallel: weight, mechanism and its parameters, such as '0.5 krr k=10'. To be repeated.",
+    "parallel: weight, mechanism and parameters, such as '0.5 krr k=10'; to be repeated.",
     multiple=True,
     metavar="TEXT",
 )
@@ -329,8 +328,8 @@ def question(*options: str | Option, messages: bool = False) -> Callable[[Callab
             option(
                 "--mechanism",
                 Name([*registry.mechanism_names(), "parallel"]),
-                "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix "
-                "of them, each user's drawn at random.",
+                "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix, "
+                "from which each user draws one.",
                 required=not messages,
             )
         ]

@@ -47,7 +47,7 @@ _MEANINGS = {
     option(
         "--claim",
         click.Path(dir_okay=False, path_type=Path),
-        "File to write claims to, which verify/verify.py proves again.",
+        "Write a file of claims, which verify/verify.py proves again.",
     ),
     "output",
     messages=True,
@@ -125,7 +125,7 @@ def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     "output",
 )
 def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -> None:
-    """Bounds on the Renyi divergence at a given order, the larger one of both directions.
+    """How large is the Renyi divergence of a given order, in the worse direction?
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """

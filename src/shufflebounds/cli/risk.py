@@ -117,13 +117,12 @@ def risk(
     rtol: float | None,
     output: Output,
 ) -> None:
-    """Attack success: how well can an attack tell two values of a user apart?
+    """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: this is the whole trade-off between both error rates.
-
-    A best proven bound comes first where no known attack comes close to the upper bound and more is
-    proven: claim that one. --rtol is the largest relative width of the other bounds' advantages;
-    if it is left out, theirs is about 1e-4, or more in several rounds.
+    There is no delta to choose: this is the whole trade-off between both error rates. Where more is
+    proven than the upper bound, a best proven bound comes first: claim that one. --rtol is the
+    largest relative width of the other bounds' advantages, by default about 1e-4, or more over
+    several rounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """

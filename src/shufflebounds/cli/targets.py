@@ -29,9 +29,8 @@ _FINER_RTOL = 1e-3  # of a search for rounds, which may end wider
 def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """What is the largest eps0 that meets a target (epsilon, delta)?
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target. The upper
-    bound, the lower bound and the stronger clone are enclosed to a relative width of --rtol, 1e-3
-    if it is left out; of several rounds to 1e-2.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target. Bounds are
+    enclosed to a relative width of --rtol, by default 1e-3, over several rounds 1e-2.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """
@@ -65,9 +64,9 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
 def users(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
     """How many users are enough for a target (epsilon, delta)?
 
-    With --rounds it is how many report in each round, and all rounds together meet the target.
-    Numbers of users are exact where the engine can tell; else they are enclosed to a relative width
-    of --rtol, 1e-4 if it is left out, of several rounds 1e-2.
+    With --rounds it is how many must report in each round, and all rounds together meet the target.
+    Numbers of users are exact where possible, else enclosed to a relative width of --rtol, by
+    default 1e-4, over several rounds 1e-2.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """
@@ -100,7 +99,7 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
     """How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
     Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. Their
-    number is enclosed to a relative width of --rtol, 1e-2 if it is left out.
+    number is enclosed to a relative width of --rtol, by default 1e-2.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """
