@@ -8,7 +8,7 @@ import math
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -89,10 +89,8 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 def hiding(n: int, colluding: int) -> int:
     """The users who hide each other; ValueError where nobody would be left as victim."""
-    validation.whole("colluding", colluding, minimum=0)
-    if colluding >= validation.users(n):
-        raise ValueError(f"colluding must be an integer below n = {n}, got {colluding}")
-    return n - colluding
+    most = validation.users(n) - 1
+    return n - validation.whole("colluding", colluding, minimum=0, maximum=most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +111,7 @@ class Users(ABC):
     also: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        own = self.colluding + 1 if self.n is None else self.n
+        own = validation.MAX_USERS if self.n is None else self.n
         for n in (own, *(users for users, _ in self.also)):
             hiding(n, self.colluding)
         for _, rounds in self.also:
@@ -135,6 +133,11 @@ class Users(ABC):
     @abstractmethod
     def sent_facts(self) -> dict[str, Any]:
         """What answers in JSON say of it."""
+
+    @property
+    def known(self) -> Sequence[str]:
+        """Names of the bounds that it has in `epsilon` and `delta`."""
+        return ("tight", "upper", "lower", "stronger_clone")
 
     @abstractmethod
     def notes(self) -> list[str]:
@@ -385,12 +388,8 @@ class MessageDeployment(Users):
         return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
 
     @property
-    def known(self) -> list[str]:
-        """Names of the bounds that it has.
-
-        A lower bound where a pair of datasets is known of every shuffle that it takes, the clone
-        where it takes one.
-        """
+    def known(self) -> Sequence[str]:
+        """A lower bound where a pair of datasets is known of every shuffle, the clone of one."""
         parts = self.protocol.parts(self.honest)
         pairs = (part.protocol.of_lower_bounds().lower_candidates() for part in parts)
         lower = ["lower"] if all(pairs) else []

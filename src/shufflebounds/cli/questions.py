@@ -23,13 +23,12 @@ from shufflebounds.cli.bounding import (
     proof,
     within_eps0,
 )
-from shufflebounds.cli.deployment import Deployment, MessageDeployment, Users
+from shufflebounds.cli.deployment import Deployment, Users
 from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
 
-_BOUNDS = ("tight", *OF_PAIRS)
 _MEANINGS = {
     "upper": "the shuffled reports are (epsilon, delta)-DP; you can claim it.",
     "lower": "two datasets differ by this much; no valid claim can be smaller.",
@@ -100,8 +99,7 @@ def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """
     setting = asked.setting(eps=eps)
     if is_zero(eps, asked.protocol.eps0, asked.times):
-        known = asked.known if isinstance(asked, MessageDeployment) else _BOUNDS
-        answers = dict.fromkeys(answering(asked, *known), Answer(Enclosure(0.0, 0.0)))
+        answers = dict.fromkeys(answering(asked, *asked.known), Answer(Enclosure(0.0, 0.0)))
     else:
         with progress(hidden=output.as_json):
             answers = _answers(asked, "delta", setting, Numerics(rtol=rtol))
@@ -161,11 +159,10 @@ def _answers(
     asked: Users, quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     """Of one round, or of several, and the least of the upper ends where it is said to be."""
-    if isinstance(asked, MessageDeployment):
+    if not isinstance(asked, Deployment):
         return _evaluated(asked, asked.known, quantity, setting.at(rounds=asked.times), numerics)
-    assert isinstance(asked, Deployment)
     if asked.times == 1:
-        found = _evaluated(asked, _BOUNDS, quantity, setting, numerics)
+        found = _evaluated(asked, asked.known, quantity, setting, numerics)
     else:
         found = _of_rounds(asked, quantity, setting, numerics)
     return found | {"tight": least(found["tight"], found["upper"])}
@@ -184,7 +181,7 @@ def _of_rounds(
         return rounds.delta(setting.require("eps"), rtol=numerics.rtol)
 
     answers = {}
-    for key, bound in one_by_one(answering(asked, *_BOUNDS)):
+    for key, bound in one_by_one(answering(asked, *asked.known)):
         if bound.candidates is None:  # the best proven bound, of the randomizer itself
             answers[key] = attempt(partial(composed, []))
             continue

@@ -70,7 +70,10 @@ def test_a_target_that_only_useless_answers_meet_is_told():
             (*ASKED, "--n", "100", "--dropout", "1"),
             "dropout must be a number with 0 <= dropout < 1",
         ),
-        ((*ASKED, "--n", "100", "--colluding", "100"), "colluding must be an integer below n"),
+        (
+            (*ASKED, "--n", "100", "--colluding", "100"),
+            "must be an integer from 0 to 99, got 100",
+        ),
         ((*ASKED, "--n", "1", "--dropout", "0.5"), "dropout must leave a user who reports"),
         ((*ASKED, "--n", "100", "--rounds", "0"), "rounds must be an integer from 1 to 1000000"),
     ],
