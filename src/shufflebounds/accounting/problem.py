@@ -17,7 +17,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
 from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
-from shufflebounds.divergence.enumeration import Atoms, atoms, histogram_count
+from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
 from shufflebounds.divergence.estimates import Estimate, log_estimate
 from shufflebounds.divergence.law import U
 
@@ -119,10 +119,10 @@ class Problem:
 
 
 @functools.lru_cache(maxsize=8)
-def _few_outcomes(decomposition: Decomposition, n: int) -> Atoms | None:
+def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
     """The outcomes of so few users that enumerating them costs next to nothing."""
     if 1 < n <= _FEW_USERS and histogram_count(decomposition, n) <= _FEW_HISTOGRAMS:
-        return atoms(decomposition, n)
+        return ranked_outcomes(decomposition, n)
     return None
 
 

@@ -25,11 +25,11 @@ from shufflebounds.divergence import convolution as few
 from shufflebounds.divergence.convolution import Losses, composed
 from shufflebounds.divergence.enumeration import (
     MAX_USERS,
-    Atoms,
     Outcomes,
-    atoms,
+    RankedOutcomes,
     histogram_count,
     outcomes,
+    ranked_outcomes,
 )
 from shufflebounds.divergence.estimates import estimates, outlook
 from shufflebounds.divergence.fourier_rows import stacked
@@ -79,7 +79,7 @@ class Grid:
     places: NDArray[np.int64]
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
-    few: dict[int, Atoms | None] = field(init=False)
+    few: dict[int, RankedOutcomes | None] = field(init=False)
     rtols: FloatArray = field(init=False, repr=False)
     ahead: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
@@ -97,7 +97,7 @@ class Grid:
         self.rtols = self.rtol * apart**2.0
         ends = {id(end): end for pair in self.problem.directions for end in pair}
         self.few = {
-            key: atoms(end, self.problem.n)
+            key: ranked_outcomes(end, self.problem.n)
             for key, end in ends.items()
             if histogram_count(end, self.problem.n) <= _MOST_ENUMERATED
         }
@@ -544,12 +544,12 @@ def _few(decomposition: Decomposition, n: int, order: int, end: int) -> Outcomes
 
 def _few_above(one: Round) -> Losses | None:
     """A pair above a round of few outcomes: its curve connects the kinks of all curves."""
-    ends: list[Atoms] = []
+    ends: list[RankedOutcomes] = []
     for each in one.decompositions:
         for _, outer in each.directions:
             if histogram_count(outer, one.n) > _FEW_OUTCOMES:
                 return None
-            found = atoms(outer, one.n) if one.n <= MAX_USERS else None
+            found = ranked_outcomes(outer, one.n) if one.n <= MAX_USERS else None
             if found is None:
                 return None
             ends.append(found)

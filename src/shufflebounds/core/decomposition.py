@@ -28,9 +28,9 @@ from shufflebounds.core.products import (
     SMALLEST_MASS,
     BoolArray,
     FloatArray,
+    component_gap,
     compounded,
     merge_rows,
-    mirror_gap,
     united_products,
 )
 
@@ -230,9 +230,8 @@ class Decomposition:
         merged = self.merge()
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
         # Where a and b are tied, the mirror image is the component itself.
-        telling = ~merged.ties
-        gap = mirror_gap(merged.a[telling], merged.b[telling], merged.c[telling])
-        return max([gap, *ends])
+        telling = merged._rows[:3, ~merged.ties]
+        return max([component_gap(telling, telling[[1, 0, 2]]), *ends])
 
     @cached_property
     def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:

@@ -159,40 +159,26 @@ def ratio_labels(
     return label
 
 
-def merge_arrays(
-    a: FloatArray, b: FloatArray, c: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Merged masses, and the largest relative distance of an entry from its merged ratio."""
-    used = (a > 0.0) | (b > 0.0)
-    a, b, c = a[used], b[used], c[used]
-    return merge_labelled(a, b, c, ratio_labels(a, b, c))
-
-
 def merge_rows(rows: FloatArray) -> tuple[FloatArray, float]:
-    """`merge_arrays` of rows a, b, c and 0 or 1, shape (4, J), where only equals go together."""
+    """Unite components of one ratio a : b : c, and leave out what the victim never uses.
+
+    Rows a, b, c, shape (3, J), or a fourth of 0 and 1 in which united components must agree, too.
+    Returned besides is the largest relative distance of an entry from its merged ratio.
+    """
     rows = rows[:, (rows[0] > 0.0) | (rows[1] > 0.0)]
-    return merge_labelled_rows(rows, ratio_labels(*rows))
+    return merge_labelled(rows, ratio_labels(*rows))
 
 
-def merge_labelled_rows(rows: FloatArray, label: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """`merge_labelled` of rows a, b, c and 0 or 1, which is 1 where it is for all of a label."""
-    a, b, c, marks = rows
-    a, b, c, error = merge_labelled(a, b, c, label)
-    if a.size < label.size:
-        marks = np.bincount(label, weights=marks) == np.bincount(label)
-    return np.stack([a, b, c, marks]), error
+def merge_labelled(rows: FloatArray, label: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """`merge_rows` for components that are to be united where labels are equal.
 
-
-def merge_labelled(
-    a: FloatArray, b: FloatArray, c: FloatArray, label: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """What `merge_arrays` gives, for components that are to be united where labels are equal.
-
-    The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0.
+    The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0. A fourth row is 1
+    where it is for all of a label.
     """
     count = int(label.max(initial=-1)) + 1
-    if count == a.size:
-        return a, b, c, 0.0
+    if count == label.size:
+        return rows, 0.0
+    a, b, c, *marks = rows
     sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
     # A component stands in its group as a share of the group's c (of its a + b where c is 0).
     weight = np.where(sums[2][label] > 0.0, c, a + b)
@@ -203,24 +189,18 @@ def merge_labelled(
         ideal = share[present] * total[label][present]
         spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
     # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
-    rounding = (6.0 + float(np.bincount(label).max())) * _U
-    # NumPy's stubs have bincount count, whether there are weights or not.
-    return sums[0], sums[1], sums[2], spread + rounding  # type: ignore[return-value]
-
-
-def mirror_gap(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
-    """Largest relative difference between a merged component and its mirror image (b, a, c).
-
-    Infinite where a component has no counterpart, and 0 where there are none.
-    """
-    return component_gap(np.stack([a, b, c]), np.stack([b, a, c])) if a.size else 0.0
+    sizes = np.bincount(label)
+    united = [*sums, *(np.bincount(label, weights=x) == sizes for x in marks)]
+    return np.stack(united).astype(np.float64), spread + (6.0 + float(sizes.max())) * _U
 
 
 def component_gap(here: FloatArray, there: FloatArray) -> float:
     """Largest relative difference between merged components (a, b, c), shape (3, J), of two lists.
 
-    Infinite where a component has no counterpart.
+    Infinite where a component has no counterpart, and 0 where there are none at all.
     """
+    if not here.size and not there.size:
+        return 0.0
     label = ratio_labels(*np.concatenate([here, there], axis=1))
     mine, others = label[: here.shape[1]], label[here.shape[1] :]
     if not np.array_equal(np.sort(mine), np.sort(others)):
@@ -329,7 +309,7 @@ def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray,
     used = (product[0] > 0.0) | (product[1] > 0.0)
     product = product[:, used]
     keys = ratio_keys(ratios[:, used]) + product[3].astype(np.int64) * _TIED
-    united, err = merge_labelled_rows(product, np.unique(keys, return_inverse=True)[1])
+    united, err = merge_labelled(product, np.unique(keys, return_inverse=True)[1])
     if err > _WRONG:  # two ratios have one key by chance
         return product, 0.0
     return united, err

@@ -26,6 +26,7 @@ _SMALLEST = 1e-304
 
 # Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
 LogBounds = Callable[[Law, int, float], tuple[float, float]]
+Ends = tuple[float, float]
 
 
 def enclose(
@@ -36,23 +37,26 @@ def enclose(
     `bounds` takes the GPARV's law, n and a relative width to aim at.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    alone = decomposition.c == 0.0
-    apart = _excess(decomposition, eps, alone)
-    low, high = _trivial(decomposition, eps, n, ~alone)
+    return Enclosure(*assembled(*known(decomposition, eps, n, rtol, bounds), n))
+
+
+def known(
+    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
+) -> tuple[Ends, Ends, Ends]:
+    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
+    growth, alone = np.array([[math.expm1(eps)]]), decomposition.c == 0.0
+    low, high = (float(x[0]) for x in excess(decomposition, growth, alone))
+    trivial = trivial_bounds(decomposition, growth, np.array([float(n)]), ~alone)
+    least, most = (float(x[0]) for x in trivial)
     log_ends = -math.inf, math.inf
-    if high - low > rtol * high:
+    if most - least > rtol * most:
         # Values too far apart for floats, or too much work.
         with contextlib.suppress(OverflowError, WorkError):
             log_ends = bounds(law(decomposition, eps), n, rtol)
-    return Enclosure(*assembled(apart, (low, high), log_ends, n))
+    return (low, high), (least, most), log_ends
 
 
-def assembled(
-    apart: tuple[float, float],
-    trivial: tuple[float, float],
-    log_ends: tuple[float, float],
-    n: float,
-) -> tuple[float, float]:
+def assembled(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
     """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
     if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
         return 0.0, math.inf
@@ -65,18 +69,13 @@ def assembled(
     )
 
 
-def _excess(
-    decomposition: Decomposition, eps: float, where: NDArray[np.bool_]
-) -> tuple[float, float]:
-    """Bounds of Σ (a − e^ε b)₊ over some components."""
-    low, high = excess(decomposition, math.expm1(eps), where)
-    return float(low), float(high)
-
-
 def excess(
     decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
 ) -> tuple[Any, Any]:
-    """`_excess` at e^ε − 1, a float or of shape (P, 1); the bounds have shape (P,) then."""
+    """Bounds of Σ (a − e^ε b)₊ over some components, at e^ε − 1.
+
+    That is a float or of shape (P, 1); the bounds have shape (P,) then.
+    """
     a, b = decomposition.a[where], decomposition.b[where]
     value = (a - b) - growth * b
     err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
@@ -84,19 +83,6 @@ def excess(
     total = (a.size + 2.0) * U
     low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))
     return low * (1.0 - total), high * (1.0 + total)
-
-
-def _trivial(
-    decomposition: Decomposition, eps: float, n: int, shared: NDArray[np.bool_]
-) -> tuple[float, float]:
-    """`trivial_bounds` at one point."""
-    low, high = _excess(decomposition, eps, shared)
-    if n == 1:
-        return low, high
-    c = decomposition.c[shared]
-    hurt = float(c[_may_fall(decomposition, math.exp(eps), shared)].sum())
-    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
-    return low * _luck(hurt, n), high
 
 
 def trivial_bounds(
@@ -109,18 +95,13 @@ def trivial_bounds(
     """
     low, high = excess(decomposition, growth, shared)
     c = decomposition.c[shared]
-    hurt = _may_fall(decomposition, 1.0 + growth, shared) @ c
+    a, b = decomposition.a[shared], decomposition.b[shared]
+    # Which values may be negative.
+    may_fall = a * (1.0 - 1e-9) < (1.0 + growth) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
+    hurt = may_fall @ c
     hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
     luck = [_luck(*pair) for pair in zip(hurt.tolist(), n.tolist(), strict=True)]
     return low * np.array(luck), high
-
-
-def _may_fall(
-    decomposition: Decomposition, exp_eps: float | FloatArray, shared: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Which values may be negative."""
-    a, b = decomposition.a[shared], decomposition.b[shared]
-    return a * (1.0 - 1e-9) < exp_eps * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
 
 
 def _luck(hurt: float, n: float) -> float:

@@ -28,7 +28,7 @@ _TINY, _LEAST = 1e-200, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms:
+class RankedOutcomes:
     """Outcomes by falling ratio of P to Q, ``ratios`` (J,), and sums over the first 0, 1, …, J.
 
     ``lower`` and ``upper`` are pairs (P, Q) of such sums, shape (J + 1,), for the least and the
@@ -109,7 +109,7 @@ def outcomes(
     return Outcomes(gain, cost, low, high, err, ratio_err)
 
 
-def atoms(decomposition: Decomposition, n: int) -> Atoms | None:
+def ranked_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
     """The outcomes of n ≥ 1 users by their ratios; None where there are too many of them, or where
     floats cannot tell what they are worth.
     """
@@ -130,7 +130,7 @@ def atoms(decomposition: Decomposition, n: int) -> Atoms | None:
         (np.append(0.0, np.cumsum(weight * gain)), np.append(0.0, np.cumsum(weight * cost)))
         for weight in (low, high)
     ]
-    return Atoms(ratios[order], sums[0], sums[1], err) if err < 1e-6 else None
+    return RankedOutcomes(ratios[order], sums[0], sums[1], err) if err < 1e-6 else None
 
 
 def histogram_count(decomposition: Decomposition, n: int) -> int:

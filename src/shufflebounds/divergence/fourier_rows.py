@@ -1,4 +1,4 @@
-"""Tilted laws of several points of one decomposition, for `stacked`.
+"""The Fourier engine at several points of one decomposition at once, as rows of arrays.
 
 Arrays have shape (P,), P points, or (P, J), J components with c > 0.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError, spend
-from shufflebounds.divergence.enclosing import assembled, excess, trivial_bounds
+from shufflebounds.divergence.enclosing import assembled, excess, known, trivial_bounds
 from shufflebounds.divergence.engine import log_bounds
 from shufflebounds.divergence.estimates import tilting_points
 from shufflebounds.divergence.fourier import (
@@ -34,7 +34,6 @@ from shufflebounds.divergence.law import (
     Tilted,
     U,
     away_from_one,
-    law,
     laws,
     log,
     log_mgfs,
@@ -470,16 +469,7 @@ def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
     """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclosing.enclose`, whose bounds they are."""
-    growth = np.array([[math.expm1(eps)]])
-    alone = decomposition.c == 0.0
-    apart = (float(x[0]) for x in excess(decomposition, growth, alone))
-    low, high = (
-        float(x[0]) for x in trivial_bounds(decomposition, growth, np.array([float(n)]), ~alone)
-    )
-    ends = -math.inf, math.inf
-    if high - low > rtol * high:
-        with contextlib.suppress(OverflowError, WorkError):  # values too far apart for floats
-            ends = log_bounds(law(decomposition, eps), n, rtol)
+    apart, (low, high), ends = known(decomposition, eps, n, rtol, log_bounds)
     each = (
         max(log(low), ends[0] - math.log(n)),
         min(log(high), ends[1] - math.log(n)),

@@ -1,4 +1,4 @@
-"""E[φ(P/Q)] of outcomes that are known one by one, φ(R) = R^α − 1 − α(R − 1).
+"""E[φ(P/Q)], φ(R) = R^α − 1 − α(R − 1), for Rényi divergences: outcome by outcome, or by curves.
 
 Few users are enumerated. Two components that leave no residual have n + 1 outcomes, their counts
 are binomial, and a window of them is summed.

@@ -1,7 +1,7 @@
-"""The free choices of the bound of the worst dataset: to aim with, not to claim.
+"""`supremum`: D of the worst dataset, bounded from above, and the free choices of that bound.
 
-Which part of the blanket heads report from, and where and how closely the line of integration is
-sampled, decide how tight `supremum` is, and nothing else.
+The bound is certified whatever an `Aim` says: which part of the blanket heads report from, and
+where and how closely the line of integration is sampled, decide how tight it is, nothing else.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Local randomizers: one mechanism a module, what composes them, and the registry."""
+"""Local randomizers: mechanisms by kind, what composes them, and the registry."""

@@ -25,8 +25,8 @@ from shufflebounds.core.products import (
     FloatArray,
     component_gap,
     compounded,
-    merge_arrays,
     merge_labelled,
+    merge_rows,
     ratio_labels,
 )
 from shufflebounds.randomizers import sampling
@@ -104,12 +104,12 @@ class _United:
         a, b, c = masses[:, told]
         label = ratio_labels(a, b, c)
         order = np.argsort(label, kind="stable")
-        *rows, spread = merge_labelled(a[order], b[order], c[order], label[order])
+        rows, spread = merge_labelled(masses[:, told][:, order], label[order])
         weight = np.where(c > 0.0, c, a + b)
         place, share = np.full(told.shape, -1), np.zeros(told.shape)
         place[told] = label
         share[told] = weight / np.bincount(label, weights=weight)[label]
-        return _United(np.stack(rows), place, share, spread)
+        return _United(rows, place, share, spread)
 
     def held(
         self, where: tuple[NDArray, ...], share: FloatArray, one: FloatArray, err: float
@@ -454,9 +454,9 @@ def inputs_are_alike(part: Randomizer) -> bool:
         return False
     blanket, least = part.blanket(), rows.min(axis=0)
     # Not `merge`, which keeps apart what is tied and what is not.
-    expected = np.stack(merge_arrays(blanket.a, blanket.b, blanket.c)[:3])
+    expected = merge_rows(np.stack([blanket.a, blanket.b, blanket.c]))[0]
     gaps = (
-        component_gap(expected, np.stack(merge_arrays(x, y, least)[:3]))
+        component_gap(expected, merge_rows(np.stack([x, y, least]))[0])
         for x, y in itertools.combinations(rows, 2)
     )
     return all(gap <= _ALIKE for gap in gaps)

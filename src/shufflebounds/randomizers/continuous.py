@@ -1,4 +1,4 @@
-"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith, TCC 2006)."""
+"""Laplace noise: the mechanism on an interval, and between two inputs of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""k-ary randomized response (Warner 1965)."""
+"""Finitely many reports: randomized response, Hadamard response, Duchi and Collision."""
 
 from __future__ import annotations
 

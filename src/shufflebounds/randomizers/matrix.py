@@ -1,4 +1,4 @@
-"""Any randomizer of finitely many inputs and outputs, given as its matrix of probabilities."""
+"""Randomizers given as matrices of probabilities: as arrays, as CSV files, and k-fold."""
 
 from __future__ import annotations
 

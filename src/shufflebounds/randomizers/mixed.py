@@ -1,4 +1,4 @@
-"""Parallel composition: a user runs one of the parts, drawn by weight."""
+"""Mixtures: parallel composition, of which a user runs one part, and Poisson subsampling."""
 
 from __future__ import annotations
 

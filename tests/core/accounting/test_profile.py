@@ -16,7 +16,7 @@ from strategies import decompositions, epsilons, examples
 import shufflebounds as sb
 from shufflebounds.accounting.profile import Profile, advantage, profile
 from shufflebounds.accounting.round_laws import Points, grid
-from shufflebounds.divergence.enumeration import atoms
+from shufflebounds.divergence.enumeration import ranked_outcomes
 from shufflebounds.divergence.losses import Side, lattice_step, optimistic, pessimistic
 
 
@@ -92,7 +92,7 @@ def test_pairs_are_close_where_most_outcomes_tell_nothing():
     sides = nodes.sides(nodes.reach(1e-12))
     below = optimistic(*sides, step)
     for eps in (-1e-3, 0.0, 1e-3):
-        exact = atoms(blanket, 100).divergence(abs(eps)).upper
+        exact = ranked_outcomes(blanket, 100).divergence(abs(eps)).upper
         mirrored = exact if eps >= 0.0 else -math.expm1(eps) + math.exp(eps) * exact
         assert 0.998 * mirrored < curve(below, eps) <= mirrored * (1.0 + 1e-9)
 
@@ -102,7 +102,7 @@ def test_pairs_are_close_where_most_outcomes_tell_nothing():
 def test_enumerated_histograms(data, n):
     decomposition = data.draw(decompositions(max_components=4))
     eps = data.draw(epsilons(decomposition))
-    found, expected = atoms(decomposition, n), exact(decomposition, eps, n)
+    found, expected = ranked_outcomes(decomposition, n), exact(decomposition, eps, n)
     if found is None:
         return
     ends = found.divergence(eps)
