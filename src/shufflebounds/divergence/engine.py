@@ -25,32 +25,17 @@ def _tree(nodes: int) -> LogBounds:
     return partial(tree_bounds, fourier=log_mean_positive_part, most_work=nodes)
 
 
-# What to try in turn until one gets there, up to these excess kurtoses of the tilted S, which are
-# about 1/draws that make up its spread: the fewer, the more the tree is worth. All of this decides
-# about speed only, and about what is refused; benchmarks/deployer_grid.py knows.
-_LADDERS: tuple[tuple[float, tuple[LogBounds, ...]], ...] = (
-    (0.1, (_fourier(28), _tree(30_000), _fourier(31), _tree(200_000), _fourier(32))),
-    (
-        0.7,
-        (
-            *(_fourier(25), _tree(2_000), _fourier(27), _tree(8_000), _fourier(29)),
-            *(_tree(30_000), _fourier(31), _tree(200_000), _fourier(32)),
-        ),
-    ),
-    (
-        5.0,
-        (
-            *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000)),
-            *(_fourier(29), _tree(200_000), _fourier(31), _fourier(32)),
-        ),
-    ),
-    (
-        math.inf,
-        (
-            *(_tree(2_000), _tree(8_000), _fourier(27), _tree(30_000), _tree(200_000)),
-            *(_fourier(29), _fourier(31), _fourier(32)),
-        ),
-    ),
+# What to try in turn until one gets there, where many draws make up the spread of the tilted S and
+# where few do: up to this excess kurtosis, about 1/draws, they are many. All of this decides about
+# speed only, and about what is refused; benchmarks/deployer_grid.py knows.
+_MANY = 0.7
+_OF_MANY = (
+    *(_fourier(27), _tree(8_000), _fourier(29), _tree(30_000), _fourier(31), _tree(200_000)),
+    _fourier(32),
+)
+_OF_FEW = (
+    *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000), _fourier(29)),
+    *(_tree(200_000), _fourier(31), _fourier(32)),
 )
 # So many times the rounding of nK is what many draws may leave: the Fourier engine has no better.
 _CLOSE = 30.0
@@ -77,16 +62,15 @@ def divergence(
 
 def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[float, float]:
     """Bounds of log E[S₊], each the better one of the engines that were needed."""
-    kurtosis = outlook(g, n)[1]
-    ladder = next(rungs for most, rungs in _LADDERS if kurtosis <= most)
+    many = outlook(g, n)[1] <= _MANY
     low, high, sought = -math.inf, math.inf, math.log(n * target)
-    for bounds in ladder:
+    for bounds in _OF_MANY if many else _OF_FEW:
         ends = bounds(g, n, rtol)
         low, high = max(low, ends[0]), min(high, ends[1])
         if high - low <= max(rtol, _FINEST) or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
             break
         # What rounding holds up it would hold up with the other one, too.
-        if ladder is _LADDERS[0][1] and high - low <= _CLOSE * _rounding(g, n):
+        if many and high - low <= _CLOSE * _rounding(g, n):
             break
     return low, high
 
