@@ -1,10 +1,12 @@
-"""Shuffled reports enumerated in rational arithmetic: the oracle of the tests of many rounds."""
+"""Shuffled reports enumerated in rationals and floats: the oracle of the tests of many rounds."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 
 import mpmath
 import numpy as np
@@ -128,3 +130,43 @@ def _sent(
                 key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
                 found[key] = found.get(key, Fraction(0)) + mass * x
     return found
+
+
+def in_floats(rows: np.ndarray, n: int) -> np.ndarray:
+    """The laws (P, Q) of the histograms of n users, shape (datasets, 2, outcomes).
+
+    Of every pair of the victim's inputs, in either order, and all that the others may hold.
+    """
+
+    def sent(law: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return sum((x * np.roll(law, 1, axis=j) for j, x in enumerate(row[:-1])), row[-1] * law)
+
+    nobody = np.zeros((n + 1,) * (rows.shape[1] - 1))
+    nobody.flat[0] = 1.0
+    crowds = itertools.combinations_with_replacement(rows, n - 1)
+    found = np.array(
+        [
+            [sent(law, row).ravel() for row in pair]
+            for law in (reduce(sent, held, nobody) for held in crowds)
+            for pair in itertools.permutations(rows, 2)
+        ]
+    )
+    return found[:, :, found.any(axis=(0, 1))]
+
+
+def adaptive(rounds: Sequence[np.ndarray], eps: float) -> float:
+    """The largest D(ε) where every round's dataset is chosen from all that was seen before."""
+
+    def worst(x: np.ndarray, left: Sequence[np.ndarray]) -> np.ndarray:
+        """Of each x, what the best choice from here on gives: max Σ (P − xQ)₊."""
+        p, q = left[0][:, 0], left[0][:, 1]
+        if len(left) == 1:
+            return np.maximum(p - x[:, None, None] * q, 0.0).sum(axis=-1).max(axis=1)
+        best = np.zeros(x.size)
+        for one, other in zip(p, q, strict=True):
+            ratios = np.divide(other, one, out=np.zeros_like(one), where=one > 0.0) * x[:, None]
+            following = worst(ratios.ravel(), left[1:]).reshape(ratios.shape)
+            best = np.maximum(best, (one * following).sum(axis=1))
+        return best
+
+    return float(worst(np.array([math.exp(eps)]), rounds)[0])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shuffles import adaptive, in_floats
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Composed, round_of
@@ -21,56 +22,11 @@ BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
 CROOKED = np.array([[0.75, 0.25], [0.375, 0.625], [0.5, 0.5]])
 
 
-def histograms(rows, n):
-    """All (P, Q) of n users: of every pair of inputs in either order, and all that others hold.
-
-    Shape (datasets, 2, n + 1): the laws of how many reports are the first output.
-    """
-    found = []
-    inputs = len(rows)
-    for one in range(inputs):
-        for other in range(inputs):
-            if one == other:
-                continue
-            for held in multisets(n - 1, inputs):
-                law = np.ones(1)
-                for x, count in enumerate(held):
-                    for _ in range(count):
-                        law = np.convolve(law, rows[x][::-1])
-                found.append([np.convolve(law, rows[x][::-1]) for x in (one, other)])
-    return np.array(found)
-
-
-def multisets(size, kinds):
-    if kinds == 1:
-        return [(size,)]
-    return [(k, *rest) for k in range(size + 1) for rest in multisets(size - k, kinds - 1)]
-
-
-def adaptive(found, eps, rounds):
-    """The largest D(ε) where every round's dataset is chosen from all that was seen before."""
-    p, q = found[:, 0], found[:, 1]
-
-    def worst(x, left):
-        """Of each x, what the best choice from here on gives: max Σ (P − xQ)₊."""
-        if left == 1:
-            return np.maximum(p[None] - x[:, None, None] * q[None], 0.0).sum(axis=-1).max(axis=1)
-        best = np.zeros(x.size)
-        for one in range(len(found)):
-            ratios = q[one][None] / p[one][None] * x[:, None]
-            following = worst(ratios.ravel(), left - 1).reshape(ratios.shape)
-            best = np.maximum(best, (p[one][None] * following).sum(axis=1))
-        return best
-
-    return float(worst(np.array([math.exp(eps)]), rounds)[0])
-
-
 @pytest.mark.parametrize(("rows", "n"), [(BINARY, 40), (CROOKED, 12)])
 @pytest.mark.parametrize("eps", [0.1, 0.5])
 def test_no_choice_of_datasets_exceeds_the_upper_end(rows, n, eps):
     randomizer = sb.MatrixRandomizer(rows)
-    found = histograms(rows, n)
-    truth = adaptive(found, eps, 2)
+    truth = adaptive([in_floats(rows, n)] * 2, eps)
     ends = sb.delta(randomizer, eps, n, rounds=2)
     assert ends.lower <= truth * (1 + 1e-9)
     assert truth * (1 - 1e-9) <= ends.upper
@@ -80,9 +36,8 @@ def test_no_choice_of_datasets_exceeds_the_upper_end(rows, n, eps):
 
 
 def test_three_rounds_of_two_inputs():
-    found = histograms(BINARY, 12)
     ends = sb.delta(sb.MatrixRandomizer(BINARY), 0.8, 12, rounds=3)
-    truth = adaptive(found, 0.8, 3)
+    truth = adaptive([in_floats(BINARY, 12)] * 3, 0.8)
     assert ends.lower <= truth * (1 + 1e-9)
     assert truth * (1 - 1e-9) <= ends.upper
 
@@ -164,7 +119,7 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     upper = crowd_grid(made.decompositions, made.crowds, n, points).upper(1e-6)
     pair = pessimistic(points.places[: upper.size], upper, step)
     losses = pair.shift + pair.step * pair.index
-    found = histograms(rows, n)
+    found = in_floats(rows, n)
     reach = step * upper.size
     for eps in [*(step * np.arange(upper.size)), *rng.uniform(-1.2 * reach, 1.2 * reach, 20)]:
         truth = float(np.maximum(found[:, 0] - math.exp(eps) * found[:, 1], 0.0).sum(1).max())
