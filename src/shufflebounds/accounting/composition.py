@@ -170,6 +170,8 @@ _FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
 _MOST_KINDS, _FEW_NUMBERS = 100, 48
 # Of what is proven for all datasets, whose every point takes some milliseconds.
 _FINEST_OF_CROWDS = 64.0
+# Pairs of inputs of a round beyond which composing them would take more than there is to spend.
+_MOST_COMPOSED = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +363,13 @@ class Composed:
             return best
         density = math.sqrt(_WIDTH * depth / goal)
         blankets = [replace(one, crowds=()) for one in self.rounds]
+        many = max(len(one.decompositions) for one in self.rounds)
+        advice = "a larger rtol" if many <= _MOST_COMPOSED else "fewer inputs that are not alike"
         with suppress(WorkError):
+            if many > _MOST_COMPOSED:
+                attained = [Round(one.lowest, one.n, one.times) for one in self.rounds]
+                best = Enclosure(min(enclose(_COARSE, attained).lower, best.upper), best.upper)
+                raise WorkError
             if len({one.kind for one in self.rounds}) > _MOST_KINDS:
                 fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
@@ -400,7 +408,7 @@ class Composed:
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
                 f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
-                f"rtol = {goal:g} was asked for; a larger rtol would help",
+                f"rtol = {goal:g} was asked for; {advice} would help",
                 best,
             )
         return best
