@@ -289,7 +289,9 @@ def largest_eps0(
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
     target = _Target.of(eps, delta, rounds, _EPS0_LADDER_OF_MANY)
-    above, lower = target.met(lambda eps0: (mechanism(eps0), n, rounds), axis, start)
+    above, lower = target.met(
+        lambda eps0: (require_mechanism(mechanism(eps0)), n, rounds), axis, start
+    )
     if lower is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "

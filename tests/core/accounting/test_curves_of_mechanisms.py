@@ -58,7 +58,7 @@ def test_the_curve_of_a_mechanism_encloses_that_of_its_datasets(channel, n):
         assert largest(datasets.values(), eps)[0] <= ends.upper
 
 
-@pytest.mark.parametrize(("channel", "n"), [(shuffles.BINARY, 7), (shuffles.CROOKED, 3)])
+@pytest.mark.parametrize(("channel", "n"), [(shuffles.BINARY, 7), (shuffles.CROOKED, 2)])
 def test_the_curve_of_two_rounds_encloses_that_of_all_datasets(channel, n):
     randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
     found = sb.profile(randomizer, n, rounds=2)
@@ -149,4 +149,3 @@ def test_inputs_that_agree_in_a_coordinate_count():
     assert sb.renyi(joint, 10_000, 8.0).lower > 1.1 * listed
     listed = max(sb.advantage(one, 10_000).upper for one in joint.dataset_pairs().values())
     assert sb.advantage(joint, 10_000).lower > 1.05 * listed
-    assert sb.profile(joint, 10_000, density=4.0).advantage().lower > 1.05 * listed

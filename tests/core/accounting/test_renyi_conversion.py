@@ -160,9 +160,9 @@ def test_bad_input(orders, losses, others, sentence):
 
 
 def test_a_surrounded_decomposition_needs_no_orders_beyond_its_own_width():
-    """Cells of 1/12 and of 1/48 surround the same mechanism."""
+    """Cells of 1/12 and of 1/24 surround the same mechanism."""
     coarse, fine = (
-        sb.renyi_epsilon(sb.Laplace(2.0, cells=cells).blanket(), 1_000, 1e-6) for cells in (12, 48)
+        sb.renyi_epsilon(sb.Laplace(2.0, cells=cells).blanket(), 1_000, 1e-6) for cells in (12, 24)
     )
     assert max(coarse.lower, fine.lower) <= min(coarse.upper, fine.upper)
     assert coarse.relative_width < 5e-3

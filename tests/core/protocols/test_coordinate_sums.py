@@ -14,7 +14,7 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.histograms import CoordinateSums, coordinate_sums
 from shufflebounds.protocols.registry import PROTOCOLS
 
-MECHANISMS = [sb.RAPPOR(1.5), sb.OUE(1.5), sb.RAPPOR(4.0), sb.OUE(3.0)]
+MECHANISMS = [sb.RAPPOR(1.5), sb.OUE(3.0)]
 
 
 def bits(randomizer):
