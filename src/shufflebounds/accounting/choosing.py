@@ -489,17 +489,17 @@ class _Candidate:
         return one + math.log2(count) if self.way == "one" else one * count
 
     def searched(self) -> _Candidate:
-        """With the free parameter at which the total error is the least."""
+        """With the free parameter of the least total error at the ε₀ that the blanket allows."""
         if self.family.least == self.family.most:
             return self
-        cost = cache(lambda free: replace(self, free=free).steering)
-        return replace(self, free=_least(cost, self.family.least, self.family.most))
-
-    @property
-    def steering(self) -> float:
-        """The total error at the ε₀ that the blanket allows."""
         rtol = _STEERING_RTOL if self.shuffles == 1 else _STEERING_RTOL_OF_MANY
-        return self.error(self.eps0(self.blanket, rtol).lower).mse
+
+        @cache
+        def cost(free: int) -> float:
+            one = replace(self, free=free)
+            return one.error(one.eps0(one.blanket, rtol).lower).mse
+
+        return replace(self, free=_least(cost, self.family.least, self.family.most))
 
     def certified(self) -> Choice:
         """At an ε₀ at which the target was found to be met."""
@@ -524,18 +524,9 @@ class _Candidate:
         sent, parameters = self.sent(eps0.lower), self.family.parameters(self.free)
         if isinstance(sent, MultiMessage):
             parameters["flip"] = vars(sent)["flip"]
-        return Choice(
-            self.family.name,
-            parameters,
-            sent,
-            self.way,
-            self.family.preparation,
-            proof,
-            eps0,
-            errors[0],
-            Enclosure(min(one.mse for one in errors), errors[0].mse),
-            self.bits,
-        )
+        mse = Enclosure(min(one.mse for one in errors), errors[0].mse)
+        how = (self.way, self.family.preparation, proof, eps0, errors[0], mse, self.bits)
+        return Choice(self.family.name, parameters, sent, *how)
 
 
 def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
