@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem, never_below
+from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
     Round,
     dominated,
@@ -73,8 +74,11 @@ def _attained(known: Sequence[Decomposition], n: int) -> list[Decomposition]:
         return typical[:_TRIES]
     found = typical[: _TRIES - len(_RARE)]
     for delta in _RARE:
-        rough = partial(single_shuffle.epsilon, n=n, delta=delta, rtol=_ROUGH)
-        worst = max(known, key=lambda one: reached(partial(rough, one)).lower)
+        # Where the first of them has that δ, another one may have more.
+        eps = reached(partial(single_shuffle.epsilon, typical[0], n, delta, rtol=_ROUGH)).lower
+        at = min(eps, LARGEST_EPS)
+        told = [Problem.of(one, n).delta(at, _ROUGH).lower for one in known]
+        worst = known[told.index(max(told))]
         found += [worst] * all(worst is not one for one in found)
     return found
 
