@@ -59,10 +59,13 @@ def proof(asked: Users, answers: Mapping[str, Answer], end: str = "upper") -> st
     return "the blanket" if asked.has_crowds else "the blanket, which may be far above the truth"
 
 
-def least(tight: Answer, upper: Answer) -> Answer:
-    """The best proven bound, no larger than the blanket, however closely each is computed."""
-    end = min(tight.enclosure.upper, upper.enclosure.upper)
-    return replace(tight, enclosure=Enclosure(min(tight.enclosure.lower, end), end))
+def least(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The best proven bound no larger than the blanket, however closely each is computed."""
+    if not {"tight", "upper"} <= answers.keys():
+        return dict(answers)
+    tight, blanket = answers["tight"], answers["upper"].enclosure.upper
+    ends = (min(end, blanket) for end in (tight.enclosure.lower, tight.enclosure.upper))
+    return {**answers, "tight": replace(tight, enclosure=Enclosure(*ends))}
 
 
 # What holds of every shuffle of ε₀-LDP reports: it is (ε₀, 0)-DP, and T of them (Tε₀, 0)-DP.

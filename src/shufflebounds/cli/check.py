@@ -115,9 +115,7 @@ def findings_on(
     found = said({name: one for name, one in bounds.items() if name not in _LAST})
     if verdict_of(found.values(), eps) is Verdict.OPEN:
         found |= said({name: one for name, one in bounds.items() if name in _LAST})
-    answers = {name: one.answer for name, one in found.items()}
-    if "tight" in answers:
-        answers["tight"] = least(answers["tight"], answers["upper"])
+    answers = least({name: one.answer for name, one in found.items()})
     capped, notes = within_eps0(answers, asked.protocol.eps0, asked.times)
     return {name: replace(found[name], answer=answer) for name, answer in capped.items()}, notes
 

@@ -34,7 +34,7 @@ from shufflebounds.cli.options import (
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.curve import Curve, Point
+from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.specification import Axis, Grid, Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
@@ -147,7 +147,7 @@ def curve(
     ]
     for specification in specifications:
         specification.check()
-    computed, capped = _within_eps0(_least(_computed(asked, specifications)))
+    computed, capped = _settled(_computed(asked, specifications))
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
@@ -190,37 +190,26 @@ def _computed(asked: Deployment, specifications: Sequence[Specification]) -> lis
         ]
 
 
-def _least(computed: list[Curve]) -> list[Curve]:
-    """The curves, the best proven one nowhere above that of the blanket."""
-    named = {one.specification.bound.name: one for one in computed}
-    if "tight" not in named or "upper" not in named:
-        return computed
-    tight, upper = named["tight"], named["upper"]
-    points = tuple(
-        replace(point, answer=least(point.answer, other.answer))
-        for point, other in zip(tight.points, upper.points, strict=True)
-    )
-    return [replace(one, points=points) if one is tight else one for one in computed]
-
-
-def _within_eps0(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
-    """The curves, those of ε no higher than what holds without shuffling, and a note if so."""
+def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
+    """The curves as `least` and, of ε, `within_eps0` have them, point by point; and their notes."""
     notes: dict[str, None] = {}
-
-    def capped(point: Point, one: Curve) -> Point:
-        setting, rounds = point.setting, point.setting.rounds or 1
-        is_below = point.answer.enclosure.upper <= rounds * (setting.eps0 or math.inf)
-        if one.specification.quantity != "epsilon" or is_below:
-            return point
-        # Reports that are composed may have a rounding more than the setting's.
-        eps0 = one.specification.reports.protocol(setting).eps0
-        answers, capped = within_eps0({"": point.answer}, eps0, rounds)
-        notes.update(dict.fromkeys(capped))
-        return replace(point, answer=answers[""])
-
-    return [replace(c, points=tuple(capped(point, c) for point in c.points)) for c in computed], [
-        *notes
-    ]
+    names = [one.specification.bound.name for one in computed]
+    is_eps = computed[0].specification.quantity == "epsilon"
+    columns = []
+    for points in zip(*(one.points for one in computed), strict=True):
+        setting, rounds = points[0].setting, points[0].setting.rounds or 1
+        answers = least({key: one.answer for key, one in zip(names, points, strict=True)})
+        highest = max(one.enclosure.upper for one in answers.values())
+        if is_eps and highest > rounds * (setting.eps0 or math.inf):
+            # Reports that are composed may have a rounding more than the setting's.
+            eps0 = computed[0].specification.reports.protocol(setting).eps0
+            answers, capped = within_eps0(answers, eps0, rounds)
+            notes.update(dict.fromkeys(capped))
+        columns.append(
+            [replace(one, answer=answers[key]) for key, one in zip(names, points, strict=True)]
+        )
+    rows = zip(*columns, strict=True)
+    return [replace(one, points=row) for one, row in zip(computed, rows, strict=True)], [*notes]
 
 
 def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:

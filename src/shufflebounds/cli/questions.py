@@ -165,7 +165,7 @@ def _answers(
         found = _evaluated(asked, asked.known, quantity, setting, numerics)
     else:
         found = _of_rounds(asked, quantity, setting, numerics)
-    return found | {"tight": least(found["tight"], found["upper"])}
+    return least(found)
 
 
 def _of_rounds(
