@@ -11,7 +11,7 @@ from shufflebounds._version import __version__
 
 _ASSUMED = (
     "Neighbouring datasets differ in the replacement of one user's value.",
-    "All users run the stated randomizer, with randomness of their own; n counts those who do and "
+    "All users run the stated randomizer with their own randomness; n counts those who do, and who "
     "do not collude with the observer.",
     "The observer sees every shuffled report and may know all other users' values. The shuffler "
     "hides everything else: who sent what, order, time and network address.",
@@ -61,7 +61,7 @@ def text(
         ("ul", [*_ASSUMED, *notes]),
         ("h2", "Theorems"),
         ("ul", [f"{label}: {source}." for label, source in theorems.items()]),
-        ("p", "docs/engine.md proves how they are evaluated and how errors are charged."),
+        ("p", "docs/engine.md proves how they are evaluated, and every error term."),
         ("h2", "How to verify"),
         (
             "p",
@@ -71,9 +71,8 @@ def text(
         ("pre", f"{command} --json | sha256sum"),
         (
             "p",
-            "The command epsilon writes with --claim FILE what verify/verify.py, a program that "
-            "shares no code with the library, proves again (docs/verification.md says of which "
-            "questions).",
+            "shufflebounds epsilon --claim FILE writes claims that verify/verify.py, a program "
+            "that shares no code with the library, proves again; docs/verification.md lists which.",
         ),
         ("pre", json),
     ]

@@ -325,8 +325,8 @@ class Deployment(Users):
             together = "" if self.k_joint == 1 else "of all coordinates together "
             notes.append(
                 f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
-                "looked at, and the worst that was found is named (of several rounds none is, "
-                "since it may be another in each)."
+                "tried, and the worst is named (over several rounds none is, since another may be "
+                "the worst in each)."
             )
         if self.k_joint > 1 and self.has_own_eps0:
             notes.append(
@@ -354,10 +354,10 @@ class Deployment(Users):
             which = "Rounds" if self.rounds is None else f"The {self.times} rounds"
             notes.append(
                 f"{which} are shuffled separately, with fresh randomness. The upper bound "
-                "holds for all that is published together, whatever the others report, and however "
-                "the values are chosen from round to round; in each round a user spends eps0. The "
+                "holds for everything published together, whatever the others report, and however "
+                "values are chosen from round to round; a user spends eps0 in each round. The "
                 "lower bound is that of the same two datasets in every round. Reports that are "
-                "sent together, linked to each other, are not rounds: for them there is --k-joint."
+                "sent together, linked to each other, are not rounds: use --k-joint."
             )
         return notes
 
@@ -426,7 +426,7 @@ class MessageDeployment(Users):
         if self.times > 1:
             notes.append(
                 f"The {self.times} rounds are shuffled separately, with fresh randomness, and the "
-                "upper bound holds for all that is published together."
+                "upper bound holds for everything published together."
             )
         return notes
 

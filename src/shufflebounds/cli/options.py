@@ -183,17 +183,6 @@ def option(flag: str, type_: click.ParamType | type, meaning: str, **settings: A
     return click.option(flag, type=type_, help=meaning, **{**shown, **settings})
 
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
-COLLUDING = option(
-    "--colluding",
-    WHOLE,
-    "How many of them collude with the observer, drop out or break the protocol; they hide nobody "
-    "and are subtracted from --n.",
-    default=0,
-    metavar="M",
-)
-
-
 @dataclass(frozen=True)
 class Output:
     """How an answer is printed: as JSON, with all that it rests on, and into which report too.
@@ -210,6 +199,17 @@ class Output:
     def text(self, value: float, *, up: bool) -> str:
         """A number rounded outward."""
         return outward(value, up=up, digits=self.digits)
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, all digits.")
+COLLUDING = option(
+    "--colluding",
+    WHOLE,
+    "How many of them collude with the observer, drop out or break the protocol; they hide nobody "
+    "and are subtracted from --n.",
+    default=0,
+    metavar="M",
+)
 
 
 # Options of several commands. Those of ``output`` become an `Output`.

@@ -496,7 +496,7 @@ def test_an_explanation_is_longer_than_the_first_sentences():
     options = ("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "2")
     short, long = (succeed(*options, *more).stdout for more in ((), ("--explain",)))
     assert "with fresh randomness.\n\nUse --explain" in short
-    assert "in each round a user spends eps0" in " ".join(long.split())
+    assert "a user spends eps0 in each round" in " ".join(long.split())
 
 
 def test_printed_digits_follow_the_width_that_is_asked_for():

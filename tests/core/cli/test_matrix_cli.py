@@ -134,7 +134,7 @@ def test_in_every_round_another_pair_may_be_the_worst(options, monkeypatch):
     name = f"{found['lower']['inputs']} among {found['lower']['others']}"
     lower = sb.epsilon(randomizer.dataset_pairs()[name], 50, 1e-3, rounds=2)
     assert found["lower"]["lower"] == lower.lower
-    assert "since it may be another in each" in found["notes"][0]
+    assert "another may be the worst in each" in found["notes"][0]
 
 
 def test_a_curve_names_the_inputs_and_stands_for_the_numbers(options, tmp_path):
