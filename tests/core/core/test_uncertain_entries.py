@@ -113,7 +113,7 @@ def test_components_that_rounding_has_split(data, rel_err, n):
 
 
 @given(st.data(), st.tuples(ERRORS, ERRORS), st.integers(1, 3))
-@examples(60)
+@examples(30)
 def test_joint_composition(data, errors, n):
     parts = [data.draw(partly_tied(2, err)) for err in errors]
     joint = parts[0].joint(parts[1])
@@ -123,7 +123,7 @@ def test_joint_composition(data, errors, n):
 
 
 @given(st.data(), st.tuples(ERRORS, ERRORS), st.fractions(0, 1), st.integers(1, 3))
-@examples(60)
+@examples(30)
 def test_parallel_composition_by_weights_that_are_no_floats(data, errors, weight, n):
     parts = [data.draw(partly_tied(2, err)) for err in errors]
     weights = [weight, 1 - weight]

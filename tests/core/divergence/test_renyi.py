@@ -181,14 +181,14 @@ orders = st.one_of(
 
 
 @given(nasty(), st.lists(orders, min_size=1, max_size=3))
-@examples(60)
+@examples(40)
 def test_sums_hold_for_any_decomposition(case, orders):
     """Masses of hundreds of decades, and orders of twenty."""
     assert_encloses(*case, orders)
 
 
 @given(decompositions(max_components=3), st.integers(1, 4), st.sampled_from(ORDERS))
-@examples(8)
+@examples(3)
 def test_curves_hold_for_any_decomposition(decomposition, n, order):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accounting, "_summed", lambda *_: [])

@@ -259,7 +259,7 @@ def at_distances(parts):
 
 
 @given(st.lists(mirrored(), min_size=2, max_size=2), st.integers(1, 3), st.floats(0.0, 2.0))
-@examples(150)
+@examples(60)
 def test_a_further_coordinate_that_differs_raises_the_divergence(parts, n, eps):
     one, both = at_distances(parts)
     assert exact(one, eps, n).lower <= exact(both, eps, n).upper
@@ -275,7 +275,7 @@ def test_a_further_coordinate_that_differs_raises_the_divergence(parts, n, eps):
     st.integers(1, 10_000),
     st.floats(0.0, 1.5),
 )
-@examples(40)
+@examples(20)
 def test_the_same_for_the_baselines(divergence, parts, n, eps):
     """Of blankets, whose c is at most a and b: other c would count among the users to hide in."""
     blankets = [sb.Decomposition(p.a, p.b, np.minimum(p.c, np.minimum(p.a, p.b))) for p in parts]
@@ -459,7 +459,7 @@ compositions = st.recursive(
 
 
 @given(compositions, st.sampled_from([1, 2, 300]), st.floats(0.0, 1.0))
-@examples(60)
+@examples(30)
 def test_no_lower_bound_is_above_the_upper_bound(randomizer, n, share):
     eps = share * randomizer.eps0
     above = enclosure(randomizer.blanket(), eps, n).upper
