@@ -55,11 +55,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class LocalPrivacy:
-    """ε₀ as an axis, to a relative width of ``rtol``."""
+    """ε₀ as an axis, to a relative width of ``rtol``, of one round or ``several``."""
 
     least_private: float
     most_private: float
     rtol: float
+    several: bool
 
     def scale(self, eps0: float) -> float:
         """−log (e^{ε₀/2} − 1)²; the square goes about like the variance of G at ε = 0."""
@@ -70,9 +71,13 @@ class LocalPrivacy:
         eps0 = max(-y, 0.0) + 2.0 * math.log1p(math.exp(-0.5 * abs(y)))
         return min(max(eps0, self.most_private), self.least_private)
 
-    def near(self, _: float) -> float:
+    def near(self, y: float) -> float:
         """How close to where D falls to δ it is worth while to look, on the scale."""
-        return 0.9 * self.rtol
+        if not self.several:
+            return 0.9 * self.rtol
+        # To look closer than is asked for takes too long.
+        eps0 = self.at(y)
+        return 0.45 * self.rtol * eps0 / -math.expm1(-0.5 * eps0)
 
     def is_done(self, above: float, below: float) -> bool:
         return above - below <= self.rtol * above
@@ -282,7 +287,7 @@ def largest_eps0(
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     most = validation.eps0(most, "most")
     private = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), most)
-    axis = LocalPrivacy(most, private, rtol)
+    axis = LocalPrivacy(most, private, rtol, rounds > 1)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `LocalPrivacy.scale`; D(0) is √(v/(2πn)).
     if eps > 0.0:
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)

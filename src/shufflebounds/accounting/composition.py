@@ -260,13 +260,7 @@ class Composed:
                 lower = max(lower, *(_once(one, delta) for one in self.rounds))
             return Enclosure(min(lower, upper), upper)
 
-        few = self._enumerated
-        if few is not None:
-            upper = min(few[0].eps(delta), end)
-            lower = max((law.eps(delta) for law in few[1]), default=0.0)
-            found = Enclosure(min(lower, upper), upper)
-        else:
-            found = Enclosure(0.0, end)
+        found = self._of_few(lambda law: law.eps(delta), end)
         what = f"epsilon at delta = {delta!r}"
         single = partial(self._epsilon_of_single_rounds, delta)
         return self._refined(found, enclose, certain, single, goal, rtol, what, depth=1.0)
@@ -327,13 +321,7 @@ class Composed:
             return Enclosure(min(found.lower, found.upper), found.upper)
 
         depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
-        few = self._enumerated
-        if few is not None:
-            upper = min(few[0].delta(eps), 1.0)
-            lower = max((law.delta(eps) for law in few[1]), default=0.0)
-            best = Enclosure(min(lower, upper), upper)
-        else:
-            best = Enclosure(0.0, 1.0)
+        best = self._of_few(lambda law: law.delta(eps), 1.0)
         what = f"delta at eps = {eps!r}"
         single = partial(self._delta_of_single_rounds, eps)
         return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
@@ -420,6 +408,14 @@ class Composed:
     @cached_property
     def _enumerated(self) -> tuple[Losses, list[Losses]] | None:
         return enumerated(self.rounds)
+
+    def _of_few(self, ask: Callable[[Losses], float], end: float) -> Enclosure:
+        """What is known where outcomes are few, or that the answer is at most `end`."""
+        if self._enumerated is None:
+            return Enclosure(0.0, end)
+        above, below = self._enumerated
+        upper = min(ask(above), end)
+        return Enclosure(min(max(map(ask, below), default=0.0), upper), upper)
 
     def _epsilon_of_single_rounds(self, delta: float) -> float:
         """Basic composition: an upper bound of ε from that of each round at its share of δ."""

@@ -52,8 +52,8 @@ MAX_NODES = 6000
 
 # A discrete pair below or above a curve needs so many points.
 _FEWEST = 3
-# Histograms that are enumerated rather than left to the engines: speed only.
-_MOST_ENUMERATED = 200_000
+# Histograms of more than a few users beyond which the engines are as good and faster.
+_MOST_ENUMERATED, _FEW_USERS = 200_000, 300
 # Points that are enclosed at once, by how much log D may fall among them, and components and excess
 # kurtoses of the tilted sum beyond which each is by itself; and how many steps further apart points
 # count as when it comes to how precise they must be: speed only.
@@ -96,10 +96,11 @@ class Grid:
         apart = np.minimum(np.diff(self.places, append=self.places[-1] + 1), _FAR_APART)
         self.rtols = self.rtol * apart**2.0
         ends = {id(end): end for pair in self.problem.directions for end in pair}
+        n = self.problem.n
         self.few = {
-            key: ranked_outcomes(end, self.problem.n)
+            key: ranked_outcomes(end, n)
             for key, end in ends.items()
-            if histogram_count(end, self.problem.n) <= _MOST_ENUMERATED
+            if n <= _FEW_USERS or histogram_count(end, n) <= _MOST_ENUMERATED
         }
 
     def reach(self, level: float) -> int:

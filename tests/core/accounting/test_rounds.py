@@ -34,8 +34,7 @@ def epsilon_of(composed, delta, rtol=None):
         return shortfall.enclosure
 
 
-@pytest.mark.parametrize("times", [2, 3])
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize(("n", "times"), [(1, 3), (2, 3), (3, 2), (4, 2)])
 @pytest.mark.parametrize(
     ("channel", "inputs"),
     [(shuffles.BINARY, 2), (shuffles.TERNARY, 3), (shuffles.CROOKED, 3)],
@@ -53,21 +52,6 @@ def test_upper_end_covers_every_dataset(channel, inputs, n, times):
                 whole = shuffles.product(mixed)
                 for eps, enclosure in found.items():
                     assert shuffles.divergence(whole, eps)[0] <= enclosure.upper
-
-
-@given(st.data(), st.sampled_from([shuffles.TERNARY, shuffles.CROOKED]), st.integers(1, 3))
-@examples(25)
-def test_upper_end_covers_adaptive_datasets(data, channel, n):
-    """The others' values in the second round, and the order, depend on the first histogram."""
-    some = st.lists(st.integers(0, 2), min_size=n - 1, max_size=n - 1)
-    eps = data.draw(st.floats(0.0, 1.5))
-    whole = []
-    for p, q in shuffles.shuffled(channel, 0, 1, data.draw(some)):
-        second = shuffles.shuffled(channel, 0, 1, data.draw(some))
-        second = shuffles.swapped(second) if data.draw(st.booleans()) else second
-        whole += [(p * x, q * y) for x, y in second]
-    found = delta_of(compose([(shuffles.blanket(channel, 0, 1), n, 2)]), eps)
-    assert shuffles.divergence(whole, eps)[0] <= found.upper
 
 
 @given(st.data(), st.integers(1, 3), st.integers(2, 3))
@@ -159,7 +143,7 @@ def binary_delta(eps0, times, eps):
         return mpmath.fsum(terms)
 
 
-@pytest.mark.parametrize("times", [2, 3, 10, 100, 2000])
+@pytest.mark.parametrize("times", [2, 3, 20, 100, 2000])
 @pytest.mark.parametrize("eps0", [0.01, 1.0, 4.0])
 def test_local_reports_in_closed_form(eps0, times):
     """One user alone: T-fold composition of binary randomized response."""
@@ -170,7 +154,14 @@ def test_local_reports_in_closed_form(eps0, times):
         assert found.lower <= truth * (1 + mpmath.mpf(10) ** -12)
         assert truth * (1 - mpmath.mpf(10) ** -12) <= found.upper
         if eps < 0.9 * eps0 * times and truth > 1e-290:
-            assert found.relative_width <= 0.3
+            assert found.relative_width <= (1e-8 if times <= 100 else 0.3)
+
+
+def test_rare_losses_say_no_more_than_single_rounds():
+    blanket, n, delta, rounds = sb.Subsampled(sb.KRR(2, 4.0), 1e-3).blanket(), 100, 1e-6, 10
+    found = sb.epsilon(blanket, n, delta, rounds=rounds)
+    basic = rounds * sb.epsilon(blanket, n, delta / rounds * (1.0 - 1e-12)).upper
+    assert 0.0 < found.lower < found.upper <= basic * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("n", [50, 10**6, 10**12])
