@@ -215,7 +215,7 @@ _USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
 _ROUNDS_LADDER = (0.05, 0.01)
 # Of what holds for all datasets after many rounds: lattice points per typical loss, how closely it
 # is searched for, in how many probes, and which power of ε goes about like δ.
-_DENSITY, _WITHIN_OF_MANY, _PROBES_OF_MANY, _POWER = 12.0, 1e-3, 8, 40.0
+_DENSITY, _WITHIN_OF_MANY, _PROBES_OF_MANY, _POWER = 12.0, 2e-3, 4, 40.0
 
 
 @limited
