@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
-from shufflebounds.accounting.choosing import Choice, Ranking, choose
 from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.every_dataset import WorstDataset, worst_dataset
 from shufflebounds.accounting.many_pairs import (
@@ -26,6 +25,7 @@ from shufflebounds.accounting.questions import (
 )
 from shufflebounds.accounting.renyi import renyi, renyi_epsilon
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
+from shufflebounds.bounds.choosing import Choice, Ranking, choose
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,

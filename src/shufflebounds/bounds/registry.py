@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from shufflebounds.accounting import choosing
 from shufflebounds.bounds import (
     blanket_inequalities,
+    choosing,
     clones,
     optimal,
     renyi,

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.accounting.choosing import WAYS, Choice, Ranking
-from shufflebounds.accounting.choosing import choose as ranked
+from shufflebounds.bounds.choosing import WAYS, Choice, Ranking
+from shufflebounds.bounds.choosing import choose as ranked
 from shufflebounds.cli.answers import ends, progress, publish
 from shufflebounds.cli.deployment import hiding
 from shufflebounds.cli.options import REAL, WHOLE, Output, command, flag, option

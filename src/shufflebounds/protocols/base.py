@@ -299,7 +299,7 @@ class Calibrated(Protocol):
 
     That is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in one of
     the ways of `choose`, in ``rounds`` rounds that meet the target together; ``mechanism`` is its
-    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `accounting.choosing` finds
+    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `bounds.choosing` finds
     ε₀ and the other parameters, and checks all of it.
     """
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from shufflebounds.accounting.choosing import calibrated
 from shufflebounds.accounting.questions import epsilon
+from shufflebounds.bounds.choosing import calibrated
 from shufflebounds.core.enclosure import outward
 from shufflebounds.protocols.base import Calibrated
 from shufflebounds.randomizers.bit_vectors import LocalHash

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds.accounting import choosing
+from shufflebounds.bounds import choosing
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
