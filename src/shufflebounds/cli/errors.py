@@ -111,7 +111,9 @@ def _in_one_sentence() -> Iterator[None]:
         raise UsageError(_unknown_option(error)) from None
     except click.UsageError as error:
         # Without its context, and so without lines on usage.
-        raise UsageError(error.format_message()) from None
+        said = error.format_message()
+        named = "; every option has a name, such as --mechanism" if "extra argument" in said else ""
+        raise UsageError(f"{said}{named}") from None
     except PrecisionError as error:
         raise PrecisionNotReached(_sentence(error)) from None
     except (ValueError, OverflowError) as error:

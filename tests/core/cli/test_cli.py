@@ -911,7 +911,7 @@ def test_the_shell_completes_names_however_they_are_written(words, begun, found)
 MISTAKES = """\
 epsilom: did you mean 'epsilon'
 epsilon --size 3: no such option '--size'
-epsilon now: unexpected extra argument
+epsilon krr: unexpected extra argument (krr); every option has a name, such as --mechanism
 epsilon no-mechanism: missing option '--mechanism'
 epsilon no-eps0: missing option '--eps0'
 epsilon --mechanism rapor: did you mean rappor
