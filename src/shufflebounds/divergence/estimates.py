@@ -74,14 +74,13 @@ class _Saddlepoint(NamedTuple):
         k, mean, variance = cumulants(g, theta)
         with np.errstate(all="ignore"):
             weights = g.masses * np.exp(theta * g.values - k)
-            away = np.where(weights > 0.0, g.values - mean, 0.0)
-            fourth = float(weights @ np.square(np.square(away)))
-            kurtosis = float(np.nan_to_num(fourth / (n * np.square(variance)), nan=0.0))
-            away, at_zero = theta * away, g.rest * np.exp(-k)
+            away = np.where(weights > 0.0, theta * (g.values - mean), 0.0)
             shift, spread = np.float64(theta * mean), np.float64(n * variance) * theta * theta
-            third = weights @ away**3 - at_zero * shift**3
-            fourth = weights @ away**4 + at_zero * shift**4
-            excess = (n * fourth - 3.0 * spread**2 / n) / spread**2
+            square, at_zero = away * away, g.rest * np.exp(-k)
+            fourth = weights @ (square * square)
+            kurtosis = float(np.nan_to_num(n * fourth / spread**2, nan=0.0))
+            third = weights @ (square * away) - at_zero * shift**3
+            excess = (n * (fourth + at_zero * shift**4) - 3.0 * spread**2 / n) / spread**2
             skewness = (n * third - 4.0) / (spread + 2.0) ** 1.5
             even = (excess * spread**2 + 12.0) / (spread + 2.0) ** 2 / 8.0
             correction = float(even - 5.0 / 24.0 * skewness**2)
