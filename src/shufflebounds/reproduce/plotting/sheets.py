@@ -110,10 +110,10 @@ class View:
     title: Sequence[str]
     lines: Sequence[tuple[Line, Drawn]]
     y_label: str
-    x_log: bool
-    y_log: bool
     x_limits: Limits
     y_limits: Limits
+    x_log: bool = False
+    y_log: bool = False
     is_ratio: bool = False
     is_step: bool = False
     x_ticks: Sequence[str] = ()
@@ -378,8 +378,6 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
         title=[setting] if setting else [],
         lines=[(line, curve)],
         y_label=y,
-        x_log=False,
-        y_log=False,
         x_limits=ends,
         y_limits=(-0.04, 1.04),
         is_step=True,
@@ -424,8 +422,6 @@ def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
         title=(),
         lines=list(zip(every, [*missed, guesses[0]], strict=True)),
         y_label="rate of false negatives",
-        x_log=False,
-        y_log=False,
         x_limits=(0.0, 1.0),
         y_limits=(0.0, 1.0),
     )

@@ -113,8 +113,6 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
         title=[f"ε = {eps}"],
         lines=lines,
         y_label="number of values $k$",
-        x_log=False,
-        y_log=False,
         x_limits=(-0.5, len(columns) - 0.5),
         y_limits=(-0.5, len(rows) - 0.5),
         x_ticks=[number(n) for n in columns],

@@ -192,8 +192,6 @@ def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
         title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
         lines=lines,
         y_label=r"$\varepsilon$ / that of the clone",
-        x_log=False,
-        y_log=False,
         x_limits=(-0.2, places[-1] + 0.2),
         y_limits=(0.0, 1.05),
         x_ticks=tuple(_CHAIN.values()),

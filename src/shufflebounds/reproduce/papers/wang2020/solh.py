@@ -145,7 +145,6 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
         title=[f"$k$ = {first['values']}", f"$n$ = {number(first['n'])}"],
         lines=lines,
         y_label="squared error / curator's",
-        x_log=False,
         y_log=True,
         x_limits=(0.0, 1.02 * float(frame["eps"].max())),
         y_limits=(0.9, 1.5 * float(np.nanmax(y))),
