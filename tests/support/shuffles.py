@@ -13,6 +13,7 @@ import numpy as np
 from oracles import _exp
 
 from shufflebounds import Decomposition
+from shufflebounds.randomizers.base import Randomizer
 
 # Masses (p, q) of the outcomes of two distributions.
 Pair = list[tuple[Fraction, Fraction]]
@@ -130,6 +131,13 @@ def _sent(
                 key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
                 found[key] = found.get(key, Fraction(0)) + mass * x
     return found
+
+
+def channel(parts: Sequence[Randomizer]) -> np.ndarray:
+    """All inputs of two coordinates; outputs of one ratio are one, which is no loss."""
+    rows = np.kron(*(part.matrix() for part in parts))
+    _, labels = np.unique(np.round(rows / rows.sum(axis=0), 9), axis=1, return_inverse=True)
+    return np.stack([np.bincount(labels.ravel(), weights=row) for row in rows])
 
 
 def in_floats(rows: np.ndarray, n: int) -> np.ndarray:

@@ -455,17 +455,14 @@ class Composed:
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
     def never_below(self) -> float:
-        """A lower bound of δ at every ε."""
-        return max(self._told(order) for order in (0, -1))
-
-    def _told(self, order: int) -> float:
-        """From outputs that the other input never gives, of the first or the last direction."""
-        spared = 0.0
+        """A lower bound of δ at every ε, from outputs that the other input never gives."""
+        spared = [0.0, 0.0]  # of the first and the last direction
         for one in self.rounds:
-            known = (never_below(each.directions[order][0], one.n) for each in one.lowest)
-            told = max(known, default=0.0)
-            spared += one.times * math.log1p(-told) if told < 1.0 else -math.inf
-        return -math.expm1(spared) * (1.0 - 1e-12)
+            for order in (0, -1):
+                known = (never_below(each.directions[order][0], one.n) for each in one.lowest)
+                told = max(known, default=0.0)
+                spared[order] += one.times * math.log1p(-told) if told < 1.0 else -math.inf
+        return -math.expm1(min(spared)) * (1.0 - 1e-12)
 
     def _guess(self, eps: float) -> float:
         """A rough δ(ε), from a normal loss."""

@@ -44,7 +44,10 @@ class Question(ABC):
     def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
         """Whether the answer is not known to be at most `found`."""
         point = self.point(found)
-        return point is not None and _upper_delta(decomposition, point[0], point[2]) > point[1]
+        if point is None:
+            return False
+        eps, delta, n = point
+        return reached(partial(delta_at, decomposition, eps, n, rtol=_COARSE)).upper > delta
 
     def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
         """Whether an estimate says that the answer is more than `found`."""
@@ -323,7 +326,3 @@ def _names(candidates: Mapping[str, Decomposition]) -> list[str]:
     if not candidates:
         raise ValueError("candidates must hold at least one decomposition, got none")
     return list(candidates)
-
-
-def _upper_delta(decomposition: Decomposition, eps: float, n: int) -> float:
-    return reached(partial(delta_at, decomposition, eps, n, rtol=_COARSE)).upper

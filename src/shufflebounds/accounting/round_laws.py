@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from threading import Lock
 
 import numpy as np
@@ -25,7 +25,6 @@ from shufflebounds.divergence import convolution as few
 from shufflebounds.divergence.convolution import Losses, composed
 from shufflebounds.divergence.enumeration import (
     MAX_USERS,
-    Outcomes,
     RankedOutcomes,
     histogram_count,
     outcomes,
@@ -66,7 +65,7 @@ _remembering = Lock()
 
 @dataclass(eq=False)
 class Grid:
-    """Enclosures of D(iΔ), i in `places`, of one decomposition and n; `reach` appends to them.
+    """Enclosures of D at the points, of one decomposition and n; `reach` appends to them.
 
     ``inner`` and ``outer`` hold, for each direction, those of the decompositions that bound it from
     below and from above: the same list where they are one. ``few`` holds the outcomes of those
@@ -74,13 +73,10 @@ class Grid:
     """
 
     problem: Problem
-    step: float
-    rtol: float
-    places: NDArray[np.int64]
+    points: Points
     inner: list[list[Enclosure]] = field(init=False)
     outer: list[list[Enclosure]] = field(init=False)
     few: dict[int, RankedOutcomes | None] = field(init=False)
-    rtols: FloatArray = field(init=False, repr=False)
     ahead: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
@@ -91,10 +87,6 @@ class Grid:
             nodes if inner is outer else []
             for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
         ]
-
-        # A chord that is longer is further from the curve.
-        apart = np.minimum(np.diff(self.places, append=self.places[-1] + 1), _FAR_APART)
-        self.rtols = self.rtol * apart**2.0
         ends = {id(end): end for pair in self.problem.directions for end in pair}
         n = self.problem.n
         self.few = {
@@ -109,7 +101,7 @@ class Grid:
         Fewer where ε gets too large for floats, and no more than there are places.
         """
         floor = self.problem.never_below() * (1.0 + 1e-6) + level
-        most = int(np.searchsorted(self.places * self.step, LARGEST_EPS, side="right"))
+        most = int(np.searchsorted(self.points.eps, LARGEST_EPS, side="right"))
         for size in range(1, most + 1):
             self.extend(size)
             last = max(nodes[size - 1].upper for nodes in self.outer)
@@ -131,7 +123,7 @@ class Grid:
         """Bounds of D of (a, b, c) and of (b, a, c), of the inner decompositions."""
         sides = [
             Side(
-                self.places[:size],
+                self.points.places[:size],
                 np.array([end.lower for end in nodes[:size]]),
                 np.array([end.upper for end in nodes[:size]]),
                 never_below(inner, self.problem.n),
@@ -142,7 +134,7 @@ class Grid:
 
     def _append(self) -> None:
         index = len(self.outer[0])
-        eps = float(self.places[index]) * self.step
+        eps = float(self.points.eps[index])
         over = eps >= self.problem.largest_loss()
         found = []
         for (inner, outer), below, above in zip(
@@ -158,10 +150,10 @@ class Grid:
             nodes.append(end)
 
     def _divergence(self, decomposition: Decomposition, index: int) -> Enclosure:
-        eps, few = float(self.places[index]) * self.step, self.few.get(id(decomposition))
+        eps, few = float(self.points.eps[index]), self.few.get(id(decomposition))
         if few is not None:
             return few.divergence(eps)
-        found, rtol = self._ahead(decomposition, index), float(self.rtols[index])
+        found, rtol = self._ahead(decomposition, index), float(self.points.rtols[index])
         if found.relative_width <= rtol or found.upper == 0.0:
             return found
         closer = self.problem.enclose(decomposition, eps, rtol)
@@ -175,9 +167,9 @@ class Grid:
         """
         ahead = self.ahead.setdefault(id(decomposition), [])
         if index >= len(ahead):
-            eps = np.minimum(self.places[index : index + _AHEAD] * self.step, LARGEST_EPS)
+            eps = np.minimum(self.points.eps[index : index + _AHEAD], LARGEST_EPS)
             if len(decomposition) > _MOST_STACKED or self._is_rough(decomposition, eps[0]):
-                ahead += [Enclosure(0.0, math.inf)] * (self.places.size - index)
+                ahead += [Enclosure(0.0, math.inf)] * (self.points.places.size - index)
                 return ahead[index]
             while self._is_rough(decomposition, eps[-1]):
                 eps = eps[: eps.size // 2]
@@ -186,7 +178,7 @@ class Grid:
             falls = estimates(decomposition, eps, users).log
             further = np.flatnonzero(falls < falls[0] - _DEEP)
             some = slice(max(int(further[0]), _FEWEST) if further.size else None)
-            rtols = self.rtols[index : index + eps.size]
+            rtols = self.points.rtols[index : index + eps.size]
             found = stacked(decomposition, eps[some], users[some], rtols[some])
             require_work()
             ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
@@ -246,14 +238,24 @@ class Points:
             at += max(1, int(min(thin, size)))
         return np.array(found)
 
+    @cached_property
+    def eps(self) -> FloatArray:
+        """The points themselves, exact."""
+        return np.asarray(self.places * self.step)
+
+    @cached_property
+    def rtols(self) -> FloatArray:
+        """Relative widths to aim at: a chord that is longer is further from the curve."""
+        apart = np.diff(self.places, append=self.places[-1] + 1)
+        return np.asarray(self.rtol * np.minimum(apart, _FAR_APART) ** 2.0)
+
 
 def grid(decomposition: Decomposition, n: int, points: Points) -> Grid:
     """The grid of a decomposition and n ≥ 1 users, from memory where it was asked for."""
     key = (*content(decomposition), n, points)
     with _remembering:
         if key not in _known_grids:
-            found = Grid(Problem.of(decomposition, n), points.step, points.rtol, points.places)
-            _known_grids[key] = found
+            _known_grids[key] = Grid(Problem.of(decomposition, n), points)
             if len(_known_grids) > _REMEMBERED_GRIDS:
                 _known_grids.popitem(last=False)
         _known_grids.move_to_end(key)
@@ -301,7 +303,7 @@ class CrowdGrid:
             for i in range(len(self.found), size):
                 if i >= _FEWEST and self.found[-1] <= level:
                     break
-                eps = float(self.points.places[i]) * self.points.step
+                eps = float(self.points.eps[i])
                 every = 0.0
                 for k, crowd in enumerate(self.crowds):
                     # D falls in ε: what it was at most before is enough where others are larger.
@@ -527,8 +529,13 @@ def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
         return None
     below: list[Losses] = []
     for order in (0, -1)[: 1 if all(one.is_symmetric for one in rounds) else 2]:
+        outcomes_of = partial(outcomes, max_histograms=_FEW_OUTCOMES)
         laws = [
-            [few.below(found) for each in one.lowest if (found := _few(each, one.n, order, 0))]
+            [
+                few.below(found)
+                for each in one.lowest
+                if (found := outcomes_of(each.directions[order][0], one.n))
+            ]
             for one in rounds
         ]
         known = [(found, one.times) for found, one in zip(laws, rounds, strict=True) if found]
@@ -537,10 +544,6 @@ def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
             total = composed(chosen)
             below += [] if total is None else [total]
     return above, below
-
-
-def _few(decomposition: Decomposition, n: int, order: int, end: int) -> Outcomes | None:
-    return outcomes(decomposition.directions[order][end], n, max_histograms=_FEW_OUTCOMES)
 
 
 def _few_above(one: Round) -> Losses | None:

@@ -24,21 +24,11 @@ from shufflebounds.divergence.law import Law, U
 
 @dataclass(frozen=True, eq=False)
 class LossLaw:
-    """P-masses of a privacy loss at ``shift + index * step``.
+    """P-masses of a privacy loss (natural log) at ``shift + index * step``, and p_∞, ``infinite``.
 
-    Parameters
-    ----------
-    step
-        Distance of the lattice points (natural log), a float of at most `STEP_BITS` bits, so that
-        all losses are exact.
-    shift
-        0 or a multiple of step/2.
-    index, masses
-        Lattice points (int64) and their P-masses, shape (J,), J ≥ 1. The floats are meant as they
-        are.
-    infinite
-        P-mass p_∞ of an infinite loss.
-
+    ``step`` is a float of at most `STEP_BITS` bits and ``shift`` a multiple of step/2, so that all
+    losses are exact. ``index`` and ``masses`` have shape (J,), J ≥ 1; the floats are meant as they
+    are.
     """
 
     step: float
@@ -445,7 +435,6 @@ def _on_lattice(
 
 # How far the polygon begins above the bounds, relatively: more than rounding takes.
 _SLACK = 1e-12
-# Bounds of less than this would lose precision in products.
 
 
 def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> LossLaw:

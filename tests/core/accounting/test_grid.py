@@ -42,9 +42,7 @@ def test_no_thread_shifts_the_points_of_another():
     """At a point beyond its own, a lower end would not be one."""
     blanket = sb.KRR(10, 1.0).blanket()
     for n in range(1000, 1010):
-        shared, alone = (
-            Grid(Problem.of(blanket, n), 0.01, 1e-3, np.arange(6000)) for _ in range(2)
-        )
+        shared, alone = (Grid(Problem.of(blanket, n), Points(0.01, 1e-3)) for _ in range(2))
         at_once(lambda nodes=shared: nodes.reach(1e-9))
         size = alone.reach(1e-9)
         assert shared.outer == alone.outer
@@ -58,7 +56,7 @@ def test_nor_those_that_hold_for_all_datasets():
 
     def fresh():
         points = Points(0.2, 1e-3)
-        blanket = Grid(Problem.of(mechanism.blanket(), 100), 0.2, 1e-3, points.places)
+        blanket = Grid(Problem.of(mechanism.blanket(), 100), points)
         return CrowdGrid((blanket,), crowds, 100, points)
 
     shared, alone = fresh(), fresh()

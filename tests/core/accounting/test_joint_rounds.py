@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from shuffles import adaptive, in_floats
+from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
@@ -32,17 +32,10 @@ def coordinate(rng):
     )[rng.integers(6)]()
 
 
-def channel(joint):
-    """All inputs of two coordinates; outputs of one ratio are one, which is no loss."""
-    rows = np.kron(*(part.matrix() for part in joint.parts))
-    _, labels = np.unique(np.round(rows / rows.sum(axis=0), 9), axis=1, return_inverse=True)
-    return np.stack([np.bincount(labels.ravel(), weights=row) for row in rows])
-
-
 def shuffle(rng):
     """A joint, its number of users, at most four, and the laws of all its datasets."""
     joint = sb.Joint([coordinate(rng), coordinate(rng)])
-    rows = channel(joint)
+    rows = channel(joint.parts)
     inputs, outputs = rows.shape
     n = int(rng.integers(1, 5))
     while n > 1:

@@ -9,10 +9,9 @@ from shuffles import adaptive, in_floats
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.round_laws import CrowdGrid, Points, crowd_grid, grid
+from shufflebounds.accounting.round_laws import Points, crowd_grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.losses import pessimistic
 from shufflebounds.divergence.worst_dataset import supremum
@@ -65,25 +64,6 @@ def test_kinds_of_rounds_mix():
     both = sb.compose([(mechanism, 500, 2), (other, 500, 1)]).epsilon(1e-4)
     for alone in ((mechanism, 500, 2), (other, 500, 1)):
         assert both.upper >= sb.compose([alone]).epsilon(1e-4).lower
-
-
-def test_a_grid_knows_what_it_found():
-    mechanism = sb.BLH(2.0)
-    blankets = (mechanism.blanket(),)
-    crowds = tuple(both_directions(mechanism.crowds()))
-    points = Points(0.01, 1e-3)
-    nodes = crowd_grid(blankets, crowds, 1000, points)
-    assert nodes is crowd_grid(blankets, crowds, 1000, points)
-    long = nodes.upper(1e-9)
-    assert np.array_equal(nodes.upper(1e-3), long[: nodes.upper(1e-3).size])
-    fresh = CrowdGrid((grid(blankets[0], 1000, points),), crowds, 1000, points)
-    assert np.array_equal(fresh.upper(1e-3), nodes.upper(1e-3))
-    assert long[-1] <= 1e-9 < long[-2]
-    for i in (0, 7):
-        pair = sb.delta(blankets[0], i * 0.01, 1000)
-        assert long[i] <= pair.upper * 1.01
-        for lower in mechanism.dataset_pairs().values():
-            assert sb.delta(lower, i * 0.01, 1000).lower <= long[i]
 
 
 def test_many_pairs_of_inputs_leave_the_blankets():

@@ -43,7 +43,7 @@ def test_pairs_lie_on_their_sides(data, n, size):
     nodes = grid(decomposition, n, Points(step, 1e-6, 4.0, None if even else 1.0))
     reach = nodes.reach(data.draw(st.sampled_from([1e-9, 1e-3])))
     pair = shuffles.pair_of(decomposition, n)
-    above = pessimistic(nodes.places[:reach], nodes.upper(reach), step)
+    above = pessimistic(nodes.points.places[:reach], nodes.upper(reach), step)
     sides = nodes.sides(reach)
     below = [optimistic(*sides, step), optimistic(*sides[::-1], step)]
     lower, upper = (
@@ -51,7 +51,7 @@ def test_pairs_lie_on_their_sides(data, n, size):
     )
     larger = Side(sides[0].places, lower, upper, 0.0)
     both = optimistic(larger, larger, step)
-    last = int(nodes.places[reach - 1]) + 1
+    last = int(nodes.points.places[reach - 1]) + 1
     some = st.floats(-1.2, 1.2).map(lambda x: x * last * step)
     points = st.integers(-2 * last, 2 * last).map(lambda i: 0.5 * i * step)
     for eps in data.draw(st.lists(st.one_of(some, points), min_size=1, max_size=6)):
@@ -75,7 +75,7 @@ def test_pairs_are_close():
     nodes = grid(blanket, 10**5, Points(step, 1e-5))
     reach = nodes.reach(1e-14)
     sides = nodes.sides(reach)
-    above = pessimistic(nodes.places[:reach], nodes.upper(reach), step)
+    above = pessimistic(nodes.points.places[:reach], nodes.upper(reach), step)
     below = optimistic(*sides, step)
     for eps in (-0.05, 0.0, 0.013, 0.03):
         high, low = curve(above, eps), curve(below, eps)
