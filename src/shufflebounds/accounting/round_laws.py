@@ -51,8 +51,6 @@ MAX_NODES = 6000
 
 # A discrete pair below or above a curve needs so many points.
 _FEWEST = 3
-# Histograms of more than a few users beyond which the engines are as good and faster.
-_MOST_ENUMERATED, _FEW_USERS = 200_000, 300
 # Points that are enclosed at once, by how much log D may fall among them, and components and excess
 # kurtoses of the tilted sum beyond which each is by itself; and how many steps further apart points
 # count as when it comes to how precise they must be: speed only.
@@ -88,12 +86,7 @@ class Grid:
             for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
         ]
         ends = {id(end): end for pair in self.problem.directions for end in pair}
-        n = self.problem.n
-        self.few = {
-            key: ranked_outcomes(end, n)
-            for key, end in ends.items()
-            if n <= _FEW_USERS or histogram_count(end, n) <= _MOST_ENUMERATED
-        }
+        self.few = {key: ranked_outcomes(end, self.problem.n) for key, end in ends.items()}
 
     def reach(self, level: float) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
@@ -185,7 +178,10 @@ class Grid:
         return ahead[index]
 
     def _is_rough(self, decomposition: Decomposition, eps: float) -> bool:
-        return outlook(law(decomposition, eps), self.problem.n)[1] > _ROUGH
+        try:
+            return outlook(law(decomposition, eps), self.problem.n)[1] > _ROUGH
+        except OverflowError:  # values too far apart for floats
+            return True
 
 
 # So many of the decompositions whose reports vary most are looked at for a typical loss.
