@@ -7,6 +7,7 @@ ends it returns were evaluated.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -279,11 +280,13 @@ def largest_eps0(
     eps, delta = _eps_within_eps0(eps), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
     rounds = validation.rounds(rounds)
-    if not callable(mechanism):
+    try:
+        inspect.signature(mechanism).bind(1.0)
+    except TypeError:  # no function, or one that needs more
         raise ValueError(
             "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
-        )
+        ) from None
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     most = validation.eps0(most, "most")
     private = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), most)

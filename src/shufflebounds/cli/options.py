@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -60,9 +59,9 @@ class Name(click.Choice):
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         name = self.normalize_choice(value, ctx)
-        near = [_ELSEWHERE[name]] if name in _ELSEWHERE else get_close_matches(name, self.choices)
-        if near:
-            return f"{value!r} is not known; did you mean {near[0]}?"
+        meant = _ELSEWHERE.get(name) or validation.likely(name, self.choices)
+        if meant:
+            return f"{value!r} is not known; did you mean {meant}?"
         return f"{value!r} is not one of {', '.join(self.choices)}."
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any
@@ -143,8 +144,19 @@ def _brief(number: int) -> str:
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(sorted(allowed))}, got {value!r}")
+        meant = likely(value, allowed)
+        guess = f" (did you mean {meant}?)" if meant else ""
+        listed = ", ".join(sorted(allowed))
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}{guess}")
     return str(value)
+
+
+def likely(value: object, allowed: Iterable[str]) -> str | None:
+    """Which of the names a wrong one was meant to be, if one comes close; KRR is a guess at krr."""
+    names = {name.casefold(): name for name in allowed}
+    close = get_close_matches(str(value).casefold(), list(names))
+    # A slip replaces a letter more often than it adds or drops one.
+    return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else None
 
 
 def _number(value: object) -> float:

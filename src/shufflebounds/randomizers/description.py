@@ -20,7 +20,6 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
@@ -298,10 +297,7 @@ def require_keys(
 
 def likely(name: str, known: Collection[str]) -> str | None:
     """Which of the `known` names a wrong one was meant to be; None if none of them comes close."""
-    if SAME.get(name) in known:
-        return SAME[name]
-    near = get_close_matches(name, known, n=1)
-    return near[0] if near else None
+    return SAME[name] if SAME.get(name) in known else validation.likely(name, known)
 
 
 @cache

@@ -53,6 +53,13 @@ class Curve:
     specification: Specification
     points: tuple[Point, ...]
 
+    def __repr__(self) -> str:
+        asked = self.specification
+        return (
+            f"Curve({asked.bound.name} {asked.quantity} of {self.name.curve} at "
+            f"{len(self.points)} values of {asked.axis.name})"
+        )
+
     @property
     def enclosures(self) -> Enclosures:
         """Of its points, along the axis."""

@@ -31,10 +31,11 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import answers as rounding
 from shufflebounds.cli import bounding, deployment
+from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import REAL, flag, question
+from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
@@ -488,8 +489,8 @@ def test_a_row_says_that_no_tight_bound_is_known(monkeypatch):
     [(1.5, 1.0, "50 %"), (0.75, 1.0, "25 %"), (1.00301, 1.0, "0.31 %"), (1.0, 1.0, "0 %")],
 )
 def test_the_distance_from_the_lower_bound_is_rounded_up(number, lower, shown):
-    assert rounding.distance(number, lower) == shown
-    assert rounding.distance(math.inf, lower) == rounding.distance(number, 0.0) == ""
+    assert distance(number, lower) == shown
+    assert distance(math.inf, lower) == distance(number, 0.0) == ""
 
 
 def test_an_explanation_is_longer_than_the_first_sentences():
@@ -533,7 +534,7 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
 @settings(deadline=None)
 @given(st.floats(min_value=0.0, allow_nan=False, allow_infinity=False))
 def test_what_is_printed_is_on_the_safe_side_and_close(number):
-    up, down = (Decimal(rounding.outward(number, up=up)) for up in (True, False))
+    up, down = (Decimal(outward(number, up=up)) for up in (True, False))
     assert down <= Decimal(number) <= up
     assert up - down <= Decimal(number) * Decimal("1.0001e-5")
 
@@ -542,7 +543,7 @@ def test_what_is_printed_is_on_the_safe_side_and_close(number):
 @given(st.floats(0.0, 1e300), st.floats(0.0, 1.0))
 def test_a_width_is_rounded_up(upper, ratio):
     found = Enclosure(upper * ratio, upper)
-    printed = rounding.width(found).removesuffix(" (exact)")
+    printed = width(found).removesuffix(" (exact)")
     assert Decimal(printed) >= Decimal(found.relative_width)
 
 

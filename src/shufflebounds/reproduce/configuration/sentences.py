@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from shufflebounds.core import validation
 from shufflebounds.reproduce.configuration.models import NAME_RULE
 
 _KINDS = {
@@ -52,7 +52,7 @@ def sentences(
 def _meant(mistake: Mapping[str, Any], model: type[BaseModel]) -> tuple[str | int, ...]:
     """The place of the key that an unknown one was probably meant to be."""
     *parent, key = mistake["loc"]
-    return (*parent, _likely(key, _properties(_fragment(model, parent))))
+    return (*parent, validation.likely(key, _properties(_fragment(model, parent))) or "")
 
 
 def _sentence(
@@ -203,13 +203,5 @@ def _mapping_hint(value: object, wanted: set[str]) -> str:
 
 def suggestion(value: object, allowed: Iterable[str]) -> str:
     """A guess at what an unknown name was meant to be, if there is a likely one."""
-    likely = _likely(value, allowed)
+    likely = validation.likely(value, allowed)
     return f" (did you mean {likely}?)" if likely else ""
-
-
-def _likely(value: object, allowed: Iterable[str]) -> str:
-    # KRR is a guess at krr.
-    names = {name.casefold(): name for name in allowed}
-    close = difflib.get_close_matches(str(value).casefold(), list(names))
-    # A slip replaces a letter more often than it adds or drops one.
-    return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else ""
