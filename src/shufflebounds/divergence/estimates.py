@@ -75,18 +75,26 @@ class _Saddlepoint(NamedTuple):
         with np.errstate(all="ignore"):
             weights = g.masses * np.exp(theta * g.values - k)
             away = np.where(weights > 0.0, theta * (g.values - mean), 0.0)
-            shift, spread = np.float64(theta * mean), np.float64(n * variance) * theta * theta
-            square, at_zero = away * away, g.rest * np.exp(-k)
-            fourth = weights @ (square * square)
-            kurtosis = float(np.nan_to_num(n * fourth / spread**2, nan=0.0))
-            third = weights @ (square * away) - at_zero * shift**3
-            excess = (n * (fourth + at_zero * shift**4) - 3.0 * spread**2 / n) / spread**2
-            skewness = (n * third - 4.0) / (spread + 2.0) ** 1.5
-            even = (excess * spread**2 + 12.0) / (spread + 2.0) ** 2 / 8.0
-            correction = float(even - 5.0 / 24.0 * skewness**2)
-            # Atoms that stand out are not seen by the correction.
-            doubt = float(2.0 * np.abs(correction) ** 1.5 + np.square(3.0 * excess))
+            square = away * away
+            third, fourth = float(weights @ (square * away)), float(weights @ (square * square))
+            at_zero = g.rest * float(np.exp(-k))
+        shift, spread = theta * mean, n * variance * theta * theta
         log = n * k - math.log(theta) - 0.5 * math.log(2.0 * math.pi * (spread + 2.0))
+        if not 1e-100 < spread < 1e100:  # far from anything normal
+            return _Saddlepoint(log, math.inf, 1e300 if fourth > 0.0 else 0.0, weights)
+        u, kurtosis = 1.0 / (spread + 2.0), n * fourth / (spread * spread)
+        third -= at_zero * shift * shift * shift
+        fourth += at_zero * shift * shift * shift * shift
+        fourth, third = n * fourth - 3.0 * spread * spread / n, n * third - 4.0
+        # The next term, and of what −2 log s alone gives, the one after it.
+        correction = u * u * ((fourth + 12.0) / 8.0 - 5.0 / 24.0 * third * third * u)
+        own = u * u * (1.5 - 10.0 / 3.0 * u)
+        after = u * u * u * (-5.0 + u * (41.125 - u * (105.0 - 85.556 * u)))
+        # Atoms that stand out are not seen by the corrections.
+        excess = 3.0 * fourth / (spread * spread)
+        doubt = 2.0 * abs(correction - own) * math.sqrt(abs(correction - own))
+        doubt += excess * excess + 0.7 * u * u * u
+        correction += after
         if not abs(correction) < _LARGEST:
             return _Saddlepoint(log, math.inf if math.isnan(doubt) else doubt, kurtosis, weights)
         return _Saddlepoint(log + math.log1p(correction), doubt, kurtosis, weights)
