@@ -156,7 +156,7 @@ class Grid:
     def _ahead(self, decomposition: Decomposition, index: int) -> Enclosure:
         """What many points at once are enclosed to, which takes a tenth of the time of each.
 
-        Nothing is known from where on they are better off by themselves: few draws count there.
+        Nothing is known from where few draws count: there it would take ten times as much.
         """
         ahead = self.ahead.setdefault(id(decomposition), [])
         if index >= len(ahead):
@@ -316,10 +316,7 @@ class CrowdGrid:
 
 @lru_cache(maxsize=_REMEMBERED_CROWDS)
 def crowd_grid(
-    blankets: tuple[Decomposition, ...],
-    crowds: tuple[Crowd, ...],
-    n: int,
-    points: Points,
+    blankets: tuple[Decomposition, ...], crowds: tuple[Crowd, ...], n: int, points: Points
 ) -> CrowdGrid:
     """That of a mechanism, from memory where these very objects were asked for."""
     return CrowdGrid(tuple(grid(one, n, points) for one in blankets), crowds, n, points)

@@ -357,15 +357,7 @@ def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | No
     if not period < MAX_POINTS * step:
         return None
     found = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1, step)
-    return TiltedSum(
-        composition,
-        theta,
-        eps,
-        log_scale,
-        log_scale_err,
-        found,
-        (above, below),
-    )
+    return TiltedSum(composition, theta, eps, log_scale, log_scale_err, found, (above, below))
 
 
 def _chernoff(
