@@ -11,8 +11,7 @@ import yaml
 from sphinx.application import Sphinx
 
 from shufflebounds.reproduce import plan
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration import loading as yaml_files
+from shufflebounds.reproduce.configuration import checks, loading
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.
@@ -107,8 +106,8 @@ def entries_of_figures(text: str) -> dict[str, str]:
 def planned() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    yaml_files.join(content, ROOT / "config", override=True)
-    return loading.checked(content)
+    loading.join(content, ROOT / "config", override=True)
+    return checks.checked(content)
 
 
 def _write(app: Sphinx) -> None:

@@ -16,8 +16,8 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
 import digests
 import messages
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration import checks, loading
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 # A module's configuration comes whole from the workflow that imports it.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
@@ -56,9 +56,9 @@ CONFIG_SOURCE = (
 )
 # Jobs, which read the configuration again, need not check it again.
 PLAN = (
-    or_exit(loading.checked, config, CONFIG_SOURCE)
+    or_exit(checks.checked, config, CONFIG_SOURCE)
     if workflow.is_main_process
-    else loading.trusted(config)
+    else checks.trusted(config)
 )
 
 # What the code decides of a result; parameters of the jobs.

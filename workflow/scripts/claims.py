@@ -4,13 +4,13 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.papers import base as table_files
     from shufflebounds.reproduce.papers import judging
     from shufflebounds.reproduce.papers.registry import research
     from shufflebounds.reproduce.storage import write_text
 
-    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)
     evidence = readings.evidence(paper, frames)
     seconds = readings.seconds(frames.values(), given.input.benchmarks)

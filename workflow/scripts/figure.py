@@ -4,8 +4,8 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.plotting import curves
 
-    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     curves.draw(readings.sheet(paper, given.wildcards.figure, given.input.shown), given.output)

@@ -6,11 +6,11 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import readings
-    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.plotting import interactive
     from shufflebounds.reproduce.storage import write_text
 
-    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     sheet = readings.sheet(paper, given.wildcards.figure, given.input.shown)
     program = Path(given.input.program).read_text(encoding="utf-8")
     write_text(interactive.page(sheet, program), given.output.page)

@@ -6,12 +6,12 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import readings
-    from shufflebounds.reproduce.configuration import loading
+    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.papers import base as table_files
     from shufflebounds.reproduce.papers import proving
     from shufflebounds.reproduce.storage import write_text
 
-    paper = loading.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     frames = readings.curves(paper, tuple(paper.curves), given.input.curves)
     found = proving.table(paper.curves, frames, Path(given.input.program))
     table_files.write(found, given.params.numbers.split()[-1], given.output.csv)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration import checks
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 FOLDER = Path(__file__).parent / "small"
 PAPER = "su2026"
@@ -40,7 +40,7 @@ def added(**sections: dict) -> dict:
 def refusal(made: object) -> str | None:
     """The sentence that refuses a configuration, which must be one line of a screen's text."""
     try:
-        loading.checked(made)
+        checks.checked(made)
     except ConfigError as mistake:
         sentence = str(mistake)
         assert sentence.isprintable()
@@ -52,7 +52,7 @@ def refusal(made: object) -> str | None:
 def mistake(made: object, file: str = f"config/{PAPER}.yaml") -> str:
     """What is said of a mistake in one of the files."""
     with pytest.raises(ConfigError) as caught:
-        loading.checked(made)
+        checks.checked(made)
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert sentence.startswith(f"{file}: ")

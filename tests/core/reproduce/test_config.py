@@ -18,9 +18,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.reproduce import sent
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.sent import Reports
 from shufflebounds.reproduce.specification import Axis, Grid, Specification
@@ -36,7 +36,7 @@ def our_own() -> dict:
 
 @pytest.mark.parametrize("made", [content(), our_own()], ids=["small", "ours"])
 def test_good_configurations_pass(made):
-    assert list(loading.checked(made).papers) == made["papers"]
+    assert list(checks.checked(made).papers) == made["papers"]
 
 
 # What a text is replaced with, and below it what is said; of the paper's file if none is named.
@@ -187,7 +187,7 @@ def test_what_was_merged_is_told_with_the_mistake():
     made["numerics"]["rtol"] = "1e-3"
     source = "config.yaml with more.yaml with --config"
     with pytest.raises(ConfigError) as caught:
-        loading.checked(made, source)
+        checks.checked(made, source)
     assert str(caught.value) == (
         "config.yaml with more.yaml with --config: numerics.rtol is '1e-3'; it must be a number "
         ">= 1e-09 and <= 0.1 (YAML reads this as text: write 0.001); within --config every value "
@@ -195,7 +195,7 @@ def test_what_was_merged_is_told_with_the_mistake():
     )
     made = content() | {"numerics": "{rtol:1.0e-3}"}
     with pytest.raises(ConfigError) as caught:
-        loading.checked(made, source)
+        checks.checked(made, source)
     assert str(caught.value) == (
         f"{source}: numerics is '{{rtol:1.0e-3}}'; it must be a mapping (on the command line this "
         "is text: YAML wants a blank after each colon, or use --configfile)"
@@ -205,7 +205,7 @@ def test_what_was_merged_is_told_with_the_mistake():
 def test_no_paper_takes_the_name_of_a_rule():
     rules = ["Snakefile", "workflow/Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in rules)
-    assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(loading.RULES)
+    assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(checks.RULES)
 
 
 def fragments(schema: dict, path: str = "") -> Iterator[tuple[str, dict]]:
@@ -243,7 +243,7 @@ def test_the_models_allow_what_the_library_allows():
 
 
 def test_every_curve_is_planned_once_and_gets_its_own_specification():
-    paper = loading.checked(content()).papers[PAPER]
+    paper = checks.checked(content()).papers[PAPER]
     assert list(paper.curves) == [
         *(
             CurveName("krr10", "low", curve)
@@ -274,9 +274,9 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
 def test_closed_forms_do_not_depend_on_the_width():
     made = content()
     name = CurveName("blh", "low", "bennett")
-    before = loading.checked(made).papers[PAPER].curves[name]
+    before = checks.checked(made).papers[PAPER].curves[name]
     made["numerics"] = {"rtol": 1e-2}
-    after = loading.checked(made).papers[PAPER].curves[name]
+    after = checks.checked(made).papers[PAPER].curves[name]
     assert "rtol" not in before.plain()
     assert before.digest == after.digest
 
@@ -288,7 +288,7 @@ def test_settings_come_from_the_nearest():
     paper["experiments"]["blh"] |= {"setting": {"delta": 1e-8, "eps0": 9.0}, "x": {"n": [5, 7]}}
     paper["regimes"]["large"]["delta"] = 1e-9
     paper["experiments"]["blh"]["regimes"] = ["low", "large"]
-    curves = loading.checked(made).papers[PAPER].curves
+    curves = checks.checked(made).papers[PAPER].curves
     deltas = {
         (name.experiment, name.regime): (one.setting.delta, one.setting.eps0, one.axis.values)
         for name, one in curves.items()
@@ -301,7 +301,7 @@ def test_settings_come_from_the_nearest():
 
 
 def test_a_figure_gets_its_own_layout():
-    paper = loading.checked(content()).papers[PAPER]
+    paper = checks.checked(content()).papers[PAPER]
     looks = content()[PAPER]["style"]["curves"]
     shown = paper.layouts["fig"]
     assert shown.title == "Two mechanisms"
@@ -332,10 +332,10 @@ def test_the_style_of_what_was_taken_out_may_stay():
     made = edited(
         "experiments: {krr10: 10-RR, blh: BLH}", "experiments: {krr10: 10-RR, blh: BLH, oue: OUE}"
     )
-    loading.checked(made)
+    checks.checked(made)
 
 
 def test_a_checked_configuration_is_planned_alike_without_checks():
     made = content()
-    assert loading.trusted(made) == loading.checked(made)
-    assert loading.trusted(made, PAPER) == loading.checked(made)
+    assert checks.trusted(made) == checks.checked(made)
+    assert checks.trusted(made, PAPER) == checks.checked(made)

@@ -7,7 +7,7 @@ import yaml
 from small_paper import PAPER, added, content, mistake, table
 
 from shufflebounds.reproduce import plan, sent
-from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry
 from shufflebounds.reproduce.papers.registry import research
 
@@ -62,7 +62,7 @@ def changed(path: list, value: object) -> dict:
 
 
 def test_the_good_configuration_passes():
-    loading.checked(added(**GOOD))
+    checks.checked(added(**GOOD))
 
 
 # The place of an entry and its new value, and below it what is said of that.
@@ -178,7 +178,7 @@ def test_a_mistake_is_told_in_one_sentence(edit, sentence):
         made[PAPER]["mechanisms"]["laplace"] = {"type": "laplace", "cells": 200}
         made[PAPER]["curves"]["upper"]["k_joint"] = 4
     if sentence == "passes":
-        loading.checked(made)
+        checks.checked(made)
     else:
         assert mistake(made) == sentence.replace("<types>", ", ".join(sent.types()))
 
@@ -198,10 +198,10 @@ def test_names_of_parts_are_replaced_by_what_they_stand_for():
 
 
 def test_only_what_is_asked_for_is_made():
-    small = loading.checked(content()).papers[PAPER]
+    small = checks.checked(content()).papers[PAPER]
     assert not small.tables
     assert not small.claims
-    good = loading.checked(added(**GOOD)).papers[PAPER]
+    good = checks.checked(added(**GOOD)).papers[PAPER]
     assert {name: type(table.kind) for name, table in good.tables.items()} == {
         name: research(PAPER).tables[given["kind"]] for name, given in TABLES.items()
     }
@@ -226,7 +226,7 @@ def test_only_what_is_asked_for_is_made():
 )
 def test_the_digest_of_a_table_changes_with_its_content_alone(path, value, changed_tables):
     before, after = (
-        loading.checked(made).papers[PAPER].tables for made in (added(**GOOD), changed(path, value))
+        checks.checked(made).papers[PAPER].tables for made in (added(**GOOD), changed(path, value))
     )
     other = {name for name in before if before[name].digest != after[name].digest}
     assert other == changed_tables
@@ -235,7 +235,7 @@ def test_the_digest_of_a_table_changes_with_its_content_alone(path, value, chang
 def test_numerics_change_the_digests_of_tables_that_use_them():
     made = added(**GOOD)
     made["numerics"]["rtol"] = 1e-2
-    before, after = (loading.checked(one).papers[PAPER].tables for one in (added(**GOOD), made))
+    before, after = (checks.checked(one).papers[PAPER].tables for one in (added(**GOOD), made))
     assert {n for n in before if before[n].digest != after[n].digest} == {"hierarchy"}
 
 

@@ -10,7 +10,7 @@ from small_paper import PAPER, added, mistake
 
 import shufflebounds as sb
 from shufflebounds.reproduce import curve, specification
-from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.storage import CurveName
 
 ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]
@@ -36,7 +36,7 @@ def configured(**changes):
 
 
 def planned(made):
-    return loading.checked(made).papers[PAPER].curves
+    return checks.checked(made).papers[PAPER].curves
 
 
 def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):

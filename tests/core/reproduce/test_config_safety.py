@@ -17,7 +17,7 @@ from small_paper import FOLDER, PAPER, added, content, refusal
 from strategies import FUZZ, examples
 
 from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 # A configuration with every section.
 FULL = added(

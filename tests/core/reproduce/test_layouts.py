@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration import checks
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 LOOK = {"color": "#000000", "line": "solid"}
 
@@ -49,7 +49,7 @@ def layout(figure, **changes):
     figure = {"title": "A figure", "caption": "Its caption.", "regimes": ["low"], **figure}
     content = config(**changes)
     content["su2026"]["figures"] = {"fig": figure}
-    return loading.checked(content).papers["su2026"].layouts["fig"]
+    return checks.checked(content).papers["su2026"].layouts["fig"]
 
 
 def lines(*pairs, **look):

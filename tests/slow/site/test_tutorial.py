@@ -16,8 +16,8 @@ from repository import ROOT
 
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
-from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.checks import ConfigError
+from shufflebounds.reproduce.configuration import checks
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
@@ -132,11 +132,11 @@ def test_the_lines_for_the_config_are_right(monkeypatch):
         text = with_line(text, path, line)
     paper = yaml.safe_load(text)
     content = {"papers": ["su2026"], "su2026": paper}
-    loading.checked(content)
+    checks.checked(content)
     assert paper["experiments"]["subset6"]["curves"] == paper["experiments"]["krr10"]["curves"]
     monkeypatch.setattr(registry, "_registered", {})
     with pytest.raises(ConfigError, match="subset_selection"):
-        loading.checked(content)
+        checks.checked(content)
 
 
 def test_the_entry_point_is_of_our_group():

@@ -6,7 +6,6 @@ parameters that the library must accept, and combinations that make no sense.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -21,48 +20,114 @@ from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan, sent
 from shufflebounds.reproduce import specification as axes
-from shufflebounds.reproduce.configuration.models import FigureEntry, PaperEntry, RootEntry
+from shufflebounds.reproduce.configuration import displayed
+from shufflebounds.reproduce.configuration.models import (
+    FigureEntry,
+    PaperEntry,
+    RootEntry,
+    is_name,
+)
 from shufflebounds.reproduce.configuration.sentences import (
     COMMAND_LINE_HINT,
+    ConfigError,
     number_hint,
+    one_line,
     sentences,
     shown,
     suggestion,
 )
 from shufflebounds.reproduce.papers.registry import research
-from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
-# Characters of a sentence.
-_LONGEST_SENTENCE = 1000
-# Within --config, Snakemake takes every value for text.
-_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
+# Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
+RULES = (
+    "all",
+    "claims",
+    "curve",
+    "everything",
+    "figure",
+    "figures",
+    "gallery",
+    "interactive",
+    "judgement",
+    "page",
+    "proofs",
+    "table",
+    "tables",
+    "vega",
+    "verify",
+)
+_TAKEN = (*RootEntry.model_fields, *RULES)
 
 
-class ConfigError(ValueError):
-    """A mistake in a configuration, in one sentence that names the file, the key and the value."""
+def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Plan:
+    """The plan of config.yaml with every paper's file under the paper's name.
+
+    `source` tells what config.yaml was merged with. Raises ConfigError for the first mistake.
+    """
+    root = _root(_of_no_paper(content, source), source)
+    numerics = plan.numerics_of(root)
+    papers = {
+        name: _paper(name, content[name], numerics, paper_source(name, source))
+        for name in root.papers
+    }
+    return plan.Plan(papers, root.formats)
 
 
-def root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
+def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
+    """The same for a configuration that has been checked; only some papers, if they are named."""
+    root = RootEntry.model_validate(_of_no_paper(content, ""))
+    numerics = plan.numerics_of(root)
+    made = {}
+    for name in papers or root.papers:
+        entry = PaperEntry.model_validate(content[name])
+        made[name] = plan.paper(name, entry, numerics, dict(plan.specifications(entry, numerics)))
+    return plan.Plan(made, root.formats)
+
+
+def paper_source(name: str, source: str = "config.yaml") -> str:
+    """What a paper's mistakes are said to be in."""
+    if "config.yaml" not in source:  # that of a module, which comes whole
+        return f"{source}, {name}"
+    return source.replace("config.yaml", f"config/{name}.yaml", 1)
+
+
+def _of_no_paper(content: Mapping[str, Any], source: str) -> dict[str, Any]:
+    papers = content.get("papers")
+    names = papers if isinstance(papers, list | tuple) else []
+    for i, name in enumerate(names):
+        if isinstance(name, str) and name in _TAKEN:
+            raise ConfigError(
+                f"{source}: papers[{i}] is {name!r}, which names something else; a paper must be "
+                f"called none of {', '.join(_TAKEN)}"
+            )
+        if is_name(name) and name not in content:
+            raise ConfigError(
+                f"{source}: papers names {name}, but there is no file config/{name}.yaml"
+            )
+    return {key: value for key, value in content.items() if key not in names}
+
+
+def _root(content: Mapping[str, Any], source: str) -> RootEntry:
     """The model of config.yaml; ConfigError for the first mistake."""
     try:
         return RootEntry.model_validate(dict(content))
     except ValidationError as error:
-        raise ConfigError(_line(source, next(sentences(error, RootEntry, content)))) from None
+        raise ConfigError(one_line(source, next(sentences(error, RootEntry, content)))) from None
 
 
-def paper(name: str, content: object, numerics: Numerics, source: str) -> plan.Paper:
+def _paper(name: str, content: object, numerics: Numerics, source: str) -> plan.Paper:
     """The plan of a paper's file, checked throughout; ConfigError for the first mistake."""
     if not isinstance(content, Mapping):
         sentence = "the file must be a mapping that is not empty"
         if isinstance(content, str) and "--config" in source.split():
             sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
-        raise ConfigError(_line(source, sentence))
+        raise ConfigError(one_line(source, sentence))
     try:
         entry = PaperEntry.model_validate(dict(content))
     except ValidationError as error:
-        raise ConfigError(_line(source, next(sentences(error, PaperEntry, content)))) from None
+        raise ConfigError(one_line(source, next(sentences(error, PaperEntry, content)))) from None
     try:
         _require_none(_faults_of_curves(entry))
         curves = dict(plan.specifications(entry, numerics))
@@ -70,20 +135,12 @@ def paper(name: str, content: object, numerics: Numerics, source: str) -> plan.P
         _require_none(_faults_of_figures(name, entry))
         return plan.paper(name, entry, numerics, curves)
     except ValueError as error:
-        raise ConfigError(_line(source, str(error))) from None
+        raise ConfigError(one_line(source, str(error))) from None
 
 
 def _require_none(faults: Iterator[str]) -> None:
     for sentence in faults:
         raise ValueError(sentence)
-
-
-def _line(source: str, sentence: str) -> str:
-    """A sentence on one line, whatever texts of the file it repeats."""
-    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
-        sentence += "; within --config every value is text, so put it into a file for --configfile"
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
-    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"
 
 
 # Lazily and in this order: each check relies on the ones before.
@@ -102,7 +159,7 @@ def _faults_of_figures(name: str, entry: PaperEntry) -> Iterator[str]:
     yield from figure_faults(name, entry)
     yield from _claim_faults(name, entry)
     yield from style_faults(entry)
-    yield from faults(entry)
+    yield from displayed.faults(entry)
 
 
 def unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
@@ -312,82 +369,6 @@ def _about(place: str, described: Mapping[str, Any], error: ValueError) -> str:
     sentence = str(error)
     of_it = subject.partition("[")[0] in described or " is not a parameter " in sentence
     return f"{place}{'.' if of_it or ' is missing' in sentence else ': '}{sentence}"
-
-
-# Texts of a configuration that people read: whether figures and the report can show them.
-#
-# A text that cannot be drawn must be found before the curves are computed, and no text may become
-# a part of the report's own page.
-
-# Characters that figures can show for sure, among those of our own texts.
-_COMMON = frozenset("ε₀δγωβλ∞→×·−–—…≤≥⌈⌉⌊⌋′⁰²³⁴⁵⁶⁸⁹⁻äöüéõÄÖÜÕ“”‘’")
-# What a browser takes for a tag, wherever in the report's page the text ends up.
-_TAG = re.compile(r"<[A-Za-z/!?]")
-
-
-def faults(entry: PaperEntry) -> Iterator[str]:
-    """What is wrong with the texts of a paper's configuration."""
-    for place, text, uses in _texts(entry):
-        if not text.isprintable():
-            yield f"{place} is {text!r}; it must be a single line of printable characters"
-        if tag := _TAG.search(text):
-            yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
-        if uses & {"drawn", "label"}:
-            yield from _formula_faults(place, text)
-        if "title" in uses and set("{}") & set(plain(text)):
-            yield (
-                f"{place} is {text!r}; outside formulas it must have no braces, which the report "
-                "of Snakemake takes for a wildcard"
-            )
-        if "label" in uses and text.startswith("_"):
-            yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
-
-
-def _texts(entry: PaperEntry) -> Iterator[tuple[str, str, set[str]]]:
-    """Every text, where it stands, and its uses: a title of the report, drawn, in a legend."""
-    style = entry.style
-    yield "title", entry.title, {"title"}
-    labels = [(f"regimes.{name}", one.label, "drawn") for name, one in entry.regimes.items()]
-    labels += [(f"style.curves.{name}", look.label, "label") for name, look in style.curves.items()]
-    for name, figure in entry.figures.items():
-        yield f"figures.{name}.title", figure.title, {"title", "drawn"}
-        yield f"figures.{name}.caption", figure.caption, set()
-        for i, line in enumerate(figure.lines or ()):
-            labels.append((f"figures.{name}.lines[{i}]", line.label, "label"))
-    for name, text in style.experiments.items():
-        yield f"style.experiments.{name}", text, {"drawn"}
-    for place, label, use in labels:
-        if label is not None:
-            yield f"{place}.label", label, {use}
-
-
-@cache
-def _has_glyph(character: str) -> bool:
-    """Whether figures can show a character: DejaVu Sans, which Matplotlib brings along."""
-    if character.isascii() or character in _COMMON:
-        return True
-    # Only here, since it takes a second to load.
-    from matplotlib import get_data_path
-    from matplotlib.ft2font import FT2Font
-
-    font = FT2Font(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf")
-    return bool(font.get_char_index(ord(character)))
-
-
-def _formula_faults(place: str, text: str) -> Iterator[str]:
-    if not text.isascii() and (absent := [c for c in text if not _has_glyph(c)]):
-        yield f"{place} is {text!r}; the font of the figures has no character {absent[0]!r}"
-    signs = text.count("$") - text.count(r"\$")
-    if signs % 2:
-        yield rf"{place} is {text!r}, with a $ too few or too many; for the sign itself write \$"
-    elif signs:
-        # Only here, since it takes a second to load.
-        from matplotlib.mathtext import MathTextParser
-
-        try:
-            MathTextParser("path").parse(text)
-        except (ValueError, RecursionError):
-            yield f"{place} is {text!r}, with a formula that Matplotlib cannot draw"
 
 
 def _name_faults(entry: PaperEntry) -> Iterator[str]:

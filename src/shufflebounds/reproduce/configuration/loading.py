@@ -1,4 +1,9 @@
-"""From the content of configuration files to the plan of a run."""
+"""May this file be loaded as the configuration? Before it is: what YAML hides, and what would run.
+
+Of a key given twice YAML silently takes the last; tags make Python objects; and Snakemake runs
+the Python that a file holds if its key ``__use_yte__`` says so. What may be loaded of the
+papers' files is joined to the rest.
+"""
 
 from __future__ import annotations
 
@@ -9,86 +14,7 @@ from typing import Any
 
 import yaml
 
-from shufflebounds.reproduce import plan
-from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.configuration.checks import ConfigError
-from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry, is_name
-
-# Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
-RULES = (
-    "all",
-    "claims",
-    "curve",
-    "everything",
-    "figure",
-    "figures",
-    "gallery",
-    "interactive",
-    "judgement",
-    "page",
-    "proofs",
-    "table",
-    "tables",
-    "vega",
-    "verify",
-)
-_TAKEN = (*RootEntry.model_fields, *RULES)
-
-
-def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Plan:
-    """The plan of config.yaml with every paper's file under the paper's name.
-
-    `source` tells what config.yaml was merged with. Raises ConfigError for the first mistake.
-    """
-    root = checks.root(_root(content, source), source)
-    numerics = plan.numerics_of(root)
-    papers = {
-        name: checks.paper(name, content[name], numerics, paper_source(name, source))
-        for name in root.papers
-    }
-    return plan.Plan(papers, root.formats)
-
-
-def trusted(content: Mapping[str, Any], *papers: str) -> plan.Plan:
-    """The same for a configuration that has been checked; only some papers, if they are named."""
-    root = RootEntry.model_validate(_root(content, ""))
-    numerics = plan.numerics_of(root)
-    made = {}
-    for name in papers or root.papers:
-        entry = PaperEntry.model_validate(content[name])
-        made[name] = plan.paper(name, entry, numerics, dict(plan.specifications(entry, numerics)))
-    return plan.Plan(made, root.formats)
-
-
-def paper_source(name: str, source: str = "config.yaml") -> str:
-    """What a paper's mistakes are said to be in."""
-    if "config.yaml" not in source:  # that of a module, which comes whole
-        return f"{source}, {name}"
-    return source.replace("config.yaml", f"config/{name}.yaml", 1)
-
-
-def _root(content: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """What is not of a paper."""
-    papers = content.get("papers")
-    names = papers if isinstance(papers, list | tuple) else []
-    for i, name in enumerate(names):
-        if isinstance(name, str) and name in _TAKEN:
-            raise ConfigError(
-                f"{source}: papers[{i}] is {name!r}, which names something else; a paper must be "
-                f"called none of {', '.join(_TAKEN)}"
-            )
-        if is_name(name) and name not in content:
-            raise ConfigError(
-                f"{source}: papers names {name}, but there is no file config/{name}.yaml"
-            )
-    return {key: value for key, value in content.items() if key not in names}
-
-
-# May this file be loaded as the configuration? Before it is: what YAML hides, and what would run.
-#
-# Of a key given twice YAML silently takes the last; tags make Python objects; and Snakemake runs
-# the Python that a file holds if its key ``__use_yte__`` says so. What may be loaded of the
-# papers' files is joined to the rest.
+from shufflebounds.reproduce.configuration.sentences import ConfigError
 
 # Whatever libyaml can do, and in an installation without it the same, slowly.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

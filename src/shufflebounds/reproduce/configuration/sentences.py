@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -27,12 +28,22 @@ _LIMITS = {
 }
 _NOT_EMPTY = ("minItems", "minProperties", "minLength")
 
+# Characters of a sentence.
+_LONGEST_SENTENCE = 1000
+# Within --config, Snakemake takes every value for text.
+_NUMBER_AS_TEXT = re.compile(r"YAML reads this as text|got '[-+.0-9e]+'$")
+
+
 COMMAND_LINE_HINT = (
     " (on the command line this is text: YAML wants a blank after each colon, or use --configfile)"
 )
 
 # Characters of a value that a sentence repeats.
 _LONGEST_SHOWN = 80
+
+
+class ConfigError(ValueError):
+    """A mistake in a configuration, in one sentence that names the file, the key and the value."""
 
 
 def sentences(
@@ -205,3 +216,11 @@ def suggestion(value: object, allowed: Iterable[str]) -> str:
     """A guess at what an unknown name was meant to be, if there is a likely one."""
     likely = validation.likely(value, allowed)
     return f" (did you mean {likely}?)" if likely else ""
+
+
+def one_line(source: str, sentence: str) -> str:
+    """A sentence on one line, whatever texts of the file it repeats."""
+    if "--config" in source.split() and _NUMBER_AS_TEXT.search(sentence):
+        sentence += "; within --config every value is text, so put it into a file for --configfile"
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{source}: {sentence}")
+    return line if len(line) <= _LONGEST_SENTENCE else f"{line[:_LONGEST_SENTENCE]}…"

@@ -11,7 +11,7 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers.registry import mechanism_names
-from shufflebounds.reproduce.configuration import loading
+from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.sent import Messages
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ each_layout = pytest.mark.parametrize(("paper", "name"), LAYOUTS)
 @cache
 def papers():
     """All of them, checked: not while tests are collected, it takes seconds."""
-    return loading.checked(CONFIG).papers
+    return checks.checked(CONFIG).papers
 
 
 def lightness(color):
