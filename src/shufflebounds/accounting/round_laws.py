@@ -503,8 +503,6 @@ def _grids(
 
 # Outcomes that are worth looking at, of one round.
 _FEW_OUTCOMES = 10_000
-# Losses of a round beyond which two rounds have too many; and how much apart they are at least.
-_FEW_LOSSES, _APART = 1500, 1e-12
 
 
 def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
@@ -540,7 +538,7 @@ def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
 
 
 def _few_above(one: Round) -> Losses | None:
-    """A pair above a round of few outcomes: its curve connects the kinks of all curves."""
+    """A pair above a round of few outcomes."""
     ends: list[RankedOutcomes] = []
     for each in one.decompositions:
         for _, outer in each.directions:
@@ -550,20 +548,7 @@ def _few_above(one: Round) -> Losses | None:
             if found is None:
                 return None
             ends.append(found)
-    ratios = np.concatenate([end.ratios for end in ends])
-    ratios = np.unique(ratios[(ratios > 1.0) & np.isfinite(ratios)])
-    if not ratios.size:
-        return None
-    losses = np.log(ratios)
-    losses = losses[np.append(np.diff(losses) > _APART * losses[-1], True)]
-    losses = losses[losses > _APART * losses[-1]]
-    if losses.size > _FEW_LOSSES or losses[-1] > LARGEST_EPS:
-        return None
-    # There, D is certainly that of infinite losses.
-    losses[-1] += 16.0 * max(end.err for end in ends) + 1e-13
-    losses = np.append(0.0, losses)
-    upper = np.max([[end.divergence(loss).upper for loss in losses] for end in ends], axis=0)
-    return few.above(losses, upper)
+    return few.above(ends, LARGEST_EPS)
 
 
 def _dense(rounds: Sequence[Round], level: float) -> float:

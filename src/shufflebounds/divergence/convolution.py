@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.enumeration import Outcomes
+from shufflebounds.divergence.enumeration import Outcomes, RankedOutcomes
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import connected
 
-# Pairs of losses that are added up in all, and losses this close, of the largest, that are united:
-# speed and width.
-_MOST_PAIRS, _EQUAL = 2**21, 1e-12
+# Pairs of losses that are added up in all, losses of a round beyond which two rounds have too many,
+# and losses this close, of the largest, that are united: speed and width.
+_MOST_PAIRS, _MOST_LOSSES, _EQUAL = 2**21, 1500, 1e-12
 # Masses below this count as this much from above, and as nothing from below.
 _LEAST = 1e-290
 # More than numpy's pairwise sums of so many terms, and the terms, are off by.
@@ -66,11 +66,24 @@ class Losses:
         return high if self.side > 0 else low
 
 
-def above(losses: FloatArray, upper: FloatArray) -> Losses:
-    """A pair above every symmetric curve that is at most `upper` at e^L, L in `losses`, both (K,).
+def above(ends: Sequence[RankedOutcomes], most: float) -> Losses | None:
+    """A pair above all these: its curve, which is symmetric, connects the kinks of theirs.
 
-    The first loss is 0, and they ascend.
+    None where there are too many losses, or none, or one beyond `most`.
     """
+    ratios = np.concatenate([end.ratios for end in ends])
+    ratios = np.unique(ratios[(ratios > 1.0) & np.isfinite(ratios)])
+    if not ratios.size:
+        return None
+    losses = np.log(ratios)
+    losses = losses[np.append(np.diff(losses) > _EQUAL * losses[-1], True)]
+    losses = losses[losses > _EQUAL * losses[-1]]
+    if losses.size > _MOST_LOSSES or losses[-1] > most:
+        return None
+    # There, D is certainly that of infinite losses.
+    losses[-1] += 16.0 * max(end.err for end in ends) + 1e-13
+    losses = np.append(0.0, losses)
+    upper = np.max([[end.divergence(loss).upper for loss in losses] for end in ends], axis=0)
     index, mirrored, centre, masses, infinite = connected(losses, upper)
     values = losses[index]
     values = np.concatenate([-values[::-1], [0.0], values])
