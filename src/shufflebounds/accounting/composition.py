@@ -358,17 +358,16 @@ class Composed:
         many = max(len(one.decompositions) for one in self.rounds)
         advice = "a larger rtol" if many <= _MOST_COMPOSED else "fewer inputs that are not alike"
         with suppress(WorkError):
+            # All of very many pairs, or kinds, would take more than there is to spend.
             if many > _MOST_COMPOSED:
                 attained = [Round(one.lowest, one.n, one.times) for one in self.rounds]
-                best = Enclosure(min(enclose(_COARSE, attained).lower, best.upper), best.upper)
-                raise WorkError
-            if len({one.kind for one in self.rounds}) > _MOST_KINDS:
+                lower = min(enclose(_COARSE, attained).lower, best.upper)
+                best = _both(best, Enclosure(lower, best.upper))
+            elif len({one.kind for one in self.rounds}) > _MOST_KINDS:
                 fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
                 best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
-                refinements = 0  # all of them would take more than there is to spend
             else:
-                refinements = _REFINEMENTS
                 if density > _FINE:
                     # What is known where the finer lattice costs too much.
                     best = _both(best, enclose(_COARSE, blankets))
@@ -378,18 +377,18 @@ class Composed:
                     density = min(density, _FINEST_OF_CROWDS)
                 if not is_done():
                     best = _both(best, enclose(density, self.rounds))
-            for _ in range(refinements):
-                if not promises and best.relative_width > goal:
-                    floor = max(floor, certain(density))
-                if is_done():
-                    break
-                width = 1.0 - max(floor, best.lower) / best.upper
-                density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / goal)))
-                closer = _both(best, enclose(density, self.rounds))
-                stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
-                best = closer
-                if stuck:
-                    break  # it is not the lattice that keeps the ends apart
+                for _ in range(_REFINEMENTS):
+                    if not promises and best.relative_width > goal:
+                        floor = max(floor, certain(density))
+                    if is_done():
+                        break
+                    width = 1.0 - max(floor, best.lower) / best.upper
+                    density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / goal)))
+                    closer = _both(best, enclose(density, self.rounds))
+                    stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
+                    best = closer
+                    if stuck:
+                        break  # it is not the lattice that keeps the ends apart
         if best.relative_width > goal:
             with reserve():
                 best = _both(best, Enclosure(0.0, max(single(), best.lower)))

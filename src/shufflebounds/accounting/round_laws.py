@@ -160,9 +160,10 @@ class Grid:
         """
         ahead = self.ahead.setdefault(id(decomposition), [])
         if index >= len(ahead):
-            eps = np.minimum(self.points.eps[index : index + _AHEAD], LARGEST_EPS)
+            start = len(ahead)
+            eps = np.minimum(self.points.eps[start : start + _AHEAD], LARGEST_EPS)
             if len(decomposition) > _MOST_STACKED or self._is_rough(decomposition, eps[0]):
-                ahead += [Enclosure(0.0, math.inf)] * (self.points.places.size - index)
+                ahead += [Enclosure(0.0, math.inf)] * (self.points.places.size - start)
                 return ahead[index]
             while self._is_rough(decomposition, eps[-1]):
                 eps = eps[: eps.size // 2]
@@ -171,7 +172,7 @@ class Grid:
             falls = estimates(decomposition, eps, users).log
             further = np.flatnonzero(falls < falls[0] - _DEEP)
             some = slice(max(int(further[0]), _FEWEST) if further.size else None)
-            rtols = self.points.rtols[index : index + eps.size]
+            rtols = self.points.rtols[start : start + eps.size]
             found = stacked(decomposition, eps[some], users[some], rtols[some])
             require_work()
             ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
