@@ -24,7 +24,7 @@ def test_a_cell_is_the_first_of_a_ranking():
         "4",
         "10000",
         "krr",
-        "2.55360",
+        "2.55395",
         "1.32",
         "hadamard_blocks 4",
         "3.29",
