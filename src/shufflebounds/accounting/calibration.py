@@ -78,7 +78,7 @@ class LocalPrivacy:
             return 0.9 * self.rtol
         # To look closer than is asked for takes too long.
         eps0 = self.at(y)
-        return 0.45 * self.rtol * eps0 / -math.expm1(-0.5 * eps0)
+        return 0.3 * self.rtol * eps0 / -math.expm1(-0.5 * eps0)
 
     def is_done(self, above: float, below: float) -> bool:
         return above - below <= self.rtol * above
