@@ -29,7 +29,7 @@ _CROWD_ERR = 2.0**-46
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class CoordinatePair:
     """What the two inputs may be in one coordinate of a joint, and what its part makes of them.
 
     ``inputs`` names them, such as ``0 against 3`` or, where they do not differ, ``3 in both``.
@@ -112,7 +112,7 @@ class Randomizer(ABC):
         """
         return {"": self.blanket()}
 
-    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+    def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
 
         Parameters
@@ -123,7 +123,7 @@ class Randomizer(ABC):
 
         Returns
         -------
-        tuple of Choice
+        tuple of CoordinatePair
             Those that no other one exceeds (`shufflebounds.core.domination`). None for a randomizer
             of which `composable` says all there is.
         """

@@ -17,7 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
-from shufflebounds.randomizers.base import Choice, Randomizer, named_inputs, the_only
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, the_only
 from shufflebounds.randomizers.coarsening import coarsened
 from shufflebounds.randomizers.composition import (
     Composition,
@@ -126,7 +126,7 @@ _TRIES = 300
 class Pattern:
     """Two inputs of a joint: a choice for every coordinate."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[CoordinatePair, ...]
 
     @property
     def differing(self) -> str:
@@ -187,18 +187,20 @@ def dataset_choices(parts: Sequence[Randomizer]) -> dict[str, list[Decomposition
     return found
 
 
-def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[Choice, ...]:
+def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[CoordinatePair, ...]:
     if not alike:
         return part.choices(apart=distance is not None)
-    differing = Choice("any two", True, part.blanket())
+    differing = CoordinatePair("any two", True, part.blanket())
     # Differing is worse, whatever the other coordinates are (docs/engine.md, section 10).
     if distance is None:
         return (differing,)
-    return differing, Choice("any in both", False, part.blanket().same_input())
+    return differing, CoordinatePair("any in both", False, part.blanket().same_input())
 
 
 def _different_orders(
-    groups: Sequence[Sequence[int]], options: Sequence[Sequence[Choice]], distance: int | None
+    groups: Sequence[Sequence[int]],
+    options: Sequence[Sequence[CoordinatePair]],
+    distance: int | None,
 ) -> Iterator[Pattern]:
     """All combinations, one of two that are each other in the reverse order."""
     seen = set()

@@ -27,7 +27,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.products import SMALLEST_MASS
 from shufflebounds.core.work import spend
-from shufflebounds.randomizers.base import Choice, Randomizer, relative_gap, the_only
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, relative_gap, the_only
 
 # A name, rows a, b and c, and how uncertain their entries are.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
@@ -133,12 +133,12 @@ class MatrixRandomizer(Randomizer):
         for x0, x1 in ordering(range(len(matrix)), 2):
             yield f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err
 
-    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+    def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """See `Randomizer`."""
         differing, equal = self._ordered
         pools = (differing, equal) if apart else ({**differing, **equal},)
         kept = {name: one for pool in pools for name, one in undominated(pool).items()}
-        return tuple(Choice(name, name in differing, one) for name, one in kept.items())
+        return tuple(CoordinatePair(name, name in differing, one) for name, one in kept.items())
 
     @cached_property
     def _ordered(self) -> tuple[dict[str, Decomposition], dict[str, Decomposition]]:

@@ -13,7 +13,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers.base import Choice, Randomizer
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer
 from shufflebounds.randomizers.composition import (
     Composition,
     by_others,
@@ -206,7 +206,7 @@ class Subsampled(Composition):
         pairs = self.randomizer.blankets()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
-    def choices(self, *, apart: bool = False) -> tuple[Choice, ...]:
+    def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """See `Randomizer`; ⊥ adds the same to f of any of them."""
         return tuple(
             replace(one, decomposition=subsample(one.decomposition, self.rate))
