@@ -1,4 +1,4 @@
-"""A round of a mechanism: what is proven for all its datasets, and pairs of datasets it has."""
+"""Composition: ε and δ of many rounds, each of decompositions or of a mechanism."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ class Problem:
         return Problem(require("decomposition", decomposition).directions, n)
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
+        """Enclosure of the larger D(ε) of all directions."""
         if len(self.directions) == 1:
-            ends = [self._direction(*pair, eps, rtol) for pair in self.directions]
-            return Enclosure(max(e.lower for e in ends), max(e.upper for e in ends))
+            return self._direction(*self.directions[0], eps, rtol)
         logs = [log_estimate(outer, eps, self.n).log for _, outer in self.directions]
         large = int(logs[1] > logs[0])
         first = self._direction(*self.directions[large], eps, rtol)
@@ -106,7 +106,7 @@ class Problem:
         return max(never_below(inner, self.n) for inner, _ in self.directions)
 
     def limited(self, eps: float, found: Enclosure) -> Enclosure:
-        """An enclosure at `LARGEST_EPS` made one at an ε beyond; others as they are."""
+        """Extend an enclosure taken at `LARGEST_EPS` to a larger ε; leave any other unchanged."""
         if eps <= LARGEST_EPS:
             return found
         # D falls, but not below its limit.

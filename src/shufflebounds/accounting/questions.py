@@ -36,7 +36,7 @@ from shufflebounds.core.work import limited
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 
-# The numbers among the arguments of the second are those of the first.
+# Scalars match both overloads; the first is the more specific.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
     decomposition: Decomposition | Randomizer,
@@ -89,8 +89,8 @@ def epsilon(
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
-        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
-        randomizer, the width to which its decompositions are evaluated.
+        several rounds; with None the gap between ``inner`` and ``outer`` does not count towards
+        the width. Of a randomizer, the width to which its decompositions are evaluated.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def epsilon(
     return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
 
 
-# The numbers among the arguments of the second are those of the first.
+# Scalars match both overloads; the first is the more specific.
 @overload
 def delta(  # type: ignore[overload-overlap]
     decomposition: Decomposition | Randomizer,
@@ -179,8 +179,8 @@ def delta(
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
-        several rounds, and leaves out of account how far ``inner`` and ``outer`` lie apart. Of a
-        randomizer, the width to which its decompositions are evaluated.
+        several rounds; with None the gap between ``inner`` and ``outer`` does not count towards
+        the width. Of a randomizer, the width to which its decompositions are evaluated.
 
     Returns
     -------

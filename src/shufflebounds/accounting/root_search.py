@@ -129,7 +129,7 @@ _NEARLY = 4.0
 _SETTLED = 12
 # How far towards 0 one step may lead, as a factor, before D(0) is asked for.
 _SHRINK, _SHRUNK = 8.0, 2
-# Widths of D(0) to tell whether it is above δ, each for what the one before cannot tell.
+# Widths at which D(0) is evaluated, in turn, until it is known whether it exceeds δ.
 _AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
 # Steps by factors of 4 to where D is below δ for certain, before they grow by this power of 4.
 _NEAR = 12

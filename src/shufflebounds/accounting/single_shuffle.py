@@ -32,7 +32,7 @@ DEFAULT_RTOL = 1e-4
 _DOUBTFUL = 1e-3
 
 
-# The numbers among the arguments of the second are those of the first.
+# Scalars match both overloads; the first is the more specific.
 @overload
 def delta(  # type: ignore[overload-overlap]
     decomposition: Decomposition, eps: float, n: int, *, rtol: float | None = ...
@@ -58,8 +58,8 @@ def delta(
 ) -> Enclosure | Enclosures:
     """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
-    `questions.delta` says what it takes, returns and raises. Of several points all are computed
-    first, and those that fell short do not take the others with them.
+    `questions.delta` says what it takes, returns and raises. Of several points all are
+    computed before an error is raised: no point is lost because another fell short.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if is_several(eps) or is_several(n):
@@ -81,7 +81,7 @@ def delta(
     return or_raise(found, delta_shortfall(problem, near, found, rtol))
 
 
-# The numbers among the arguments of the second are those of the first.
+# Scalars match both overloads; the first is the more specific.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
     decomposition: Decomposition,

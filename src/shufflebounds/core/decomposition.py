@@ -6,7 +6,7 @@ A decomposition (Su, Cheng, Wang, arXiv 2504.07414, Definition 7) lists componen
 * ``b[j]``: the same for x₁¹,
 * ``c[j]``: mass that every other user is sure to put on j.
 
-The hockey-stick divergence of the histogram pair it induces is what `divergence` computes.
+The hockey-stick divergence of the histogram pair it induces is what `divergence.engine` encloses.
 """
 
 from __future__ import annotations

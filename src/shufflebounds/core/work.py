@@ -1,7 +1,7 @@
 """A budget of work for every question: engines say what they spend, and stop when it is gone.
 
 It is no clock, so that a question is answered or refused alike on every machine. A unit is about
-what a nanosecond does; questions that are asked to answer another share its budget.
+a nanosecond or more; questions that are asked to answer another share its budget.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _purse: ContextVar[_Purse | None] = ContextVar("purse", default=None)
 class WorkError(PrecisionError):
     """The work that a question may cost is spent.
 
-    Engines that meet it return what holds anyhow; nobody may remember that (`is_spent`).
+    Engines that catch it return bounds that hold without further work; such results must not be
+    cached (`is_spent`).
     """
 
     def __init__(self) -> None:

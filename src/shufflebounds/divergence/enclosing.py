@@ -21,7 +21,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.law import Law, U, exp_down, law
 
-# What is smaller is not told from 0, since subnormal floats have no relative precision.
+# Smaller values are treated as 0: subnormal floats lose relative precision.
 _SMALLEST = 1e-304
 
 # Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.

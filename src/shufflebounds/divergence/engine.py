@@ -37,11 +37,12 @@ _OF_FEW = (
     *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000), _fourier(29)),
     *(_tree(200_000), _fourier(31), _fourier(32)),
 )
-# So many times the rounding of nK is what many draws may leave: the Fourier engine has no better.
+# With many draws, stop once the width is within this factor of the rounding error of nK: no engine
+# does better.
 _CLOSE = 30.0
 # What is left of a width this small is rounding, which no other engine mends.
 _FINEST = 1e-11
-# D that is off a δ looked for by so much, as a logarithm, only has to be known to be so.
+# Where log D is this far from log δ, it is enough to know on which side.
 _FAR_OFF = 7.0
 
 

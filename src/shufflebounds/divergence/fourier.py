@@ -10,9 +10,9 @@ series of f repeated with period P = 2π/h. Every step that is not exact has a b
 of the result carry all of them:
 
 * repeating f only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
-* leaving out modes: `Window` and `series`, from |φ_X(t)| ≤ |φ(t)|ⁿ e^{−η²t²/2};
+* leaving out modes: `Window` and `sum_series`, from |φ_X(t)| ≤ |φ(t)|ⁿ e^{−η²t²/2};
 * smoothing: at most e^{nK + θ²η²/2} η² p_X(0), p_X the density of X, a sum over the same modes;
-* round-off of the data and of every operation: `law` and `series`.
+* round-off of the data and of every operation: `law` and `sum_series`.
 
 The cost depends on the precision, not on n.
 """
@@ -49,7 +49,7 @@ from shufflebounds.divergence.window import (
     samples,
 )
 
-# The Fourier series of the Fourier engine, summed over the modes that can matter.
+# The Fourier series, summed over the modes that can matter.
 
 
 def sum_series(
@@ -213,7 +213,7 @@ def _power(
 # takes, which is its components and a share that does not depend on them.
 _MOST_MODES, _MOST_SCANNED = 2**20, 2**28
 _MOST_WORK, _EACH_MODE = 2**28, 1000
-# Windows that are tried: what one finds out, and costs, says how wide the next is.
+# Most windows to try; the result and cost of each set the width of the next.
 _PASSES = 8
 # E f(X), in units of 1/(θ²σ), from which a window made for less wastes much; 0.4 is normal.
 _MUCH = 10.0

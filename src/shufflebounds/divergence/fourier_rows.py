@@ -147,7 +147,7 @@ def blocks(size: int, cost: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, size, step)]
 
 
-# The Fourier series of several points at once, for `stacked`: the bounds of `series` on arrays.
+# The Fourier series of several points at once, for `stacked`: `fourier.sum_series` on arrays.
 #
 # Frequencies of all points stand in one row, in the order of their ``owner``, the index of the
 # point.

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 
+
+def log(x: float) -> float:
+    """Natural log of x ≥ 0, −inf at 0."""
+    return math.log(x) if x > 0.0 else -math.inf
+
+
 # e^{iy} − 1 from the tangent of y/2: one function for sine and cosine, good relatively.
 #
 # With τ = tan(y/2), sin y = 2τ/(1 + τ²) and cos y − 1 = −2τ²/(1 + τ²). A relative error of τ
 # counts at most once in the first and twice in the second, however close to a pole:
 # docs/engine.md, section 7.
-
-
-def log(x: float) -> float:
-    """Natural log of x ≥ 0, −inf at 0."""
-    return math.log(x) if x > 0.0 else -math.inf
 
 
 def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""What is claimed of Rényi bounds of the shuffle model, how it is measured, when it holds.
+"""How claims about Rényi bounds are measured and judged; `claims.yaml` words them.
 
 The words are ours.
 """

@@ -1,5 +1,6 @@
-"""What the paper claims (Su, Cheng, Wang, arXiv 2504.07414), how it is measured, when it holds.
+"""How the claims of the paper are measured and judged; `claims.yaml` words them.
 
+The paper is Su, Cheng, Wang, arXiv 2504.07414.
 The words are ours. Sections are those of the paper; "earlier version" is that
 titled "A Unified Framework and Efficient Computation for Privacy Amplification via Shuffling".
 """

@@ -1,4 +1,4 @@
-"""What is claimed of SOLH, how it is measured, when it holds.
+"""How claims about SOLH are measured and judged; `claims.yaml` words them.
 
 The words are ours, and so is what they make of the paper, which we lack: its formulas
 are rebuilt, and what only its numbers could decide is not measured.

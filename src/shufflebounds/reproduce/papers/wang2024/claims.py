@@ -1,5 +1,6 @@
-"""What the paper claims (Wang et al., PVLDB 17(8), 2024), how it is measured, when it holds.
+"""How the claims of the paper are measured and judged; `claims.yaml` words them.
 
+The paper is Wang et al., PVLDB 17(8), 2024.
 The words are ours. Sections are those of the paper.
 """
 

@@ -1,5 +1,6 @@
-"""What the paper claims (Wang et al., Appl. Sci. 15(3), 2025), how it is measured, when it holds.
+"""How the claims of the paper are measured and judged; `claims.yaml` words them.
 
+The paper is Wang et al., Appl. Sci. 15(3), 2025.
 The words are ours. Sections are those of the paper.
 """
 
