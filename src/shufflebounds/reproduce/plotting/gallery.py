@@ -17,8 +17,10 @@ from PIL import Image
 
 from shufflebounds.reproduce.plotting.html import Filled, packed
 
-# Of a thumbnail: pixels, colours.
-_WIDTH, _COLORS = 320, 24
+# Of a thumbnail: pixels across, the first that lets the page fit, and colours.
+_WIDTHS, _COLORS = (320, 240, 160, 80), 24
+# Characters of the page: reports hold it as a URL, of which Chromium opens no more than 2 MiB.
+_MOST = 1_500_000
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,32 @@ def page(papers: Mapping[str, Sequence[Thumbnail]], program: str) -> str:
     [below] = {below for _, _, below in parts}
     pages = {"above": [above for above, _, _ in parts], "below": below}
     template = Path(__file__).with_name("gallery.html").read_text(encoding="utf-8")
-    return Filled(template).substitute(
-        papers="\n".join(_section(title, shown) for title, shown in papers.items() if shown),
-        program=packed_program,
-        pages=packed(json.dumps(pages)),
-    )
+
+    def filled(width: int) -> str:
+        sections = [_section(title, shown, width) for title, shown in papers.items() if shown]
+        return Filled(template).substitute(
+            papers="\n".join(sections), program=packed_program, pages=packed(json.dumps(pages))
+        )
+
+    *wide, narrowest = _WIDTHS
+    fitting = (made for made in map(filled, wide) if len(made) <= _MOST)
+    return next(fitting, None) or filled(narrowest)
 
 
-def _section(title: str, shown: Sequence[Thumbnail]) -> str:
-    buttons = "\n".join(map(_button, shown))
+def _section(title: str, shown: Sequence[Thumbnail], width: int) -> str:
+    buttons = "\n".join(_button(entry, width) for entry in shown)
     return f"<h2>{html.escape(title)}</h2>\n<div>\n{buttons}\n</div>"
 
 
-def _button(entry: Thumbnail) -> str:
-    picture = "" if entry.picture is None else f'<img alt="" src="{_thumbnail(entry.picture)}">'
+def _button(entry: Thumbnail, width: int) -> str:
+    small = None if entry.picture is None else _thumbnail(entry.picture, width)
+    picture = f'<img alt="" src="{small}">' if small else ""
     return f'<button type="button">{picture}<span>{html.escape(entry.title)}</span></button>'
 
 
-def _thumbnail(picture: bytes) -> str:
+def _thumbnail(picture: bytes, width: int) -> str:
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
-    small = whole.resize((_WIDTH, round(whole.height * _WIDTH / whole.width)), Image.Resampling.BOX)
+    small = whole.resize((width, round(whole.height * width / whole.width)), Image.Resampling.BOX)
     content = io.BytesIO()
     small.quantize(_COLORS).save(content, format="png", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -41,3 +41,15 @@ def test_it_holds_every_page_and_one_program():
     assert "A &lt; B" in text
     assert text == gallery.page(papers, PROGRAM)
     assert not re.search(r"<(?:link|script[^>]* src)", text)
+
+
+def test_thumbnails_shrink_until_a_report_can_show_the_page():
+    """Chromium opens no data URL of more than 2 MiB, in which a report holds a page."""
+    layout = row(panel(line("upper")))
+    page = interactive.page(of_curves(data(layout), layout), PROGRAM)
+    picture = io.BytesIO()
+    Image.effect_noise((640, 400), 100.0).save(picture, format="png")
+    entry = gallery.Thumbnail("Noise", page, picture.getvalue())
+    text = gallery.page({"Many": [entry] * 60}, PROGRAM)
+    assert 4 * len(text.encode()) / 3 < 2**21 - 100
+    assert text.count("<img") == 60
