@@ -335,9 +335,12 @@ class _Tail:
 def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | None:
     """The tilted law of S, with room for ε like `eps`.
 
-    None where round-off leaves nothing, or where more than `MAX_POINTS` lattice points would be
-    needed. Every θ > 0 is valid; `lattice` finds one that serves.
+    None where round-off leaves nothing, where more than `MAX_POINTS` lattice points would be
+    needed, and where θ is so large that e^{−θx} underflows within a step of the lattice. Every
+    other θ > 0 is valid; `tilt_at_eps` finds one that serves.
     """
+    if not theta * composition.step <= 2.0 * _LARGEST:
+        return None
     tilts = [(tilt(law.law, theta), law, times) for law, times in composition.rounds]
     log_scale = math.fsum(n * (t.log_mgf + math.log(law.total)) for t, law, n in tilts)
     log_scale_err = math.fsum(

@@ -97,7 +97,8 @@ class LossSum:
     @cached_property
     def largest(self) -> float:
         """An upper bound of S."""
-        return math.fsum(times * law.largest for law, times in self.rounds) * (1.0 + 8.0 * U)
+        each = [times * law.largest for law, times in self.rounds]
+        return math.fsum(each) + 8.0 * U * math.fsum(map(abs, each))
 
     @cached_property
     def infinite(self) -> tuple[float, float]:
