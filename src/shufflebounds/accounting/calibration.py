@@ -281,7 +281,8 @@ def largest_eps0(
     n, rtol = validation.users(n), validation.rtol(rtol)
     rounds = validation.rounds(rounds)
     try:
-        inspect.signature(mechanism).bind(1.0)
+        with suppress(ValueError):  # of functions in C, whose arguments are not known
+            inspect.signature(mechanism).bind(1.0)
     except TypeError:  # no function, or one that needs more
         raise ValueError(
             "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "

@@ -89,6 +89,18 @@ def test_against_convolution(data, step, two_laws):
     check(composition, eps, data.draw(st.none() | st.floats(-3.0, 3.0).map(lambda x: 10.0**x)))
 
 
+def test_a_tilt_that_underflows_is_refused():
+    """δ(0) is 0.78 here; the tilted integrand underflows to an upper end of 0."""
+    composition = LossSum([(LossLaw(3.0, 1.5, np.array([0]), np.array([1.0]), 0.0), 1)])
+    assert tilted_sum(composition, 1000.0, 0.0) is None
+    assert check(composition, 0.0, 16.0) is not None
+
+
+def test_the_largest_sum_is_bounded_from_above_where_it_is_negative():
+    law = LossLaw(2.0**-20, 0.0, np.array([-1]), np.array([1.0]), 0.0)
+    assert LossSum([(law, 3)]).largest >= -3.0 * 2.0**-20
+
+
 @given(st.data(), st.sampled_from([64, 640]), st.integers(1, 6), st.floats(-0.5, 0.99))
 @examples(60)
 def test_coefficients_in_stretches(data, many, times, share):
