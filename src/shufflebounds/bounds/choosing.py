@@ -373,7 +373,7 @@ def _of_numbers() -> Iterator[_Family]:
     # Of numbers in [0, 1], which are half as far apart.
     yield _Family(
         "laplace",
-        lambda _: {"domain": "interval"},
+        lambda _: {"domain": "rounded", "steps": 16},
         preparation="x as (1 + x)/2",
         spread=lambda randomizer: randomizer._variances().times(4.0),
     )

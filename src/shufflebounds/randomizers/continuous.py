@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +22,14 @@ from shufflebounds.randomizers.estimation import WORD, Spread, of_numbers
 MAX_CELLS = 100_000
 
 # What all others may hold in a lower bound, by its name in tables; the customary choice first.
-_OTHERS: dict[str, dict[str, float]] = {"binary": {"1": 1}, "interval": {"1": 1, "1/2": 0.5}}
+_OTHERS: dict[str, dict[str, float]] = {
+    "binary": {"1": 1},
+    "rounded": {"1": 1},
+    "interval": {"1": 1, "1/2": 0.5},
+}
+# Steps of numbers that are rounded: if nothing else is said, and at most (each pair of inputs costs
+# some milliseconds).
+_STEPS, _MOST_STEPS = 8, 32
 
 
 class _LaplaceNoise(Randomizer):
@@ -59,11 +68,16 @@ class Laplace(_LaplaceNoise):
         N, number of cells that each side of y = 1/2 is cut into, 1 to 100 000. None chooses it by
         ε₀, and the attribute then holds the choice.
     domain
-        ``binary``, {0, 1}, or ``interval``, [0, 1]. The blanket of 0 and 1 bounds all pairs of
-        [0, 1]; the bound for all datasets is known for {0, 1} only.
+        ``binary``, {0, 1}; ``rounded``, numbers in [0, 1] that are rounded at random, so that their
+        mean is kept, before noise is added; or ``interval``, [0, 1]. The blanket of 0 and 1 bounds
+        all three; the bound for all datasets is known for the first two, whose inputs are finitely
+        many.
     others
         What all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the choice of the
         paper's earlier version). None leaves open every choice that the domain allows.
+    steps
+        Numbers are rounded to multiples of 1/steps, 1 to 32; None stands for 8. Of the rounded
+        domain only.
 
     Raises
     ------
@@ -91,11 +105,18 @@ class Laplace(_LaplaceNoise):
     )
     domain: str = field(
         default="binary",
-        metadata={"help": "inputs are 0 and 1 (binary, the default) or 0 to 1 (interval)"},
+        metadata={
+            "help": "inputs are 0 and 1 (binary, the default), 0 to 1 rounded at random "
+            "(rounded), or 0 to 1 (interval)"
+        },
     )
     others: float | None = field(
         default=None,
         metadata={"help": "what all others hold in the lower bound: 1, or 0.5 on the interval"},
+    )
+    steps: int | None = field(
+        default=None,
+        metadata={"help": "rounded numbers are multiples of 1/steps, 1 to 32 (8 if left out)"},
     )
 
     def __post_init__(self) -> None:
@@ -114,22 +135,31 @@ class Laplace(_LaplaceNoise):
         object.__setattr__(
             self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
         )
+        if self.domain == "rounded":
+            steps = _STEPS if self.steps is None else self.steps
+            object.__setattr__(
+                self, "steps", validation.whole("steps", steps, minimum=1, maximum=_MOST_STEPS)
+            )
+        elif self.steps is not None:
+            raise ValueError(
+                f"steps is only valid for the rounded domain, got {self.steps!r} on {self.domain}"
+            )
 
     @property
     def caveat(self) -> str | None:
         """For which inputs the best proven bound holds."""
-        if self.domain != "binary":
-            return None
-        return (
-            "The best proven bound of laplace is for its inputs 0 and 1 only; the upper bound "
-            "holds on [0, 1], too (domain interval)."
-        )
+        return {
+            "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
+            "numbers between them claim the upper bound, or round at random (domain rounded).",
+            "interval": "If users round numbers at random before they add noise (domain rounded), "
+            "you can claim less.",
+        }.get(self.domain)
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
         inner, outer = (
             Decomposition(a, b, np.minimum(a, b), self._rel_err)
-            for a, b, _ in (self._binned(), self._spread())
+            for a, b in (self._binned(0, 1), self._spread(0, 1))
         )
         return replace(outer, inner=inner)
 
@@ -142,26 +172,55 @@ class Laplace(_LaplaceNoise):
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of the inputs 0 and 1 after spreading; none on the interval, where none is proven.
+        """Of all inputs after rounding and spreading; none on the interval, where none is proven.
 
         Spreading makes a mechanism of which this one is a post-processing of every single report
-        (Blackwell): whatever all users hold, its divergence is no smaller.
+        (Blackwell): whatever all users hold, its divergence is no smaller. Here every input is an
+        end of cells. Of two pairs that are mirror images of each other one is listed.
         """
-        if self.domain != "binary":
+        if self.domain == "interval":
             return ()
-        a, b, _ = self._spread()
-        laws, err = {"0": a, "1": b}, self._rel_err
-        sure = np.minimum(a, b)
-        return (Crowd.of_laws(a, b, sure, laws, err, attained=False, symmetric=True),)
+        steps = self.steps or 1
+        inputs = [Fraction(step, steps) for step in range(steps + 1)]
+        each = steps // math.gcd(steps, 2)
+        fine = replace(self, cells=-(-self._cells // each) * each)
+        rows, sure, err = fine._spread(*inputs), np.minimum(*fine._spread(0, 1)), self._rel_err
+        laws = {f"{float(x):g}": row for x, row in zip(inputs, rows, strict=True)}
+        widest = Crowd.of_laws(rows[0], rows[-1], sure, laws, err, attained=False, symmetric=True)
+        pairs = [(x, y) for x, y in itertools.combinations(range(steps + 1), 2) if x + y <= steps]
+        return tuple(
+            replace(widest, a=rows[x], b=rows[y], symmetric=x + y == steps)
+            for x, y in sorted(pairs, key=lambda pair: pair[0] - pair[1])
+        )
 
     def coarser(self, components: int) -> Laplace:
         """See `Randomizer`: with fewer cells, to whose ends all is spread."""
         return replace(self, cells=max(1, min(self._cells, (components - 1) // 2)))
 
+    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Numbers, rounded first if they are to be."""
+        if self.domain == "rounded":
+            places = sampling.checked_numbers(inputs, 0.0, 1.0) * (self.steps or 1)
+            inputs = np.floor(places + rng.random(places.size)) / (self.steps or 1)
+        elif self.domain == "binary" and not np.isin(inputs, (0.0, 1.0)).all():
+            raise ValueError(
+                "inputs must be 0 or 1 on the binary domain; domain='rounded' rounds others at "
+                "random, domain='interval' takes them as they are"
+            )
+        return super()._drawn(inputs, rng)
+
+    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """That of the noise, and at most 1/4 of a squared step for rounding."""
+        spread = super()._variances(frequencies)
+        if self.domain != "rounded":
+            return spread
+        return of_numbers(spread.total + 0.25 / (self.steps or 1) ** 2, spread.diversity)
+
     def _dataset_pair(self, others: float) -> Decomposition:
+        inputs = 0, 1, Fraction(others)
         inner, outer = (
-            Decomposition(a, b, b if others == 1 else middle, self._rel_err)
-            for a, b, middle in (self._binned(), self._spread())
+            Decomposition(a, b, c, self._rel_err)
+            for a, b, c in (self._binned(*inputs), self._spread(*inputs))
         )
         return replace(inner, outer=outer)
 
@@ -175,27 +234,31 @@ class Laplace(_LaplaceNoise):
         # Exponents reach −ε₀, and their rounding is relative.
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
-    def _binned(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Masses under 0, 1 and 1/2 of the 2N cells between the two atoms, v ascending."""
+    def _binned(self, *inputs: Fraction | int) -> FloatArray:
+        """Masses of the 2N cells between the two atoms, v ascending, a row for each input.
+
+        Every input is an end of cells.
+        """
         n = self._cells
         heights = np.full(2 * n + 2, math.sinh(self.eps0 / (4 * n)))
         heights[[0, -1]] = 0.5
-        return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights)
+        return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights, inputs)
 
-    def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Masses under 0, 1 and 1/2 at the 2N + 1 ends of cells, atoms included, v ascending."""
+    def _spread(self, *inputs: Fraction | int) -> FloatArray:
+        """The same at the 2N + 1 ends of cells, atoms included."""
         n = self._cells
         heights = np.full(2 * n + 1, math.tanh(self.eps0 / (4 * n)))
         heights[[0, -1]] = (1.0 + heights[0]) / 2.0
-        return self._masses(np.arange(-n, n + 1), heights)
+        return self._masses(np.arange(-n, n + 1), heights, inputs)
 
     def _masses(
-        self, steps: NDArray, heights: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """`heights` times R(0), R(1) and R(1/2) at v = `steps`·Δ; both are mirror-symmetric."""
+        self, steps: NDArray, heights: FloatArray, inputs: Sequence[Fraction | int]
+    ) -> FloatArray:
+        """`heights` times R(x) at v = `steps`·Δ, where N steps lie between y = 1/2 and an end."""
         half_step = self.eps0 / (2 * self._cells)
-        a = heights * np.exp((steps - self._cells) * half_step)
-        return a, a[::-1], heights * np.exp(-np.abs(steps) * half_step)
+        places = np.array([[float(self._cells * (1 - 2 * x))] for x in inputs])  # whole numbers
+        masses: FloatArray = heights * np.exp(-np.abs(steps - places) * half_step)
+        return masses
 
 
 def _default_cells(eps0: float) -> int:

@@ -100,8 +100,9 @@ def test_numbers_and_sets():
     numbers = sb.choose(None, n=10_000, eps=1.0, delta=1e-6)
     assert [one.name for one in numbers.choices] == ["krr", "piecewise", "laplace", "duchi"]
     laplace = numbers.choices[2]
-    assert laplace.proof == "blanket"
-    assert laplace.mse.upper == pytest.approx(8.0 / laplace.eps0.lower**2 / 10_000, rel=1e-9)
+    assert laplace.proof == "tight"
+    variance = 4.0 * (2.0 / laplace.eps0.lower**2 + 0.25 / 16**2)
+    assert laplace.mse.upper == pytest.approx(variance / 10_000, rel=1e-9)
     sets = sb.choose(30, n=10_000, eps=1.0, delta=1e-6, items=3)
     assert {one.name for one in sets.choices} == {"krr", "privset", "collision"}
     one = next(x for x in sets.choices if "drawn" in x.preparation)

@@ -793,7 +793,7 @@ def test_mechanisms_are_listed_with_their_parameters():
 # That of a matrix is tested in test_matrix_cli.py.
 @pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
 def test_every_parameter_of_a_mechanism_is_an_option(name):
-    values = {"domain": "interval", "others": 0.5, "cap": 0.25, "subset_size": 2, "items": 2}
+    values = {"domain": "rounded", "others": 1.0, "cap": 0.25, "subset_size": 2, "items": 2}
     values |= {"x0": 0.25, "x1": 0.75, "noise": 0.25}
     own = {parameter: values.get(parameter, 5) for parameter in deployment.parameters(name)}
     given = [part for name in own for part in (flag(name), str(own[name]))]
@@ -921,7 +921,7 @@ epsilon --mechanism x: is not one of blh, collision
 epsilon no-k: Missing option '--k' of krr.
 epsilon --domain-size 5: --k and --domain-size mean the same: give one of them
 epsilon --mechanism laplace:
-    --k is not a parameter of laplace, which has only --cells, --domain, --others
+    --k is not a parameter of laplace, which has only --cells, --domain, --others, --steps
 epsilon --also 5: '5' is not N:T
 epsilon --also 5:0: rounds must be an integer from 1 to 1000000
 epsilon --part 1: --part is only valid for the mechanism parallel
@@ -940,7 +940,8 @@ users --eps 0.4: --n is what users computes; it needs --eps and --delta
 eps0 --eps 0.4: --eps0 is what eps0 computes; it needs --eps and --delta
 epsilon --k 1: k must be an integer from 2 to 9007199254740992, got 1
 epsilon --k 2.5: '2.5' is not a whole number
-epsilon no-k --mechanism laplace --domain cube: domain must be one of binary, interval, got 'cube'
+epsilon no-k --mechanism laplace --domain cube:
+    domain must be one of binary, interval, rounded, got 'cube'
 epsilon no-k --mechanism laplace --others half: 'half' is not a number such as 0.5
 epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
 epsilon no-k --mechanism laplace --others nan: others must be a finite number, got nan

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
 from scipy.integrate import quad
+from scipy.stats import laplace
 
 import shufflebounds as sb
 
@@ -232,12 +233,61 @@ def test_either_choice_of_others_is_a_lower_bound():
             assert found.upper < blanket.lower
 
 
+# Numbers that are rounded at random. Witnesses are SciPy's distribution functions.
+
+
+def bins(eps0, x, borders):
+    """Masses of a report on x between borders, and beyond the first and the last."""
+    return np.diff(laplace.cdf([-np.inf, *borders, np.inf], loc=x, scale=1.0 / eps0))
+
+
+@pytest.mark.parametrize("steps", [2, 3, 8])
+def test_rounded_numbers_are_post_processed_ends_of_cells(steps):
+    """Half of what lies at an end of a cell goes to either side, whatever the input is."""
+    randomizer = sb.Laplace(3.0, 5, domain="rounded", steps=steps)
+    (widest, *_) = randomizer.crowds()
+    cells = widest.a.size - 1
+    half = math.tanh(3.0 / (2 * cells)) / (1.0 + math.tanh(3.0 / (2 * cells)))
+    assert cells % steps == 0
+    assert list(widest.others) == [f"{i / steps:g}" for i in range(steps + 1)]
+    for i, held in enumerate(widest.others.values()):
+        inside = 0.5 * held.law
+        inside[[0, -1]] = half * held.law[[0, -1]]
+        found = [held.law[-1] - inside[-1], *(inside[:-1] + inside[1:])[::-1], 0.0]
+        found[-1] = held.law[0] - inside[0]
+        expected = bins(3.0, i / steps, np.linspace(0.0, 1.0, cells + 1))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("eps0", "n"), [(1.0, 10**4), (4.0, 10**3), (6.0, 10**5)])
+def test_rounded_numbers_are_bounded_whatever_pair_and_others_hold(eps0, n):
+    best = sb.epsilon(sb.Laplace(eps0, domain="rounded", steps=4), n=n, delta=1e-6)
+    laws = [bins(eps0, i / 4, np.linspace(0.0, 1.0, 65)) for i in range(5)]
+    attained = [
+        sb.epsilon(sb.Decomposition(laws[x], laws[y], laws[z]), n=n, delta=1e-6).lower
+        for x, y, z in itertools.product(range(5), repeat=3)
+        if x < y
+    ]
+    assert 0.99 * best.upper < max(attained) <= best.upper
+    assert best.upper < sb.epsilon(sb.Laplace(eps0).blanket(), n=n, delta=1e-6).lower
+
+
+def test_no_dataset_of_few_users_exceeds_the_bound_for_rounded_numbers():
+    matrix = [bins(2.0, x, [0.0, 0.5, 1.0]) for x in (0.0, 0.5, 1.0)]
+    randomizer = sb.Laplace(2.0, domain="rounded", steps=2)
+    for n, eps in ((2, 0.5), (5, 0.2), (12, 1.0)):
+        worst = sb.worst_dataset(sb.MatrixRandomizer(matrix), n, eps=eps)
+        assert worst.enclosure.lower <= sb.delta(randomizer, eps=eps, n=n).upper
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"domain": "real"}, "domain must be one of binary, interval, got 'real'"),
-        ({"domain": None}, "domain must be one of binary, interval, got None"),
-        ({"domain": ["binary"]}, "domain must be one of binary, interval, got "),
+        ({"domain": "real"}, "domain must be one of binary, interval, rounded, got 'real'"),
+        ({"domain": None}, "domain must be one of binary, interval, rounded, got None"),
+        ({"steps": 4}, "steps is only valid for the rounded domain, got 4 on binary"),
+        ({"steps": 33, "domain": "rounded"}, "steps must be an integer from 1 to 32, got 33"),
+        ({"domain": ["binary"]}, "domain must be one of binary, interval, rounded, got "),
         ({"others": 0.5}, "others must be 1 on the binary domain, got 0.5"),
         ({"others": 0.25, "domain": "interval"}, "others must be 1 or 0.5 on the interval domain"),
         ({"others": "1/2", "domain": "interval"}, "others must be a finite number, got '1/2'"),

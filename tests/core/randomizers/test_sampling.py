@@ -71,7 +71,13 @@ def test_items_of_sets(randomizer):
 
 @pytest.mark.parametrize(
     ("randomizer", "held"),
-    [(sb.Duchi(1.0), 0.0), (sb.Piecewise(2.0), 1.0), (sb.Laplace(2.0), 0.3)],
+    [
+        (sb.Duchi(1.0), 0.0),
+        (sb.Piecewise(2.0), 1.0),
+        (sb.Laplace(2.0), 1.0),
+        (sb.Laplace(2.0, domain="interval"), 0.3),
+        (sb.Laplace(2.0, domain="rounded", steps=2), 0.25),
+    ],
 )
 def test_means_of_numbers(randomizer, held):
     """Of the number at which the variance is the largest."""
@@ -155,6 +161,7 @@ def test_mistakes_are_told():
         (lambda: sb.Duchi(1.0).sample([2.0], rng), "numbers from -1 to 1"),
         (lambda: sb.PrivSet(1.0, 7, 2, 2).sample([[1, 1]], rng), "two equal ones"),
         (lambda: sb.MetricLaplace(1.0).sample([2.0], rng), "numbers from 0 to 1"),
+        (lambda: sb.Laplace(1.0).sample([0.5], rng), "inputs must be 0 or 1 on the binary domain"),
         (lambda: sb.Joint([sb.KRR(4, 1.0)]).sample([0], rng), "inputs must be 1 arrays"),
         (lambda: sb.Joint([sb.KRR(4, 1.0)]).error(10), "ask errors"),
         (lambda: sb.Subsampled(sb.Joint([sb.KRR(4, 1.0)]), 0.5).sample([0], rng), "compositions"),
