@@ -146,14 +146,16 @@ class Laplace(_LaplaceNoise):
             )
 
     @property
-    def caveat(self) -> str | None:
-        """For which inputs the best proven bound holds."""
+    def caveat(self) -> str:
+        """For which inputs and questions the best proven bound holds."""
         return {
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
             "numbers between them claim the upper bound, or round at random (domain rounded).",
+            "rounded": "Over several rounds the bound for all datasets needs steps 1 or 2, of "
+            "several linked reports steps 1; with more it is the blanket that you can claim.",
             "interval": "If users round numbers at random before they add noise (domain rounded), "
             "you can claim less.",
-        }.get(self.domain)
+        }[self.domain]
 
     def blanket(self) -> Decomposition:
         """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
