@@ -20,9 +20,11 @@ _ASSUMED = (
     "implements it.",
 )
 _STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}"
+    "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em;"
+    "overflow-wrap:anywhere}"
+    "table{display:block;overflow:auto;overflow-wrap:normal}"
     "td,th{text-align:left;padding:.2em 1em .2em 0}"
-    "pre{overflow:auto;background:#f4f4f4;padding:1em}"
+    "pre{white-space:pre-wrap;background:#f4f4f4;padding:1em}"
 )
 _TITLE = "Privacy of shuffled reports"
 _HEAD = (
@@ -74,7 +76,7 @@ def text(
             "shufflebounds epsilon --claim FILE writes claims that verify/verify.py, a program "
             "that shares no code with the library, proves again; docs/verification.md lists which.",
         ),
-        ("pre", json),
+        ("details", json),
     ]
     if suffix == ".html":
         return "\n".join([_HEAD, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
@@ -90,7 +92,7 @@ def _markdown(tag: str, content: Any) -> str:
         case "table":
             lines = [f"| {' | '.join(row)} |" for row in content]
             return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
-        case "pre":
+        case "pre" | "details":
             return f"```\n{content}\n```"
     return str(content)
 
@@ -99,6 +101,8 @@ def _html(tag: str, content: Any) -> str:
     match tag:
         case "ul":
             inner = "".join(f"<li>{escape(one)}</li>" for one in content)
+        case "details":  # pages long where the answer is a ranking
+            inner = f"<summary>The object</summary><pre>{escape(content)}</pre>"
         case "table":
             head, *body = content
             inner = "".join([_row("th", head), *(_row("td", row) for row in body)])
