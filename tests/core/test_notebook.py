@@ -14,8 +14,8 @@ from shufflebounds import KRR, Decomposition, Enclosure, Enclosures, Laplace, no
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
 from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce import sent
 from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
@@ -33,7 +33,7 @@ def caption(html: str) -> str:
 def compute(bound="upper", points=3, **setting) -> curves.Curve:
     wanted = Specification(
         BOUNDS[bound],
-        sent.parse({"type": "krr", "k": 4}, 1),
+        registry.parse({"type": "krr", "k": 4}, 1),
         Setting(**{"eps0": 1.0, "delta": 1e-6, **setting}),
         Axis("n", Grid(100, 1000, points, "geometric")),
     )

@@ -18,11 +18,10 @@ from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol, SingleMessage
-from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.protocols.base import Protocol, Reports, SingleMessage
+from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
-from shufflebounds.reproduce.sent import Messages, Reports
 
 # What does not depend on ε₀ is looked up at this one.
 _SOME_EPS0 = 1.0

@@ -26,9 +26,9 @@ from shufflebounds.cli.deployment import (
 from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS, outward
+from shufflebounds.protocols.registry import Messages
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import SAME, Description, Mechanism, likely, parse
-from shufflebounds.reproduce.sent import Messages
 
 # Types of option values, and the one sentence for a value that is none.
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from shufflebounds.core import validation
+from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import Calibrated, Protocol
+from shufflebounds.protocols.base import Calibrated, Protocol, Reports
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,
@@ -20,6 +22,8 @@ from shufflebounds.protocols.histograms import (
     coordinate_sums,
 )
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
+from shufflebounds.randomizers import description
+from shufflebounds.randomizers.description import Named, require_arguments
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,85 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
 )
 
 
-def entry(name: str) -> Entry:
-    """The protocol of that name; ValueError for an unknown one."""
-    return PROTOCOLS[validation.choice("protocol", name, PROTOCOLS)]
+@dataclass(frozen=True)
+class Messages(Named):
+    """The messages of one of the `PROTOCOLS`, and its parameters.
+
+    Raises ValueError for an unknown protocol, and for a parameter that it does not have or lacks.
+    """
+
+    def __post_init__(self) -> None:
+        require_arguments(self.type, self._entry.make, dict(self.parameters), self.needs)
+
+    @property
+    def _entry(self) -> Entry:
+        return PROTOCOLS[validation.choice("protocol", self.type, PROTOCOLS)]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Settings that decide what is sent."""
+        return self._entry.needs
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Settings that follow from others."""
+        return frozenset() if self._entry.users is None else frozenset({"n"})
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the protocol is read from: none."""
+        return ()
+
+    @property
+    def mechanism(self) -> Messages:
+        """What tables call the mechanism: itself."""
+        return self
+
+    @property
+    def k_joint(self) -> int:
+        """Messages are not repeated."""
+        return 1
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
+        """The protocol at a setting; ValueError for a distance, which is one of reports."""
+        if distance is not None:
+            raise ValueError(
+                "distance is only valid for the upper bound of a joint composition, "
+                f"got {distance!r}"
+            )
+        return self._entry.make(**self._arguments(setting))
+
+    def completed(self, setting: Setting) -> Setting:
+        """The setting with n, where that follows from what the protocol was designed for."""
+        if self._entry.users is None:
+            return setting
+        return setting.at(n=self._entry.users(**self._arguments(setting)))
+
+    def label(self, setting: Setting) -> str:
+        """How figures call the protocol, with its parameters."""
+        listed = ", ".join(f"{name} = {value}" for name, value in self.parameters)
+        return f"{self._entry.label} ({listed})" if listed else self._entry.label
+
+    def _arguments(self, setting: Setting) -> dict[str, Any]:
+        return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
+
+
+Sent: TypeAlias = Reports | Messages
+
+
+def parse(content: Mapping[str, Any], k_joint: int = 1) -> Sent:
+    """What a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
+
+    Raises ValueError, naming the key, for anything else, and for several reports of a protocol.
+    """
+    if isinstance(content, Mapping) and content.get("type") in PROTOCOLS:
+        if k_joint != 1:
+            raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
+        given = {key: value for key, value in content.items() if key != "type"}
+        return Messages(content["type"], tuple(given.items()))
+    return Reports(description.parse(content), k_joint)
+
+
+def types() -> list[str]:
+    """What the type of a mapping may be."""
+    return [*description.types(), *PROTOCOLS]

@@ -16,11 +16,11 @@ from typing import Any
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
-from shufflebounds.reproduce import sent
 from shufflebounds.reproduce import specification as axes
 from shufflebounds.reproduce.configuration.models import (
     ExperimentEntry,
@@ -340,7 +340,7 @@ def specifications(
                         made,
                         Specification(
                             bound=bound(drawn.bound),
-                            reports=sent.parse(mechanism, drawn.k_joint),
+                            reports=registry.parse(mechanism, drawn.k_joint),
                             setting=setting,
                             axis=axis,
                             quantity=drawn.quantity,

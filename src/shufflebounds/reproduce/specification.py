@@ -21,11 +21,11 @@ from shufflebounds.bounds.base import OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
-from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
+from shufflebounds.protocols import registry
+from shufflebounds.protocols.base import AsGiven, InfeasibleError, Protocol, Reports, SingleMessage
+from shufflebounds.protocols.registry import Sent
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.reproduce import sent
-from shufflebounds.reproduce.sent import Sent
 
 # The axis of a curve: what varies along it, and at which values.
 
@@ -343,12 +343,12 @@ def of_question(
         validation.choice("settings", key, NAMES)
     given = dict(settings)
     if not isinstance(mechanism, Randomizer):
-        reports = sent.parse(mechanism)
+        reports = registry.parse(mechanism)
     elif known := description.described(mechanism):
         given.setdefault("eps0", mechanism.eps0)
-        reports = sent.parse(known)
+        reports = registry.parse(known)
     else:
-        reports = sent.Reports(sent.AsGiven(mechanism))
+        reports = Reports(AsGiven(mechanism))
     if "eps0" in given and "eps0" not in reports.needs:
         raise ValueError(f"eps0 must be left out: {reports.mechanism} has its own")
     varied = [key for key, value in given.items() if isinstance(value, Mapping) or np.ndim(value)]
@@ -381,7 +381,7 @@ def read(text: str) -> Specification:
         given["delta"] = OverN(given["delta"]["over_n"])
     return Specification(
         bound=bound(content["bound"]),
-        reports=sent.parse(content["mechanism"], content["k_joint"]),
+        reports=registry.parse(content["mechanism"], content["k_joint"]),
         setting=Setting(**given),
         axis=parse_axis(content["x"]),
         quantity=content["quantity"],

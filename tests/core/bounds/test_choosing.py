@@ -10,10 +10,10 @@ from shufflebounds.bounds import choosing
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
 from shufflebounds.protocols.base import SingleMessage
 from shufflebounds.protocols.messages import Dump
 from shufflebounds.randomizers import estimation
-from shufflebounds.reproduce import sent
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
 # the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.
@@ -204,7 +204,7 @@ SETTING = Setting(n=10_000, delta=1e-6, target=0.5)
 
 
 def mse(bound, **parameters):
-    protocol = sent.parse({"type": "calibrated", "values": 4, **parameters}).protocol(SETTING)
+    protocol = registry.parse({"type": "calibrated", "values": 4, **parameters}).protocol(SETTING)
     return BOUNDS[bound].prepare(protocol, "mse", Numerics())([SETTING])[0].enclosure
 
 

@@ -37,12 +37,12 @@ from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import REAL, flag, question
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce.plotting import layout as styles
-from shufflebounds.reproduce.sent import Reports
 from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 

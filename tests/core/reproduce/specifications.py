@@ -3,7 +3,7 @@
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import NAMES, Setting
-from shufflebounds.reproduce import sent
+from shufflebounds.protocols import registry
 from shufflebounds.reproduce.specification import Specification, parse_axis
 from shufflebounds.reproduce.storage import CurveName
 
@@ -26,7 +26,7 @@ def specification(**changes) -> Specification:
     setting = {key: given[key] for key in NAMES if key in given}
     return Specification(
         bound=bound(given["bound"]),
-        reports=sent.parse(given["mechanism"], given["k_joint"]),
+        reports=registry.parse(given["mechanism"], given["k_joint"]),
         setting=Setting(**setting),
         axis=parse_axis(given["x"]),
         quantity=given["quantity"],

@@ -16,13 +16,13 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
+from shufflebounds.protocols.base import Reports
 from shufflebounds.randomizers.description import Mechanism
-from shufflebounds.reproduce import sent
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
 from shufflebounds.reproduce.configuration.sentences import ConfigError
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.sent import Reports
 from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
@@ -152,7 +152,7 @@ MISTAKES = """\
 @pytest.mark.parametrize(("edit", "sentence"), table(MISTAKES))
 def test_a_mistake_is_told_in_one_sentence(edit, sentence):
     old, _, new = edit.replace("\\n", "\n").partition(" ->")
-    lists = {"types": sent.types(), "bounds": BOUNDS, "keys": PaperEntry.model_fields}
+    lists = {"types": registry.types(), "bounds": BOUNDS, "keys": PaperEntry.model_fields}
     for name, listed in lists.items():
         sentence = sentence.replace(f"<{name}>", ", ".join(listed))
     named = sentence.startswith("config")

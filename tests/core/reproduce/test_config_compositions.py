@@ -6,7 +6,8 @@ import pytest
 import yaml
 from small_paper import PAPER, added, content, mistake, table
 
-from shufflebounds.reproduce import plan, sent
+from shufflebounds.protocols import registry
+from shufflebounds.reproduce import plan
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry
 from shufflebounds.reproduce.papers.registry import research
@@ -180,7 +181,7 @@ def test_a_mistake_is_told_in_one_sentence(edit, sentence):
     if sentence == "passes":
         checks.checked(made)
     else:
-        assert mistake(made) == sentence.replace("<types>", ", ".join(sent.types()))
+        assert mistake(made) == sentence.replace("<types>", ", ".join(registry.types()))
 
 
 def test_names_of_parts_are_replaced_by_what_they_stand_for():

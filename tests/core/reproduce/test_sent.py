@@ -16,7 +16,7 @@ from shufflebounds.protocols import registry
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.protocols.registry import Entry
-from shufflebounds.reproduce import curve, sent
+from shufflebounds.reproduce import curve
 from shufflebounds.reproduce import specification as specifications
 from shufflebounds.reproduce.storage import CurveName
 
@@ -72,7 +72,7 @@ def test_formulas_of_one_round_refuse_several(name):
     bound = BOUNDS[name]
     chosen = {"type": "cheu_zhilyaev", "flip": 0.4} if name == "original" else KRR
     chosen = {**KRR, "k": 3} if name == "enumerated" else chosen
-    protocol = sent.parse(chosen).protocol(Setting(eps0=1.0))
+    protocol = registry.parse(chosen).protocol(Setting(eps0=1.0))
     ask = bound.prepare(protocol, "epsilon", Numerics())
     n = 3 if name == "enumerated" else 1000
     assert ask([Setting(n=n, delta=1e-6, rounds=1)]) == ask([Setting(n=n, delta=1e-6)])
@@ -198,7 +198,6 @@ def designed(monkeypatch):
     entry = Entry(make, "designed", needs=("target", "delta"), users=users)
     known = MappingProxyType({**registry.PROTOCOLS, "designed": entry})
     monkeypatch.setattr(registry, "PROTOCOLS", known)
-    monkeypatch.setattr(sent, "PROTOCOLS", known)
 
 
 def test_users_may_follow_from_what_a_protocol_was_designed_for(designed):

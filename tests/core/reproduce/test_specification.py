@@ -14,7 +14,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
-from shufflebounds.reproduce import sent
+from shufflebounds.protocols import registry
 from shufflebounds.reproduce import specification as specifications
 from shufflebounds.reproduce.specification import WHOLE
 
@@ -52,7 +52,7 @@ VALUES = {
     "rounds": st.integers(1, 10**6),
     "order": st.floats(1.0, 10**6, exclude_min=True),
 }
-REPORTS = sent.parse(KRR)
+REPORTS = registry.parse(KRR)
 
 
 @st.composite

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols import registry
 from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
-from shufflebounds.reproduce import plan, sent
+from shufflebounds.reproduce import plan
 from shufflebounds.reproduce import specification as axes
 from shufflebounds.reproduce.configuration import displayed
 from shufflebounds.reproduce.configuration.models import (
@@ -295,7 +296,7 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         place = f"mechanisms.{name}"
         if "type" not in mechanism:
             yield f"{place}.type is missing; it must be text"
-        yield from unknown(f"{place}.type", mechanism["type"], sent.types())
+        yield from unknown(f"{place}.type", mechanism["type"], registry.types())
         yield from _shape_faults(place, mechanism)
         for key, part in _named_parts(mechanism):
             yield from unknown(f"{place}.{key}", part, mechanisms)
@@ -314,7 +315,7 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         written_out = plan.written_out(entry, name)
         levels = [regime.eps0 for regime in entry.regimes.values() if regime.eps0 is not None]
         try:
-            parsed = sent.parse(written_out)
+            parsed = registry.parse(written_out)
             # Those of protocols may depend on more, and are checked where curves use them.
             for eps0 in (levels or [1.0]) if parsed.needs == ("eps0",) else []:
                 parsed.protocol(Setting(eps0=eps0))
@@ -459,7 +460,7 @@ def _missing_settings(entry: PaperEntry) -> Iterator[str]:
             for curve in experiment.curves:
                 drawn = entry.curves[curve]
                 try:
-                    reports = sent.parse(mechanism, drawn.k_joint)
+                    reports = registry.parse(mechanism, drawn.k_joint)
                 except ValueError as error:
                     yield f"experiments.{name}: curve {curve}: {error}"
                     continue

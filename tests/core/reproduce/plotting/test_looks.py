@@ -9,10 +9,9 @@ from repository import ROOT
 
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers.registry import mechanism_names
 from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.sent import Messages
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 CONFIG |= {

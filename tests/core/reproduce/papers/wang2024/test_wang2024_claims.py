@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shufflebounds.reproduce import sent
+from shufflebounds.protocols import registry
 from shufflebounds.reproduce.papers import judging as papers
 from shufflebounds.reproduce.papers.judging import (
     IN_PART,
@@ -25,7 +25,7 @@ DESCRIBED = [
     {"type": "separate_histograms", "domain_size": 64, "nodes": 64},
     {"type": "separate_histograms", "domain_size": 128, "nodes": 2},
 ]
-MECHANISMS = {str(one.mechanism): one.mechanism for one in map(sent.parse, DESCRIBED)}
+MECHANISMS = {str(one.mechanism): one.mechanism for one in map(registry.parse, DESCRIBED)}
 KRR, SUBSET, HASH, FAKE, LEVELS, WORST, BEST, OTHER = MECHANISMS
 GRID = (0.5, 1.0, 2.0)
 
