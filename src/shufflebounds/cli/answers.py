@@ -1,7 +1,8 @@
-"""Answers to one question, and how they are printed."""
+"""What the bounds answer to one question, pair by pair, and how it is printed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -9,24 +10,118 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context, Decimal
+from html import escape
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
-from shufflebounds.bounds.base import Answer, Bound
+from shufflebounds._version import __version__
+from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import certificate
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import Candidate
 from shufflebounds.reproduce.storage import write_text
 
 if TYPE_CHECKING:
     from shufflebounds.cli.deployment import Users
     from shufflebounds.cli.options import Output
+
+# Dataset pairs whose rounds are composed, each of which takes a while.
+FEW = 4
+
+# The bounds that are divergences of pairs.
+OF_PAIRS = ("upper", "lower", "stronger_clone")
+
+
+def answering(asked: Users, *names: str) -> dict[str, Bound]:
+    """The bounds of some names: none of ε₀ alone where that is infinite, or says nothing at all."""
+    bounds = {name: BOUNDS[name] for name in names}
+    return {k: one for k, one in bounds.items() if one.knows_mechanism or asked.has_telling_eps0}
+
+
+def pairs(bound: Bound, asked: Users) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares.
+
+    Of dataset pairs only a few for several rounds, those that tell the inputs apart best. Raises
+    ValueError for several rounds (None: any number) in each of which another pair may be the worst,
+    which no maximum over pairs covers.
+    """
+    found = all_pairs(bound, asked)
+    if asked.rounds != 1 and bound.kind is Kind.UPPER and len(found) > 1:
+        raise ValueError(
+            f"{asked.name} has several pairs of inputs, and in each round another may be "
+            "the worst; of several rounds only epsilon, delta, renyi, check and curve look at all "
+            "of them"
+        )
+    return found[:FEW] if asked.rounds != 1 and bound.kind is Kind.LOWER else found
+
+
+def all_pairs(bound: Bound, asked: Users) -> tuple[Candidate, ...]:
+    """The pairs that a bound compares in one round, those that tell most first."""
+    assert bound.candidates is not None
+    return bound.candidates(bound.seen(asked.protocol))
+
+
+def proof(asked: Users, answers: Mapping[str, Answer], end: str = "upper") -> str:
+    """Which bound the best proven one is, by the end that counts."""
+    tight, blanket = (
+        getattr(answers[key].enclosure, end) if key in answers else None
+        for key in ("tight", "upper")
+    )
+    if tight != blanket:
+        return "the bound for all datasets"
+    return "the blanket" if asked.has_crowds else "the blanket, which may be far above the truth"
+
+
+def least(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The best proven bound no larger than the blanket, however closely each is computed."""
+    if not {"tight", "upper"} <= answers.keys():
+        return dict(answers)
+    tight, blanket = answers["tight"], answers["upper"].enclosure.upper
+    ends = (min(end, blanket) for end in (tight.enclosure.lower, tight.enclosure.upper))
+    return {**answers, "tight": replace(tight, enclosure=Enclosure(*ends))}
+
+
+# What holds of every shuffle of ε₀-LDP reports: it is (ε₀, 0)-DP, and T of them (Tε₀, 0)-DP.
+
+
+def within_eps0(
+    answers: Mapping[str, Answer], eps0: float | None, rounds: int
+) -> tuple[dict[str, Answer], list[str]]:
+    """Answers on ε none of whose ends is above ε₀ times rounds, and a note if that mattered."""
+    cap = _cap(eps0, rounds)
+    capped = {
+        key: replace(
+            answer,
+            enclosure=Enclosure(min(answer.enclosure.lower, cap), min(answer.enclosure.upper, cap)),
+        )
+        for key, answer in answers.items()
+    }
+    if all(capped[key].enclosure == answer.enclosure for key, answer in answers.items()):
+        return capped, []
+    what = "eps0" if rounds == 1 else f"{rounds} times eps0"
+    return capped, [
+        f"A bound that comes out above {what} is replaced by {what}: the reports are "
+        f"({what}, 0)-DP before they are shuffled, and so afterwards."
+    ]
+
+
+def is_zero(eps: float, eps0: float | None, rounds: int) -> bool:
+    """Whether δ(ε) is 0 for want of reports that tell more."""
+    return eps >= _cap(eps0, rounds)
+
+
+def _cap(eps0: float | None, rounds: int) -> float:
+    """ε₀ times rounds, rounded up; inf where there is no ε₀."""
+    return math.inf if eps0 is None else Enclosure(eps0, eps0).times(rounds).upper
+
+
+# How they are printed.
 
 End: TypeAlias = Literal["upper", "lower"]
 
@@ -141,7 +236,7 @@ def publish(
     """
     whole = json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False)
     if output.report is not None:
-        text = certificate.text(
+        text = _certificate(
             output.report.suffix,
             question=paragraphs,
             command=output.command,
@@ -149,7 +244,7 @@ def publish(
             meanings=meanings,
             notes=notes,
             theorems={BOUNDS[name].label: BOUNDS[name].source for name in bounds},
-            json=whole,
+            whole=whole,
         )
         path = output.report
         or_usage_error(path, lambda: write_text(text, path))
@@ -258,3 +353,111 @@ def _show(done: Event, start: float) -> None:
         finished = done.wait(EVERY)
     if longest:
         click.echo(f"\r{'':{longest}}\r", err=True, nl=False)
+
+
+# A page that states an answer, what it rests on, and how to check it: for a review.
+
+_ASSUMED = (
+    "Neighbouring datasets differ in the replacement of one user's value.",
+    "All users run the stated randomizer with their own randomness; n counts those who do, and who "
+    "do not collude with the observer.",
+    "The observer sees every shuffled report and may know all other users' values. The shuffler "
+    "hides everything else: who sent what, order, time and network address.",
+    "If the shuffler fails, only eps0 per round remains.",
+    "Not covered: anything a user sends outside the protocol, and errors of the software that "
+    "implements it.",
+)
+_STYLE = (
+    "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em;"
+    "overflow-wrap:anywhere}"
+    "table{display:block;overflow:auto;overflow-wrap:normal}"
+    "td,th{text-align:left;padding:.2em 1em .2em 0}"
+    "pre{white-space:pre-wrap;background:#f4f4f4;padding:1em}"
+)
+_TITLE = "Privacy of shuffled reports"
+_HEAD = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width">'
+    f"<title>{_TITLE}</title><style>{_STYLE}</style></head><body>"
+)
+_TAIL = "</body></html>"
+
+
+def _certificate(
+    suffix: str,
+    *,
+    question: Sequence[str],
+    command: str,
+    table: Sequence[Sequence[str]],
+    meanings: Mapping[str, str],
+    notes: Sequence[str],
+    theorems: Mapping[str, str],
+    whole: str,
+) -> str:
+    """The page as Markdown (``.md``) or HTML; `whole` is what ``--json`` prints."""
+    digest = hashlib.sha256(f"{whole}\n".encode()).hexdigest()
+    page: list[tuple[str, Any]] = [
+        ("h1", _TITLE),
+        ("h2", "Question and answer"),
+        *(("p", " ".join(paragraph.split())) for paragraph in question),
+        ("table", table),
+        ("ul", [f"{label[0].upper()}{label[1:]}: {said}" for label, said in meanings.items()]),
+        (
+            "p",
+            "Numbers are rounded outward: an upper bound is never below the truth, a lower bound "
+            "never above it, rounding errors included. Epsilon is a natural logarithm.",
+        ),
+        ("h2", "Assumptions"),
+        ("ul", [*_ASSUMED, *notes]),
+        ("h2", "Theorems"),
+        ("ul", [f"{label}: {source}." for label, source in theorems.items()]),
+        ("p", "docs/engine.md proves how they are evaluated, and every error term."),
+        ("h2", "How to verify"),
+        (
+            "p",
+            f"Run this with shufflebounds {__version__}; it prints the object below, whose SHA-256 "
+            f"is {digest}:",
+        ),
+        ("pre", f"{command} --json | sha256sum"),
+        (
+            "p",
+            "shufflebounds epsilon --claim FILE writes claims that verify/verify.py, a program "
+            "that shares no code with the library, proves again; docs/verification.md lists which.",
+        ),
+        ("details", whole),
+    ]
+    if suffix == ".html":
+        return "\n".join([_HEAD, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
+    return "\n\n".join(_markdown(*part) for part in page if part[1]) + "\n"
+
+
+def _markdown(tag: str, content: Any) -> str:
+    match tag:
+        case "h1" | "h2":
+            return f"{'#' * int(tag[1])} {content}"
+        case "ul":
+            return "\n".join(f"- {one}" for one in content)
+        case "table":
+            lines = [f"| {' | '.join(row)} |" for row in content]
+            return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
+        case "pre" | "details":
+            return f"```\n{content}\n```"
+    return str(content)
+
+
+def _html(tag: str, content: Any) -> str:
+    match tag:
+        case "ul":
+            inner = "".join(f"<li>{escape(one)}</li>" for one in content)
+        case "details":  # pages long where the answer is a ranking
+            inner = f"<summary>The object</summary><pre>{escape(content)}</pre>"
+        case "table":
+            head, *body = content
+            inner = "".join([_row("th", head), *(_row("td", row) for row in body)])
+        case _:
+            inner = escape(content)
+    return f"<{tag}>{inner}</{tag}>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(one)}</{tag}>' for one in cells)}</tr>"

@@ -15,8 +15,15 @@ import click
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import ends, one_by_one, progress, publish, wrapped
-from shufflebounds.cli.bounding import least, within_eps0
+from shufflebounds.cli.answers import (
+    ends,
+    least,
+    one_by_one,
+    progress,
+    publish,
+    within_eps0,
+    wrapped,
+)
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core import validation

@@ -12,7 +12,7 @@ import click
 
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.bounding import least, within_eps0
+from shufflebounds.cli.answers import least, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import (
     PrecisionNotReached,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,23 +12,27 @@ import click
 
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
-from shufflebounds.cli import claims
-from shufflebounds.cli.answers import one_by_one, progress, show
-from shufflebounds.cli.bounding import (
+from shufflebounds.cli.answers import (
     FEW,
     OF_PAIRS,
     all_pairs,
     answering,
     is_zero,
     least,
+    one_by_one,
+    progress,
     proof,
+    show,
     within_eps0,
 )
 from shufflebounds.cli.deployment import Deployment, Users
+from shufflebounds.cli.errors import UsageError, or_usage_error
 from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
+from shufflebounds.reproduce import proofs
+from shufflebounds.reproduce.storage import write_text
 
 _MEANINGS = {
     "upper": "the shuffled reports are (epsilon, delta)-DP; you can claim it.",
@@ -59,12 +64,12 @@ def epsilon(
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """
     if claim is not None:
-        asked = claims.require_verifiable(asked)
+        asked = _require_verifiable(asked)
     with progress(hidden=output.as_json):
         found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
     if claim is not None:
         assert isinstance(asked, Deployment)  # since it is verifiable
-        claims.write(claim, asked, found, delta)
+        _write_claims(claim, asked, found, delta)
     answers, capped = within_eps0(found, asked.protocol.eps0, asked.times)
     show(
         asked,
@@ -203,3 +208,44 @@ def _evaluated(
         key: bound.prepare(bound.seen(asked.protocol), quantity, numerics)([setting])[0]
         for key, bound in one_by_one(answering(asked, *keys))
     }
+
+
+# Claim files: what `verify/verify.py`, a program of its own, proves again.
+
+
+def _require_verifiable(asked: Users) -> Deployment:
+    """What is asked; `UsageError` for what the program cannot check, before it is computed."""
+    if not isinstance(asked, Deployment) or proofs.described(asked.protocol.randomizer) is None:
+        raise UsageError(
+            f"--claim needs reports that verify/verify.py defines (matrix, "
+            f"{', '.join(proofs.VERIFIED)}; of several only equal ones, no matrices, without "
+            f"--rate), got {asked.name}"
+        )
+    if len(asked.every_round) > 1:
+        raise UsageError("--claim needs rounds of one number of users: leave out --also")
+    return asked
+
+
+def _write_claims(
+    path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: float
+) -> None:
+    """Write the claims of an answer on ε: upper ends, and the dataset pair's lower end.
+
+    Of several rounds a thousandth above the blanket's upper end alone; of one report also the end
+    that holds for all datasets, where it is smaller.
+    """
+    what, n, rounds = proofs.described(asked.protocol.randomizer), asked.honest, asked.times
+    assert what is not None  # since `_require_verifiable`
+    end = {key: one.enclosure.upper for key, one in answers.items()}
+    if math.isinf(end["upper"]):
+        raise UsageError("--claim must be left out: no epsilon is known to hold at this delta")
+    # The program's own grid of losses is coarser than the library's.
+    eps = end["upper"] * (1.0 if rounds == 1 else 1.001)
+    claims = [proofs.upper("blanket", what, n, delta, eps, rounds)]
+    if rounds == 1 and "reports" not in what and end["tight"] < end["upper"]:
+        claims.append(proofs.upper("all", what, n, delta, end["tight"]))
+    pair = answers["lower"]
+    if rounds == 1 and pair.enclosure.lower > 0.0:
+        found = proofs.lower(pair.others, what, n, delta, pair.enclosure.lower, pair.inputs)
+        claims += [] if found is None else [found]
+    or_usage_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))

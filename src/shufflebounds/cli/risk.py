@@ -11,15 +11,18 @@ from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
+    FEW,
+    OF_PAIRS,
     End,
+    answering,
     kind_of,
     one_by_one,
     other,
+    pairs,
     progress,
     publish,
     wrapped,
 )
-from shufflebounds.cli.bounding import FEW, OF_PAIRS, answering, pairs
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
 from shufflebounds.cli.options import FIGURE, REAL, Output, option, question

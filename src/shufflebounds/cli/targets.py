@@ -11,8 +11,7 @@ from shufflebounds.accounting.calibration import FewestUsers
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import one_by_one, progress, show
-from shufflebounds.cli.bounding import OF_PAIRS, answering, pairs, proof
+from shufflebounds.cli.answers import OF_PAIRS, answering, one_by_one, pairs, progress, proof, show
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import Output, question
 from shufflebounds.core import validation

@@ -31,7 +31,7 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import bounding, deployment
+from shufflebounds.cli import answers, deployment
 from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import REAL, flag, question
@@ -141,7 +141,7 @@ def test_no_epsilon_is_above_eps0():
 
 
 def test_times_eps0_is_rounded_up():
-    cap = bounding.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    cap = answers.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
     assert Fraction(cap) >= 3 * Fraction(0.1)
     assert cap <= 0.1 * 3 * (1 + 1e-15)
 
