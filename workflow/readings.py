@@ -10,7 +10,7 @@ import pandas as pd
 
 import stale
 from shufflebounds.reproduce import curve
-from shufflebounds.reproduce.papers import base as table_files
+from shufflebounds.reproduce.papers import tables as table_files
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.plan import Paper
 from shufflebounds.reproduce.plotting.sheets import Sheet, of_curves

@@ -5,7 +5,7 @@ from snakemake.io import IOFile
 import stale
 
 from shufflebounds.reproduce import curve as curve_files
-from shufflebounds.reproduce.papers import base as table_stamp
+from shufflebounds.reproduce.papers import tables as table_stamp
 from shufflebounds.reproduce.storage import CurveName as Name
 
 

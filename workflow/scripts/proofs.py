@@ -7,8 +7,8 @@ with job.running(snakemake) as given:
 
     import readings
     from shufflebounds.reproduce.configuration import checks
-    from shufflebounds.reproduce.papers import base as table_files
     from shufflebounds.reproduce.papers import proving
+    from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
     paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]

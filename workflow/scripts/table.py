@@ -4,7 +4,7 @@ import job
 
 with job.running(snakemake) as given:
     from shufflebounds.reproduce.configuration import checks
-    from shufflebounds.reproduce.papers import base as table_files
+    from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
     paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]

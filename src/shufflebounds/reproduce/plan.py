@@ -29,8 +29,8 @@ from shufflebounds.reproduce.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.reproduce.papers.base import Context, TableKind
-from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.base import TableKind, research
+from shufflebounds.reproduce.papers.tables import Context
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
 from shufflebounds.reproduce.specification import Axis, Specification

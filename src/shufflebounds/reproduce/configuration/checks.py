@@ -37,7 +37,7 @@ from shufflebounds.reproduce.configuration.sentences import (
     shown,
     suggestion,
 )
-from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 

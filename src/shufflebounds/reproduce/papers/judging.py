@@ -20,7 +20,7 @@ import pandas as pd
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.randomizers.description import Description
 from shufflebounds.reproduce.papers.base import said
-from shufflebounds.reproduce.papers.base import table as markdown_table
+from shufflebounds.reproduce.papers.tables import table as markdown_table
 
 REPRODUCED = "reproduced"
 IN_PART = "reproduced in part"

@@ -17,7 +17,7 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
 from shufflebounds.reproduce import proofs
-from shufflebounds.reproduce.papers.base import Page, safe
+from shufflebounds.reproduce.papers.tables import Page, safe
 from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 

@@ -11,8 +11,8 @@ from repository import ROOT
 
 from shufflebounds.randomizers.description import parse
 from shufflebounds.reproduce.papers import judging
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.judging import Evidence
-from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.papers.su2026 import claims as measures
 from shufflebounds.reproduce.papers.su2026.claims import CLAIMS, INTRODUCTION
 

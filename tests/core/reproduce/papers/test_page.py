@@ -2,7 +2,7 @@
 
 import pytest
 
-from shufflebounds.reproduce.papers.base import Page, table
+from shufflebounds.reproduce.papers.tables import Page, table
 
 
 def test_a_table_in_markdown():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shufflebounds.reproduce.papers.base import TableCode
-from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers.base import research
+from shufflebounds.reproduce.papers.tables import TableCode
 
 
 @pytest.mark.parametrize("paper", ["accuracy", "su2026", "wang2020", "wang2024"])

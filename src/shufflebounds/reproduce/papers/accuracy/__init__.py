@@ -10,7 +10,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Research, TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 
 class BestMechanisms(TableKind):
@@ -32,6 +32,3 @@ class BestMechanisms(TableKind):
     """The largest ε₀ of a report, a natural logarithm."""
     most_messages: Annotated[int, Ge(1), Le(1_000_000)] = 1
     """The most messages of a user."""
-
-
-RESEARCH = Research(tables={"best_mechanisms": BestMechanisms})

@@ -10,7 +10,7 @@ import pandas as pd
 from shufflebounds.bounds.choosing import Choice, choose
 from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.papers.accuracy import BestMechanisms
-from shufflebounds.reproduce.papers.base import Context, Page, TableCode
+from shufflebounds.reproduce.papers.tables import Context, Page, TableCode
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number, three_digits

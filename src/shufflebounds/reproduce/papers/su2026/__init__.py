@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Research, TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
 
@@ -137,16 +137,3 @@ class AlgorithmSeven(TableKind):
     """Numbers of users."""
     delta: Annotated[Finite, Gt(0), Lt(1)]
     """δ."""
-
-
-RESEARCH = Research(
-    tables={
-        "gparv": Gparv,
-        "finite_domains": FiniteDomains,
-        "large_domains": LargeDomains,
-        "hierarchy": Hierarchy,
-        "amplification_variable": AmplificationVariable,
-        "algorithm_seven": AlgorithmSeven,
-    },
-    package=__name__,
-)

@@ -20,8 +20,8 @@ from scipy.optimize import brentq
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.reproduce.papers.base import Page, TableCode, safe
 from shufflebounds.reproduce.papers.su2026.fft import fft
+from shufflebounds.reproduce.papers.tables import Page, TableCode, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number

@@ -24,7 +24,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Description
-from shufflebounds.reproduce.papers.base import Page, TableCode, safe
+from shufflebounds.reproduce.papers.tables import Page, TableCode, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.registry import mechanism
-from shufflebounds.reproduce.papers.base import Page, TableCode
+from shufflebounds.reproduce.papers.tables import Page, TableCode
 
 NAMES = {"krr": "k-RR", "blh": "BLH", "rappor": "RAPPOR", "oue": "OUE", "hadamard": "HR"}
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import Research, TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 
 class Calibrations(TableKind):
@@ -29,9 +29,3 @@ class Calibrations(TableKind):
     """Target ε, natural logarithms, up to 1."""
     delta: Annotated[Finite, Gt(0), Lt(1)]
     """Target δ."""
-
-
-RESEARCH = Research(
-    tables={"calibrations": Calibrations},
-    package=__name__,
-)

@@ -23,7 +23,7 @@ from shufflebounds.protocols.base import Calibrated
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.estimation import curator_mse
-from shufflebounds.reproduce.papers.base import Page, TableCode
+from shufflebounds.reproduce.papers.tables import Page, TableCode
 from shufflebounds.reproduce.papers.wang2020 import Calibrations
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View

@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from shufflebounds.reproduce.configuration.models import Delta, Eps0, Listed, Users
-from shufflebounds.reproduce.papers.base import Research, TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 
 class Asymptotics(TableKind):
@@ -67,15 +67,3 @@ class Timed(TableKind):
     """δ: a number, or {over_n: c} for c/n."""
     iterations: Listed[Annotated[int, Ge(1), Le(60)]]
     """Numbers of bisections of the paper's own algorithm."""
-
-
-RESEARCH = Research(
-    tables={
-        "asymptotics": Asymptotics,
-        "mechanisms": Mechanisms,
-        "metric": Metric,
-        "protocols": Protocols,
-        "timed": Timed,
-    },
-    package=__name__,
-)

@@ -22,7 +22,7 @@ from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import GenericReports, SingleMessage
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.reproduce.papers.base import Page, TableCode, safe
+from shufflebounds.reproduce.papers.tables import Page, TableCode, safe
 
 # The paper's own algorithm (its Algorithm 1 on Theorem 4.8), as a witness that shares no code.
 #

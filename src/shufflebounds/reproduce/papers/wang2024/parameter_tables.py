@@ -24,7 +24,7 @@ from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
 from shufflebounds.randomizers.discrete import KRR, Duchi, HadamardResponse
 from shufflebounds.randomizers.matching import HadamardBlocks, Subset
 from shufflebounds.randomizers.windows import PrivUnit
-from shufflebounds.reproduce.papers.base import Page, TableCode
+from shufflebounds.reproduce.papers.tables import Page, TableCode
 
 # Variations β, measured: on the rows of a probability matrix, or by integration.
 

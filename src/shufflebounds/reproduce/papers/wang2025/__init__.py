@@ -3,11 +3,3 @@
 Applied Sciences 15(3):1595, 2025, whose title begins "Shuffle Model of Differential Privacy": its
 claims. Its figures are in config/wang2025.yaml, and what they draw is in the library.
 """
-
-from __future__ import annotations
-
-from shufflebounds.reproduce.papers.base import Research
-
-RESEARCH = Research(
-    package=__name__,
-)

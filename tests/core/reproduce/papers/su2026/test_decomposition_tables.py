@@ -11,10 +11,10 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.reproduce.papers import base as table_files
-from shufflebounds.reproduce.papers import base as table_stamp
-from shufflebounds.reproduce.papers.base import Context
-from shufflebounds.reproduce.papers.su2026 import RESEARCH, tables
+from shufflebounds.reproduce.papers import tables as table_files
+from shufflebounds.reproduce.papers.base import research
+from shufflebounds.reproduce.papers.su2026 import tables
+from shufflebounds.reproduce.papers.tables import Context
 
 EPS0 = [0.1, 1.0, 4.0]
 KINDS = {"BLH": sb.BLH, "RAPPOR": sb.RAPPOR, "OUE": sb.OUE, "HR": sb.HadamardResponse}
@@ -240,7 +240,7 @@ def cells(page):
     ],
 )
 def test_files(tmp_path, kind, number, parameters, header):
-    kind = RESEARCH.tables[kind]
+    kind = research("su2026").tables[kind]
     given = kind.model_validate(parameters)
     code = kind.load_code()
     frame = code.compute(given, Context({}, Numerics()))
@@ -249,9 +249,9 @@ def test_files(tmp_path, kind, number, parameters, header):
         table_files.write(code.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
-    table_stamp.verify(tmp_path / "1.csv", "0123")
+    table_files.verify(tmp_path / "1.csv", "0123")
     with pytest.raises(ValueError, match=r"1\.csv has digest = 0123 where 4567 is wanted$"):
-        table_stamp.verify(tmp_path / "1.csv", "4567")
+        table_files.verify(tmp_path / "1.csv", "4567")
     read = table_files.read(tmp_path / "1.csv")
     assert list(read.columns[-2:]) == ["version", "digest"]
     pd.testing.assert_frame_equal(
@@ -279,7 +279,7 @@ def test_a_table_without_a_digest_is_none(tmp_path):
 
     storage.write(["a"], [(1,)], tmp_path / "x.csv")
     with pytest.raises(ValueError, match=r"x\.csv is not a table with a digest$"):
-        table_stamp.verify(tmp_path / "x.csv", "0123")
+        table_files.verify(tmp_path / "x.csv", "0123")
 
 
 def test_misprints_stand_below_the_table():

@@ -12,7 +12,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import OverN
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers import base
+from shufflebounds.reproduce.papers import tables as table_files
 from shufflebounds.reproduce.papers.su2026 import hierarchy
 from shufflebounds.reproduce.papers.su2026.hierarchy import BOUNDS
 
@@ -97,10 +97,10 @@ def test_verdicts(ends, verdict):
 
 def test_files(tmp_path, measured):
     for name in ("1.csv", "2.csv"):
-        base.write(measured, "0123", tmp_path / name)
+        table_files.write(measured, "0123", tmp_path / name)
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
-    read = base.read(tmp_path / "1.csv")[list(measured.columns)]
+    read = table_files.read(tmp_path / "1.csv")[list(measured.columns)]
     pd.testing.assert_frame_equal(read, measured, check_exact=True, check_dtype=False)
     lines = hierarchy.page(read).markdown().splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][2:]

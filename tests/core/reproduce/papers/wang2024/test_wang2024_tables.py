@@ -8,8 +8,8 @@ import pytest
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.setting import OverN
-from shufflebounds.reproduce.papers import base
-from shufflebounds.reproduce.papers.registry import research
+from shufflebounds.reproduce.papers import tables as table_files
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.wang2024 import general_pair, parameter_tables
 from shufflebounds.reproduce.papers.wang2024 import parameter_tables as variations
 
@@ -91,8 +91,8 @@ def test_pages_survive_a_file(tmp_path):
     kinds = research("wang2024").tables
     assert set(kinds) == set(tables)
     for name, table in tables.items():
-        base.write(table, "0123", tmp_path / f"{name}.csv")
-        read = base.read(tmp_path / f"{name}.csv")
+        table_files.write(table, "0123", tmp_path / f"{name}.csv")
+        read = table_files.read(tmp_path / f"{name}.csv")
         assert list(read.columns[: len(table.columns)]) == list(table.columns)
         page = kinds[name].load_code().page(read)
         assert len(page.rows) == len(table)

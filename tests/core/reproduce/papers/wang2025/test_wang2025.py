@@ -11,6 +11,7 @@ import shuffles
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import published_vector_bits
 from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.judging import (
     NOT_REPRODUCED,
     REPRODUCED,
@@ -18,7 +19,6 @@ from shufflebounds.reproduce.papers.judging import (
     at_least,
     everywhere,
 )
-from shufflebounds.reproduce.papers.registry import research
 from shufflebounds.reproduce.papers.wang2025 import claims as counterexample
 from shufflebounds.reproduce.papers.wang2025 import claims as measures
 from shufflebounds.reproduce.papers.wang2025 import printed_list
