@@ -23,7 +23,7 @@ import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
-from shufflebounds.reproduce.papers.su2026 import fft
+from shufflebounds.reproduce.papers.su2026 import algorithm7
 from shufflebounds.reproduce.storage import write_text
 
 COLUMNS = (
@@ -126,7 +126,7 @@ def _rivals(
     delta = facts["delta"]
     if delta >= FFT_SMALLEST_DELTA:
         users = [n for n in plan.users if n in FFT_USERS.get(facts["mechanism"], ())]
-        yield "fft", _timed(partial(fft.epsilon, blanket, delta=delta), users, plan)
+        yield "fft", _timed(partial(algorithm7.epsilon, blanket, delta=delta), users, plan)
     if facts["mechanism"] == "clone":
         for engine, tail in (("O(n) sum", 0.0), ("O(√n) sum", CLONE_TAIL * delta)):
             yield engine, _climbed(partial(_summed, facts["eps0"], delta, tail), plan)

@@ -6,13 +6,13 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import readings
+    from shufflebounds.reproduce import proofs
     from shufflebounds.reproduce.configuration import checks
-    from shufflebounds.reproduce.papers import proving
     from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
     paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
     frames = readings.curves(paper, tuple(paper.curves), given.input.curves)
-    found = proving.table(paper.curves, frames, Path(given.input.program))
+    found = proofs.table(paper.curves, frames, Path(given.input.program))
     table_files.write(found, given.params.numbers.split()[-1], given.output.csv)
-    write_text(proving.page(found).markdown(), given.output.page)
+    write_text(proofs.page(found).markdown(), given.output.page)

@@ -156,7 +156,7 @@ def test_our_code_evaluates_starts_and_unpickles_nothing(folder):
         # A package that declares an entry point for mechanisms is installed to be run, and
         # verify/verify.py is a program of this repository.
         allowed = {"load"} if path.match("randomizers/registry.py") else set()
-        allowed |= {"subprocess"} if path.match("papers/proving.py") else set()
+        allowed |= {"subprocess"} if path.match("reproduce/proofs.py") else set()
         assert not names & FORBIDDEN - allowed, path
 
 

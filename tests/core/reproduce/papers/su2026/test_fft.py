@@ -15,7 +15,7 @@ from strategies import decompositions, epsilons
 
 import shufflebounds as sb
 from shufflebounds import KRR, Decomposition, standard_clone
-from shufflebounds.reproduce.papers.su2026.fft import MAX_CELLS, epsilon, fft
+from shufflebounds.reproduce.papers.su2026.algorithm7 import MAX_CELLS, epsilon, fft
 
 # D(ε) of 10-RR's blanket: ε₀, n, ε, D by direct summation in another program.
 ANCHORS = [

@@ -19,16 +19,14 @@ from shufflebounds.reproduce.papers.judging import (
     at_least,
     everywhere,
 )
-from shufflebounds.reproduce.papers.wang2025 import claims as counterexample
 from shufflebounds.reproduce.papers.wang2025 import claims as measures
-from shufflebounds.reproduce.papers.wang2025 import printed_list
 
 EPS = math.log(3.5)
 
 
 def test_a_dataset_exceeds_theorem_1():
-    assert counterexample.counterexample_divergence() == Fraction(2, 81)
-    assert counterexample.counterexample_claim() == Fraction(1, 162)
+    assert measures.counterexample_divergence() == Fraction(2, 81)
+    assert measures.counterexample_claim() == Fraction(1, 162)
 
 
 def test_so_say_the_engine_and_another_enumeration():
@@ -78,15 +76,15 @@ def test_trees_that_do_not_grow(changed, message):
 @pytest.mark.parametrize(("bits", "n"), [(2, 20), (3, 20)])
 def test_lists_are_those_of_all_counts_of_clones(bits, n):
     """Few users leave nothing out; δ of P₀ is more than that of P."""
-    dropped, terms, most = printed_list.truncated(bits, 1.0, n)
+    dropped, terms, most = measures.truncated(bits, 1.0, n)
     assert terms == n * (n + 1) // 2
     assert dropped <= 1e-12
     assert terms <= most
     delta = sb.delta(published_vector_bits(bits, 1.0), 0.3, n)
-    mass, listed = printed_list.listed(bits, 1.0, n, 0.3, mended=True)
+    mass, listed = measures.listed(bits, 1.0, n, 0.3, mended=True)
     assert mass == pytest.approx(1.0, abs=1e-9)
     assert listed > delta.upper
-    assert printed_list.listed(bits, 1.0, n, 0.3, mended=False)[0] < 0.99
+    assert measures.listed(bits, 1.0, n, 0.3, mended=False)[0] < 0.99
 
 
 def rows(bound, ends, **also):

@@ -11,8 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from specifications import NAME, specification
 
-from shufflebounds.reproduce import curve
-from shufflebounds.reproduce.papers import proving
+from shufflebounds.reproduce import curve, proofs
 
 pytest.importorskip("flint")
 PROGRAM = ROOT / "verify" / "verify.py"
@@ -24,8 +23,8 @@ def verdicts(wanted, false):
     ends = [f"{wanted.quantity}_{end}" for end in ("lower", "upper")]
     spoilt = frame.assign(**{end: false * frame[end] for end in ends})
     other = dataclasses.replace(NAME, curve="false")
-    found = proving.table({NAME: wanted, other: wanted}, {NAME: frame, other: spoilt}, PROGRAM)
-    assert proving.page(found).markdown().count("\n| krr10/large/") == len(found)
+    found = proofs.table({NAME: wanted, other: wanted}, {NAME: frame, other: spoilt}, PROGRAM)
+    assert proofs.page(found).markdown().count("\n| krr10/large/") == len(found)
     return found["verdict"].tolist()
 
 
@@ -45,8 +44,8 @@ def test_the_first_the_middle_and_the_last_are_proven_and_none_that_is_false(cha
     wanted = specification(**{"x": {"n": [500]}, **changes})
     points = min(3, len(wanted.axis.values))
     found = verdicts(wanted, false)
-    assert {*found[:points]} <= {proving.PROVEN, proving.NEARLY}
-    assert found[points:] == [proving.OPEN] * points
+    assert {*found[:points]} <= {proofs.PROVEN, proofs.NEARLY}
+    assert found[points:] == [proofs.OPEN] * points
 
 
 @pytest.mark.parametrize(
@@ -62,6 +61,6 @@ def test_the_first_the_middle_and_the_last_are_proven_and_none_that_is_false(cha
 )
 def test_what_is_not_attempted_is_told(changes):
     wanted = specification(**changes)
-    found = proving.table({NAME: wanted}, {NAME: curve.compute(NAME, wanted).frame()}, PROGRAM)
-    assert found["verdict"].tolist() == [proving.SKIPPED]
+    found = proofs.table({NAME: wanted}, {NAME: curve.compute(NAME, wanted).frame()}, PROGRAM)
+    assert found["verdict"].tolist() == [proofs.SKIPPED]
     assert found["reason"].all()
