@@ -18,8 +18,8 @@ from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol, Reports, SingleMessage
-from shufflebounds.protocols.registry import PROTOCOLS, Messages
+from shufflebounds.protocols.base import Protocol, SingleMessage
+from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
 

@@ -7,18 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
-from shufflebounds.randomizers.description import Description
-from shufflebounds.randomizers.joint import Joint, repeated
+from shufflebounds.randomizers.joint import Joint
 
 # The three numbers that variation-ratio knows of a protocol (Wang et al., PVLDB 17(8), 2024).
 
@@ -280,85 +277,6 @@ class SingleMessage(Protocol):
         """Raise ValueError for a composition too large for memory, without composing it."""
         if isinstance(self.randomizer, Composition):
             self.randomizer.check_size()
-
-
-@dataclass(frozen=True, eq=False)
-class AsGiven:
-    """A mechanism that Python holds and no name describes, such as a matrix, at the ε₀ it has."""
-
-    made: Randomizer
-    has_own_eps0: ClassVar = True
-    files: ClassVar = ()
-
-    @property
-    def type(self) -> str:
-        """The name of its class."""
-        return type(self.made).__name__
-
-    def randomizer(self, _: float | None) -> Randomizer:
-        """The mechanism."""
-        return self.made
-
-    def plain(self) -> dict[str, Any]:
-        """What tells it from others, if not how to make it: its matrix, or what Python prints."""
-        rows = getattr(self.made, "matrix", None)
-        return {"type": self.type, "is": repr(self.made) if rows is None else rows().tolist()}
-
-    def __str__(self) -> str:
-        return self.made.label
-
-
-@dataclass(frozen=True)
-class Reports:
-    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
-
-    Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
-    """
-
-    mechanism: Description | AsGiven
-    k_joint: int = 1
-
-    def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=validation.MAX_JOINT)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Settings that decide what is sent."""
-        return () if self.mechanism.has_own_eps0 else ("eps0",)
-
-    @property
-    def gives(self) -> frozenset[str]:
-        """Settings that follow from others: none."""
-        return frozenset()
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Paths of the files that the mechanism is read from."""
-        return self.mechanism.files
-
-    def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
-        """The protocol at ε₀ of all that a user sends (natural log)."""
-        if self.mechanism.has_own_eps0:
-            return SingleMessage(self._own, None, distance)
-        eps0 = setting.require("eps0")
-        one = self.mechanism.randomizer(eps0 / self.k_joint)
-        return SingleMessage(repeated(one, self.k_joint), eps0, distance)
-
-    @cached_property
-    def _own(self) -> Randomizer:
-        """All that is sent, where ε₀ is no setting."""
-        return repeated(self.mechanism.randomizer(None), self.k_joint)
-
-    def completed(self, setting: Setting) -> Setting:
-        """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
-        if not self.mechanism.has_own_eps0:
-            return setting
-        own = self._own.eps0
-        return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
-
-    def label(self, setting: Setting) -> str:
-        """How figures call the mechanism, with its parameters."""
-        return self.mechanism.randomizer(setting.eps0 or 1.0).label
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
-"""The protocols that configurations know by name. A new one is its module, and a line here.
+"""What users send, as configurations describe it: protocols by name, and reports of mechanisms.
 
-A protocol's parameters are those of what makes it. Where some of them are settings, such as a
-number of messages that is an axis of curves, its entry names them.
+A new protocol is its module, and a line here. Its parameters are those of what makes it. Where some
+of them are settings, such as a number of messages that is an axis of curves, its entry names them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import Calibrated, Protocol, Reports
+from shufflebounds.protocols.base import Calibrated, Protocol, SingleMessage
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,
@@ -23,7 +24,9 @@ from shufflebounds.protocols.histograms import (
 )
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers import description
-from shufflebounds.randomizers.description import Named, require_arguments
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import Description, Named, require_arguments
+from shufflebounds.randomizers.joint import repeated
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,88 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
         "separate_histograms": Entry(SeparateHistograms, "separate histograms", needs=("eps0",)),
     }
 )
+
+
+# What a user sends: reports of a local randomizer, or the messages of a protocol.
+
+
+@dataclass(frozen=True, eq=False)
+class AsGiven:
+    """A mechanism that Python holds and no name describes, such as a matrix, at the ε₀ it has."""
+
+    made: Randomizer
+    has_own_eps0: ClassVar = True
+    files: ClassVar = ()
+
+    @property
+    def type(self) -> str:
+        """The name of its class."""
+        return type(self.made).__name__
+
+    def randomizer(self, _: float | None) -> Randomizer:
+        """The mechanism."""
+        return self.made
+
+    def plain(self) -> dict[str, Any]:
+        """What tells it from others, if not how to make it: its matrix, or what Python prints."""
+        rows = getattr(self.made, "matrix", None)
+        return {"type": self.type, "is": repr(self.made) if rows is None else rows().tolist()}
+
+    def __str__(self) -> str:
+        return self.made.label
+
+
+@dataclass(frozen=True)
+class Reports:
+    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
+
+    Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
+    """
+
+    mechanism: Description | AsGiven
+    k_joint: int = 1
+
+    def __post_init__(self) -> None:
+        validation.whole("k_joint", self.k_joint, minimum=1, maximum=validation.MAX_JOINT)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Settings that decide what is sent."""
+        return () if self.mechanism.has_own_eps0 else ("eps0",)
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Settings that follow from others: none."""
+        return frozenset()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files that the mechanism is read from."""
+        return self.mechanism.files
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
+        """The protocol at ε₀ of all that a user sends (natural log)."""
+        if self.mechanism.has_own_eps0:
+            return SingleMessage(self._own, None, distance)
+        eps0 = setting.require("eps0")
+        one = self.mechanism.randomizer(eps0 / self.k_joint)
+        return SingleMessage(repeated(one, self.k_joint), eps0, distance)
+
+    @cached_property
+    def _own(self) -> Randomizer:
+        """All that is sent, where ε₀ is no setting."""
+        return repeated(self.mechanism.randomizer(None), self.k_joint)
+
+    def completed(self, setting: Setting) -> Setting:
+        """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
+        if not self.mechanism.has_own_eps0:
+            return setting
+        own = self._own.eps0
+        return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
+
+    def label(self, setting: Setting) -> str:
+        """How figures call the mechanism, with its parameters."""
+        return self.mechanism.randomizer(setting.eps0 or 1.0).label
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,12 @@ from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Subsampled
 from shufflebounds.reproduce.papers.tables import Page, safe
-from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from shufflebounds.reproduce.specification import Specification
 
 # The mechanisms that the program defines, and what a claim says of each beside ε₀.
 VERIFIED: Mapping[str, tuple[str, ...]] = {

@@ -22,8 +22,8 @@ from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import AsGiven, InfeasibleError, Protocol, Reports, SingleMessage
-from shufflebounds.protocols.registry import Sent
+from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
+from shufflebounds.protocols.registry import AsGiven, Reports, Sent
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 

@@ -37,7 +37,7 @@ from shufflebounds.cli.errors import PrecisionNotReached
 from shufflebounds.cli.options import REAL, flag, question
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Reports
+from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.randomizers.discrete import KRR

@@ -17,7 +17,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import Reports
+from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
