@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.reproduce.plotting import theme
-from shufflebounds.reproduce.plotting.curves import PANEL_HEIGHT
-from shufflebounds.reproduce.plotting.theme import PAGE_WIDTH
+from shufflebounds.reproduce.plotting import figures
+from shufflebounds.reproduce.plotting.figures import PAGE_WIDTH, PANEL_HEIGHT
 
 # Mechanism: color and marker.
 LOOKS = {
@@ -36,8 +35,8 @@ RIVALS = {
 
 
 def draw(frame: pd.DataFrame, paths: Sequence[Path]) -> None:
-    """Write the figure to each path, as `theme.write` does."""
-    theme.write(lambda _: _figure(frame), paths)
+    """Write the figure to each path, as `figures.write` does."""
+    figures.write(lambda _: _figure(frame), paths)
 
 
 def _figure(frame: pd.DataFrame) -> Figure:

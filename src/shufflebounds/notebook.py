@@ -93,13 +93,13 @@ def figure(shown: Curve) -> Figure:
     where there is no point to draw.
     """
     # Here, since all else needs no such packages.
-    from shufflebounds.reproduce.plotting import curves, sheets
+    from shufflebounds.reproduce.plotting import figures, sheets
 
     wanted = shown.specification
     line = Line(shown.name, wanted.bound.label, _COLOR)
     panel = Panel("", setting_text(wanted.setting), (line,))
     layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
-    return curves.figure(sheets.of_curves(shown.frame(), layout))
+    return figures.figure(sheets.of_curves(shown.frame(), layout))
 
 
 def _setting(shown: Curve) -> str:

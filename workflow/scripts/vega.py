@@ -3,7 +3,7 @@
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.reproduce.plotting import html as vega
+    from shufflebounds.reproduce.plotting import interactive
     from shufflebounds.reproduce.storage import write_text
 
-    write_text(vega.program(), given.output.program)
+    write_text(interactive.program(), given.output.program)

@@ -215,8 +215,7 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     import pandas as pd
 
-    from shufflebounds.reproduce.plotting import curves as drawing
-    from shufflebounds.reproduce.plotting import sheets
+    from shufflebounds.reproduce.plotting import figures, sheets
     from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES, Layout, Line, Panel
     from shufflebounds.reproduce.plotting.texts import setting_text
 
@@ -232,4 +231,4 @@ def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     panel = Panel("", setting_text(first.setting), lines)
     layout = Layout(replace(asked, eps0=None).name, ((panel,),), first.quantity, first.axis.name)
     frame = pd.concat([one.frame() for one in computed])
-    drawing.draw(sheets.of_curves(frame, layout), [path], titled=True)
+    figures.draw(sheets.of_curves(frame, layout), [path], titled=True)

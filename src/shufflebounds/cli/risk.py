@@ -222,7 +222,7 @@ def _cells(output: Output, found: Mapping[str, Enclosure], *, harmful: End) -> l
 
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
-    from shufflebounds.reproduce.plotting import curves, sheets
+    from shufflebounds.reproduce.plotting import figures, sheets
     from shufflebounds.reproduce.plotting.layout import STYLES
 
     lines = [
@@ -234,4 +234,4 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
         )
         for key, one in risks.items()
     ]
-    curves.draw(sheets.of_trade_off(lines, title), [path], titled=True)
+    figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

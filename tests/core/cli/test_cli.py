@@ -724,7 +724,7 @@ def test_a_curve_on_standard_output_is_the_file(tmp_path):
 def test_a_plot_is_of_what_was_asked_for(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "shufflebounds.reproduce.plotting.curves.draw", lambda *args, **_: drawn.extend(args)
+        "shufflebounds.reproduce.plotting.figures.draw", lambda *args, **_: drawn.extend(args)
     )
     path = tmp_path / "curve.png"
     succeed(*CURVE, "--points", "2", "--bound", "lower", "--rate", "0.5", "--plot", str(path))

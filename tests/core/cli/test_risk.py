@@ -178,7 +178,7 @@ def test_the_plot_is_of_the_ends_that_count(asked, best, tmp_path, monkeypatch):
     drawn = []
     plotting = "shufflebounds.reproduce.plotting"
     monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
-    monkeypatch.setattr(f"{plotting}.curves.draw", lambda _, paths, **__: drawn.append(paths))
+    monkeypatch.setattr(f"{plotting}.figures.draw", lambda _, paths, **__: drawn.append(paths))
     path = tmp_path / "risk.png"
     exact = answer(*asked, "--false-positives", "0.1", "--plot", str(path))["false_negatives"][0]
     lines, title, paths = drawn

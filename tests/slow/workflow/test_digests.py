@@ -32,7 +32,7 @@ def both(root: Path) -> tuple[str, str]:
         ("src/shufflebounds/bounds/registry.py", True, False),
         ("src/shufflebounds/reproduce/curve.py", True, False),
         ("src/shufflebounds/new/engine.py", True, False),
-        ("src/shufflebounds/reproduce/plotting/curves.py", False, True),
+        ("src/shufflebounds/reproduce/plotting/figures.py", False, True),
         ("src/shufflebounds/reproduce/papers/su2026/claims.py", False, True),
         ("src/shufflebounds/reproduce/papers/su2026/claims.yaml", False, True),
         ("src/shufflebounds/reproduce/papers/new/tables.py", False, True),

@@ -260,7 +260,7 @@ def test_a_touched_module_reruns_nothing(checkout):
     ("module", "expected"),
     [
         ("core/decomposition.py", EVERYTHING - VEGA),
-        ("reproduce/plotting/curves.py", FIGURES | VEGA),
+        ("reproduce/plotting/figures.py", FIGURES | VEGA),
         # What these decide, the parameters of the jobs say.
         ("reproduce/plan.py", set()),
     ],

@@ -1,6 +1,6 @@
 """Sheets: what is drawn of a figure, as numbers, limits of axes and texts.
 
-The printed figure (`curves`) and the interactive page (`interactive`) draw the same sheet, which is
+The printed figure (`figures`) and the interactive page (`interactive`) draw the same sheet. It is
 made of curves and their `Layout`, of a distribution function, of trade-off curves, or of maps.
 """
 

@@ -8,7 +8,7 @@ from drawn_data import data, grid, laplace
 from PIL import Image
 from repository import ROOT
 
-from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting import figures
 from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 
 KINDS = ("pdf", "png", "svg")
@@ -16,11 +16,11 @@ KINDS = ("pdf", "png", "svg")
 
 def draw_curves(paths):
     layout = grid(curves=["clone", "upper"])
-    curves.draw(of_curves(data(layout), layout), paths)
+    figures.draw(of_curves(data(layout), layout), paths)
 
 
 def draw_distribution(paths):
-    curves.draw(of_steps(laplace(), "Laplace", "t", "Pr", "ε₀ = 1", "t"), paths)
+    figures.draw(of_steps(laplace(), "Laplace", "t", "Pr", "ε₀ = 1", "t"), paths)
 
 
 DRAWINGS = {"curves": draw_curves, "distribution": draw_distribution}

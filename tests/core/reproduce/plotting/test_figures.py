@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 from places import assert_apart, assert_everything_has_its_place
 
-from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting import figures
 from shufflebounds.reproduce.plotting.sheets import of_curves
 from shufflebounds.reproduce.plotting.texts import typeset
 
@@ -17,7 +17,7 @@ DASHES = {"solid": "-", "dashed": "--", "dashdot": "-.", "dotted": ":"}
 
 
 def figure(layout, **of):
-    return curves.figure(of_curves(data(layout, **of), layout))
+    return figures.figure(of_curves(data(layout, **of), layout))
 
 
 def lines_in(ax):
@@ -42,7 +42,7 @@ LAYOUTS = {
 
 def test_of_several_lines_the_legend_says_once_what_is_not_proven():
     layout = LAYOUTS["ratio"]
-    fig = curves.figure(of_curves(data(layout).assign(kind="unproven"), layout))
+    fig = figures.figure(of_curves(data(layout).assign(kind="unproven"), layout))
     *labels, last = legend_labels(fig)
     assert labels == list(dict.fromkeys(line.label for line in layout.lines))
     assert last == "dotted: not proven"
@@ -55,7 +55,7 @@ def test_a_figure_shows_all_of_its_sheet(name):
     if name == "ratio":
         frame.loc[frame["curve"] == "clone", "kind"] = "unproven"
     sheet = of_curves(frame, layout)
-    fig = curves.figure(sheet)
+    fig = figures.figure(sheet)
     assert (fig.get_suptitle(), fig.get_supxlabel()) == ("A figure", sheet.x_label)
     assert legend_labels(fig) == list(sheet.legend)
     for i, (ax, view) in enumerate(zip(fig.axes, sheet.views, strict=True)):
@@ -94,7 +94,7 @@ def test_markers_are_points_of_their_lines_and_lie_above_all_lines():
 def test_a_panel_where_nothing_can_be_shown_is_drawn_all_the_same():
     layout = grid(curves=["upper"])
     frame = data(layout).assign(epsilon_lower=0.0, epsilon_upper=0.0)
-    assert_everything_has_its_place(curves.figure(of_curves(frame, layout)))
+    assert_everything_has_its_place(figures.figure(of_curves(frame, layout)))
 
 
 def test_only_the_lowest_of_panels_that_share_an_axis_has_labels():
@@ -102,7 +102,7 @@ def test_only_the_lowest_of_panels_that_share_an_axis_has_labels():
     layout = grid(["krr10", "oue"], ["low"], ["upper"])
     frame = data(layout)
     for expected in ([False, True], [True, True]):
-        axes = curves.figure(of_curves(frame, layout)).axes
+        axes = figures.figure(of_curves(frame, layout)).axes
         labelled = [any(text.get_visible() for text in ax.get_xticklabels()) for ax in axes]
         assert labelled == expected
         frame.loc[frame["experiment"] == "oue", "n"] *= 100
@@ -117,7 +117,7 @@ def test_bounds_that_coincide_are_both_seen(tmp_path):
     grey = row(panel(*(line(name, color="#cccccc") for name in names)))
     count = {}
     for drawn, shown in (("both", layout), ("neither", grey)):
-        curves.draw(of_curves(frame, shown), [tmp_path / f"{drawn}.png"])
+        figures.draw(of_curves(frame, shown), [tmp_path / f"{drawn}.png"])
         with Image.open(tmp_path / f"{drawn}.png") as image:
             pixels = np.asarray(image.convert("RGB"))
         below_the_legend = pixels[pixels.shape[0] // 4 :]
@@ -191,7 +191,7 @@ def test_an_axis_with_one_power_of_ten_has_more_labels_and_room_for_them():
     layout = grid(["krr10", "blh"], ["low"], ["upper"], transform="expm1")
     frame = data(layout, x=(1200, 2000, 8000))
     frame["epsilon_upper"] = np.log1p(0.8 / np.sqrt(frame["n"]))
-    fig = curves.figure(of_curves(frame, layout))
+    fig = figures.figure(of_curves(frame, layout))
     assert_everything_has_its_place(fig)
     for axis in (fig.axes[-1].xaxis, fig.axes[-1].yaxis):
         low, high = axis.get_view_interval()
@@ -204,8 +204,8 @@ def test_only_what_is_not_printed_has_a_title(tmp_path):
     paths = [tmp_path / "one.svg", tmp_path / "two.svg"]
     layout = grid(curves=["upper"], title="Figure 7")
     sheet = of_curves(data(layout), layout)
-    curves.draw(sheet, paths[:1])
-    curves.draw(sheet, paths[1:], titled=True)
+    figures.draw(sheet, paths[:1])
+    figures.draw(sheet, paths[1:], titled=True)
     assert paths[0].stat().st_size < paths[1].stat().st_size
-    assert curves.figure(sheet).get_suptitle() == "Figure 7"
-    assert curves.figure(sheet, titled=False).get_suptitle() == ""
+    assert figures.figure(sheet).get_suptitle() == "Figure 7"
+    assert figures.figure(sheet, titled=False).get_suptitle() == ""

@@ -14,7 +14,7 @@ import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
 from shufflebounds.reproduce.configuration import models
-from shufflebounds.reproduce.plotting import html, interactive
+from shufflebounds.reproduce.plotting import interactive
 from shufflebounds.reproduce.plotting.layout import Ratio
 from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
@@ -123,7 +123,7 @@ def test_panels_and_legend_say_what_those_of_the_printed_figure_do():
 
 
 def test_what_is_not_proven_is_dotted():
-    look = html.look(line("hoeffding", style="dotted"))
+    look = interactive.look(line("hoeffding", style="dotted"))
     assert look.dashes == (look.width, round(1.65 * look.width, 2))
     dashes = " ".join(f"{part:g}" for part in look.dashes)
     assert re.search(f'stroke-dasharray="{dashes}".*not proven', page_of_several())
@@ -147,9 +147,9 @@ def test_a_page_asks_for_nothing_from_elsewhere():
 def test_every_marker_and_style_of_a_configuration_has_its_look():
     fields = models.LookEntry.model_fields
     markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
-    assert markers == html.OUTLINES.keys()
+    assert markers == interactive.OUTLINES.keys()
     for style in get_args(fields["line"].annotation):
-        assert (html.look(line(style=style)).dashes == ()) == (style == "solid")
+        assert (interactive.look(line(style=style)).dashes == ()) == (style == "solid")
 
 
 def test_steps_are_those_of_the_table():
@@ -200,7 +200,7 @@ def profiles():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    folder, program = tmp_path_factory.mktemp("pages"), html.program()
+    folder, program = tmp_path_factory.mktemp("pages"), interactive.program()
     frame, layout = several()
     many = row(panel(line("upper")))
     sheets = {

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from drawn_data import data, grid, line, panel, row
 
-from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting import figures
 from shufflebounds.reproduce.plotting.layout import Layout, Ratio
 from shufflebounds.reproduce.plotting.sheets import of_curves
 
@@ -21,7 +21,7 @@ def test_looks_that_are_told_or_left_out_may_be_alike():
     default = line("hoeffding")
     told = line("hoeffding", width=default.width, marker="")
     layout = row(panel(default), panel(told))
-    (legend,) = curves.figure(of_curves(data(layout), layout)).legends
+    (legend,) = figures.figure(of_curves(data(layout), layout)).legends
     assert [text.get_text() for text in legend.get_texts()] == ["blanket, Hoeffding"]
 
 

@@ -9,7 +9,7 @@ from places import assert_everything_has_its_place
 
 import shufflebounds as sb
 from shufflebounds.reproduce.papers.accuracy import BestMechanisms, maps
-from shufflebounds.reproduce.plotting import curves, interactive
+from shufflebounds.reproduce.plotting import figures, interactive
 
 
 def test_a_cell_is_the_first_of_a_ranking():
@@ -48,7 +48,7 @@ def sheet():
 
 
 def test_a_map_is_drawn_cell_by_cell(sheet):
-    drawn = curves.figure(sheet)
+    drawn = figures.figure(sheet)
     first, second = drawn.axes
     assert_everything_has_its_place(drawn)
     assert {(*text.get_position(), text.get_text()) for text in first.texts} == {

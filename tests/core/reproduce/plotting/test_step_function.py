@@ -5,12 +5,12 @@ import pytest
 from drawn_data import laplace, step_function
 from places import assert_everything_has_its_place
 
-from shufflebounds.reproduce.plotting import curves
+from shufflebounds.reproduce.plotting import figures
 from shufflebounds.reproduce.plotting.sheets import of_steps
 
 
 def figure(frame, title="", x="t", y="share", setting=""):
-    return curves.figure(of_steps(frame, title, x, y, setting, "t"))
+    return figures.figure(of_steps(frame, title, x, y, setting, "t"))
 
 
 def laplace_cdf(t):

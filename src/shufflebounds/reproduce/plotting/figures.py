@@ -1,4 +1,4 @@
-"""What all figures share: their looks, and the writing of their files.
+"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib.
 
 The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
 files carry no dates.
@@ -7,20 +7,26 @@ files carry no dates.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import matplotlib.style
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatterSciNotation
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from shufflebounds.core import validation
-from shufflebounds.reproduce.plotting.texts import typeset, wrapped
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.sheets import NOT_PROVEN, Limits, Sheet, View
+from shufflebounds.reproduce.plotting.texts import three_digits, typeset, wrapped
 from shufflebounds.reproduce.storage import write_bytes
 
 # Inches.
@@ -78,10 +84,10 @@ METADATA = {
 _COLORS = 128  # of a PNG: lines and their edges need no more
 
 # Outside settings must rule neither the making of a figure nor its writing.
-fixed_looks = matplotlib.style.context(["default", THEME])
+_fixed_looks = matplotlib.style.context(["default", THEME])
 
 
-@fixed_looks
+@_fixed_looks
 def write(make: Callable[[str], Figure], paths: Sequence[str | Path]) -> None:
     """Write what `make` makes of ``pdf``, ``png`` or ``svg``, as each path's suffix says, to it.
 
@@ -118,7 +124,7 @@ def _small(picture: io.BytesIO) -> bytes:
 _EDGE, _GAP = 0.05, 0.09
 
 
-def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
+def _write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
     """Give each panel its title, whose parts share a line if that fits in all panels.
 
     The texts beside the panels must be there already.
@@ -136,7 +142,7 @@ def write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> 
         ax.set_title(typeset(title))
 
 
-def write_beside(ax: Axes, label: str) -> None:
+def _write_beside(ax: Axes, label: str) -> None:
     """Label the y axis of a panel, in lines that are no longer than the panel is tall."""
     fig = _figure(ax)
     size = float(ax.yaxis.label.get_fontsize())
@@ -146,7 +152,7 @@ def write_beside(ax: Axes, label: str) -> None:
     ax.set_ylabel(typeset(_fitted(fig, [label], height, size)[0]))
 
 
-def write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest: float) -> None:
+def _write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest: float) -> None:
     """Put the title and one legend, in as few rows as fit, above the panels.
 
     The figure grows by their height, though not beyond `tallest` inches.
@@ -223,3 +229,150 @@ def _width(fig: Figure, text: str, size: float) -> float:
     extent = drawn.get_window_extent()
     drawn.remove()
     return float(extent.width)
+
+
+# The figure of a sheet.
+
+PANEL_HEIGHT = 2.3  # inches
+
+# Above all lines, which are at 2 + 1/width, or 10 more.
+_ABOVE_LINES = 20.0
+
+
+def draw(sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False) -> None:
+    """Write the `figure` of a sheet to each path, as `write` does.
+
+    PDF and SVG, which are for print, have a caption in the text around them, and no title unless
+    they are to be `titled`.
+    """
+    write(lambda kind: figure(sheet, titled=titled or kind == "png"), paths)
+
+
+@_fixed_looks
+def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
+    """The figure of a sheet, with one legend for all panels, unless there is but one line.
+
+    Values that a logarithmic axis cannot show, such as 0, are left out.
+    """
+    rows, columns = len(sheet.rows), len(sheet.rows[0])
+    height = max(rows * PANEL_HEIGHT, LONE_ROW_HEIGHT)
+    fig = Figure(figsize=(PAGE_WIDTH * sheet.width, height), layout="constrained")
+    axes = fig.subplots(rows, columns, squeeze=False)
+    for ax, view in zip(axes.flat, sheet.views, strict=True):
+        if view.y_ticks:
+            _map(ax, view, sheet.legend)
+        else:
+            _plot(ax, view)
+    for row, views in zip(axes, sheet.rows, strict=True):
+        for i, (ax, view) in enumerate(zip(row, views, strict=True)):
+            if i == 0 or view.y_label != views[i - 1].y_label:
+                _write_beside(ax, view.y_label)
+    for column, views in zip(axes.T, zip(*sheet.rows, strict=True), strict=True):
+        if len({view.x_limits for view in views}) == 1:
+            for ax in column[:-1]:
+                ax.tick_params(labelbottom=False, which="both")
+    fig.supxlabel(typeset(sheet.x_label))
+    _write_above_panels(list(axes.flat), [view.title for view in sheet.views])
+    handles = [
+        Line2D([], [], label=label, **_look(line), **_marker_look(line))
+        for label, line in sheet.legend.items()
+        if not sheet.views[0].is_step
+    ]
+    unproven = [handle for handle in handles if str(handle.get_label()).endswith(NOT_PROVEN)]
+    if len(unproven) > 1:  # said once
+        for handle in unproven:
+            handle.set_label(str(handle.get_label()).removesuffix(NOT_PROVEN))
+        handles.append(Line2D([], [], label="dotted: not proven", linestyle="none"))
+    if sheet.views[0].y_ticks:
+        for handle in handles:
+            handle.set(linestyle="none", marker="s", markersize=8.0)
+    _write_above_all(fig, sheet.title if titled else "", handles, PAGE_HEIGHT)
+    return fig
+
+
+def _plot(ax: Axes, view: View) -> None:
+    _scale(ax, "x", view.x_log, view.x_limits)
+    _scale(ax, "y", view.y_log, view.y_limits)
+    for position, (line, curve) in enumerate(view.lines):
+        ax.plot(
+            curve.x,
+            curve.y,
+            label=line.label,
+            drawstyle="steps-post" if view.is_step else "default",
+            # Thin over thick, since upper and lower bound nearly coincide, and dots over all.
+            zorder=2.0 + 1.0 / line.width + 10.0 * (line.style == "dotted"),
+            **_look(line),
+        )
+        if line.marker:
+            some = curve.marked(position)
+            ax.plot(
+                curve.x[some],
+                curve.y[some],
+                label="_markers",
+                linestyle="none",
+                zorder=_ABOVE_LINES,
+                **_marker_look(line),
+            )
+    if view.x_ticks:
+        ax.set_xticks(range(len(view.x_ticks)), view.x_ticks, rotation=30.0, ha="right")
+    ax.set(xlim=view.x_limits, ylim=view.y_limits)
+
+
+def _map(ax: Axes, view: View, legend: Mapping[str, Line]) -> None:
+    import seaborn as sns  # a second of imports, for maps alone
+
+    labels = list(legend)
+    size = len(view.y_ticks), len(view.x_ticks)
+    shown, told = np.full(size, np.nan), np.full(size, "", dtype=object)
+    for line, cells in view.lines:
+        places = cells.y.astype(int), cells.x.astype(int)
+        shown[places] = labels.index(line.label)
+        told[places] = [three_digits(end) for end in cells.upper]
+    sns.heatmap(
+        shown,
+        vmin=0,
+        vmax=len(labels),
+        cmap=[line.color for line in legend.values()],
+        annot=told,
+        fmt="",
+        annot_kws={"size": 8.0},
+        linewidths=0.5,
+        cbar=False,
+        xticklabels=list(map(typeset, view.x_ticks)),
+        yticklabels=list(map(typeset, view.y_ticks)),
+        ax=ax,
+    )
+    ax.invert_yaxis()
+    ax.tick_params(labelrotation=0.0)
+
+
+def _scale(ax: Axes, axis: Literal["x", "y"], logarithmic: bool, limits: Limits) -> None:
+    if logarithmic:
+        getattr(ax, f"set_{axis}scale")("log", nonpositive="mask")
+        getattr(ax, f"{axis}axis").set_minor_formatter(_MinorLabels())
+        # Of many decades finer lines are but a shade.
+        if limits[1] < 1e4 * limits[0]:
+            ax.grid(which="minor", axis=axis, linewidth=0.25)
+
+
+def _look(line: Line) -> dict[str, Any]:
+    return {"color": line.color, "linestyle": line.style, "linewidth": line.width}
+
+
+def _marker_look(line: Line) -> dict[str, Any]:
+    """An edge of a darker shade, which is seen where the line is thick or another lies over it."""
+    return {
+        "marker": line.marker,
+        "markersize": 3.0 + line.width,
+        "markerfacecolor": line.color,
+        "markeredgecolor": tuple(0.55 * part for part in to_rgb(line.color)),
+        "markeredgewidth": 0.6,
+    }
+
+
+class _MinorLabels(LogFormatterSciNotation):
+    """Labels between powers of ten, for an axis that shows fewer than two of those."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """No label for 3 and 6, 30 and 60, …: they would touch their neighbours'."""
+        return "" if f"{x:.0e}"[0] in "36" else super().__call__(x, pos)
