@@ -193,6 +193,7 @@ NASTY = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), NASTY), min_size=1, max_size=3))
 @example([((PAPER, "setting"), {0: None})])
+@example([((PAPER, "experiments"), {0: {"": None}})])
 @examples(150)
 def test_whatever_stands_there_one_sentence_is_told(changes):
     config = copy.deepcopy(FULL)

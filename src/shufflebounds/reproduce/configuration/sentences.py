@@ -111,9 +111,9 @@ def _fragment(model: type[BaseModel], steps: Iterable[str | int]) -> Mapping[str
     schema = _schema(model)
     here: Mapping[str, Any] = schema
     for step in steps:
-        if isinstance(step, int):
+        if isinstance(step, int) and "items" in here:  # else a key that is no text
             here = here["items"]
-        elif step in _properties(here):
+        elif isinstance(step, str) and step in _properties(here):
             here = _properties(here)[step]
         else:
             # Names that must look like names have their pattern for a key.
