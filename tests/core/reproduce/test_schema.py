@@ -10,10 +10,10 @@ import yaml
 from repository import ROOT
 from small_paper import FOLDER
 
-from shufflebounds.reproduce.configuration import schema
+from shufflebounds.reproduce.configuration import models
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
 
-SCHEMAS = {model: json.loads(schema.text(model)) for model in (RootEntry, PaperEntry)}
+SCHEMAS = {model: json.loads(models.schema(model)) for model in (RootEntry, PaperEntry)}
 PAPERS = [*(ROOT / "config").glob("*.yaml"), *(FOLDER / "config").glob("*.yaml")]
 FILES = [*((path, PaperEntry) for path in PAPERS), (ROOT / "config.yaml", RootEntry)]
 
@@ -22,16 +22,16 @@ def content(path):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("name", "model"), schema.MODELS.items())
+@pytest.mark.parametrize(("name", "model"), models.MODELS.items())
 def test_the_schemas_in_docs_are_current(name, model):
-    """Else: python -m shufflebounds.reproduce.configuration.schema docs."""
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == schema.text(model)
+    """Else: python -m shufflebounds.reproduce.configuration.models docs."""
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == models.schema(model)
 
 
 @pytest.mark.parametrize("model", SCHEMAS)
 def test_they_are_schemas_without_null(model):
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[model])
-    text = schema.text(model)
+    text = models.schema(model)
     assert "null" not in text
     assert r"\\z" not in text
     assert "x-allowed" not in text
@@ -81,10 +81,10 @@ def test_an_editor_marks_what_the_models_refuse(path, value):
 
 
 def test_they_are_written_by_a_command(tmp_path):
-    command = [sys.executable, "-m", schema.__name__]
+    command = [sys.executable, "-m", models.__name__]
     environment = {"PYTHONPATH": str(ROOT / "src")}
     subprocess.run([*command, str(tmp_path)], check=True, env=environment)
-    assert {path.name for path in tmp_path.iterdir()} == set(schema.MODELS)
+    assert {path.name for path in tmp_path.iterdir()} == set(models.MODELS)
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("usage: ")

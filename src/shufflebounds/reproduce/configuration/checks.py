@@ -6,6 +6,7 @@ parameters that the library must accept, and combinations that make no sense.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
 from typing import Any
@@ -21,7 +22,6 @@ from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan
 from shufflebounds.reproduce import specification as axes
-from shufflebounds.reproduce.configuration import displayed
 from shufflebounds.reproduce.configuration.models import (
     FigureEntry,
     PaperEntry,
@@ -38,26 +38,14 @@ from shufflebounds.reproduce.configuration.sentences import (
     suggestion,
 )
 from shufflebounds.reproduce.papers.base import research
+from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
 RULES = (
-    "all",
-    "claims",
-    "curve",
-    "everything",
-    "figure",
-    "figures",
-    "gallery",
-    "interactive",
-    "judgement",
-    "page",
-    "proofs",
-    "table",
-    "tables",
-    "vega",
-    "verify",
+    *("all", "claims", "curve", "everything", "figure", "figures", "gallery", "interactive"),
+    *("judgement", "page", "proofs", "table", "tables", "vega", "verify"),
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)
 
@@ -160,7 +148,7 @@ def _faults_of_figures(name: str, entry: PaperEntry) -> Iterator[str]:
     yield from figure_faults(name, entry)
     yield from _claim_faults(name, entry)
     yield from style_faults(entry)
-    yield from displayed.faults(entry)
+    yield from _text_faults(entry)
 
 
 def unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
@@ -524,3 +512,79 @@ def _claim_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
             )
         drawn = [name for name, figure in entry.figures.items() if figure.table is None]
         yield from unknown(f"claims.{claim}", figures, drawn)
+
+
+# Texts that people read: can figures and the report show them?
+#
+# A text that cannot be drawn must be found before the curves are computed, and no text may become a
+# part of the report's own page.
+
+# Characters that figures can show for sure, among those of our own texts.
+_COMMON = frozenset("ε₀δγωβλ∞→×·−–—…≤≥⌈⌉⌊⌋′⁰²³⁴⁵⁶⁸⁹⁻äöüéõÄÖÜÕ“”‘’")
+# What a browser takes for a tag, wherever in the report's page the text ends up.
+_TAG = re.compile(r"<[A-Za-z/!?]")
+
+
+def _text_faults(entry: PaperEntry) -> Iterator[str]:
+    """What is wrong with the texts of a paper's configuration."""
+    for place, text, uses in _texts(entry):
+        if not text.isprintable():
+            yield f"{place} is {text!r}; it must be a single line of printable characters"
+        if tag := _TAG.search(text):
+            yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
+        if uses & {"drawn", "label"}:
+            yield from _formula_faults(place, text)
+        if "title" in uses and set("{}") & set(plain(text)):
+            yield (
+                f"{place} is {text!r}; outside formulas it must have no braces, which the report "
+                "of Snakemake takes for a wildcard"
+            )
+        if "label" in uses and text.startswith("_"):
+            yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
+
+
+def _texts(entry: PaperEntry) -> Iterator[tuple[str, str, set[str]]]:
+    """Every text, where it stands, and its uses: a title of the report, drawn, in a legend."""
+    style = entry.style
+    yield "title", entry.title, {"title"}
+    labels = [(f"regimes.{name}", one.label, "drawn") for name, one in entry.regimes.items()]
+    labels += [(f"style.curves.{name}", look.label, "label") for name, look in style.curves.items()]
+    for name, figure in entry.figures.items():
+        yield f"figures.{name}.title", figure.title, {"title", "drawn"}
+        yield f"figures.{name}.caption", figure.caption, set()
+        for i, line in enumerate(figure.lines or ()):
+            labels.append((f"figures.{name}.lines[{i}]", line.label, "label"))
+    for name, text in style.experiments.items():
+        yield f"style.experiments.{name}", text, {"drawn"}
+    for place, label, use in labels:
+        if label is not None:
+            yield f"{place}.label", label, {use}
+
+
+@cache
+def _has_glyph(character: str) -> bool:
+    """Whether figures can show a character: DejaVu Sans, which Matplotlib brings along."""
+    if character.isascii() or character in _COMMON:
+        return True
+    # Only here, since it takes a second to load.
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf")
+    return bool(font.get_char_index(ord(character)))
+
+
+def _formula_faults(place: str, text: str) -> Iterator[str]:
+    if not text.isascii() and (absent := [c for c in text if not _has_glyph(c)]):
+        yield f"{place} is {text!r}; the font of the figures has no character {absent[0]!r}"
+    signs = text.count("$") - text.count(r"\$")
+    if signs % 2:
+        yield rf"{place} is {text!r}, with a $ too few or too many; for the sign itself write \$"
+    elif signs:
+        # Only here, since it takes a second to load.
+        from matplotlib.mathtext import MathTextParser
+
+        try:
+            MathTextParser("path").parse(text)
+        except (ValueError, RecursionError):
+            yield f"{place} is {text!r}, with a formula that Matplotlib cannot draw"

@@ -1,14 +1,17 @@
 """What config.yaml and the files of the papers may hold.
 
-The models say what each key means, which editors show (`schema` writes them as a JSON schema), and
+The models say what each key means, which editors show (`schema` makes a JSON schema of each), and
 what it may be. Names that must exist and parameters that the library must accept are checked in
 `checks`.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
@@ -26,8 +29,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.reproduce.storage import write_text
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
 #
@@ -345,3 +350,67 @@ class RootEntry(_Model):
     """Precision of all divergences."""
     formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
     """The files of every figure."""
+
+
+# Their JSON schemas, for editors: ``python -m shufflebounds.reproduce.configuration.models docs``
+# writes them into the folder docs.
+
+MODELS: dict[str, type[BaseModel]] = {
+    "config.schema.json": RootEntry,
+    "paper.schema.json": PaperEntry,
+}
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema(model: type[BaseModel]) -> str:
+    """The schema of a model's file."""
+    fragment = _for_editors(model.model_json_schema())
+    definitions = fragment.get("$defs", {})
+    # What depends on the library, and the models leave to `checks`.
+    if "CurveEntry" in definitions:
+        definitions["CurveEntry"]["properties"]["bound"]["enum"] = list(BOUNDS)
+    for entry in (fragment, definitions.get("ExperimentEntry", {})):
+        if "x" in entry.get("properties", {}):
+            entry["properties"]["x"] |= {
+                "propertyNames": {"enum": list(NAMES)},
+                "minProperties": 1,
+                "maxProperties": 1,
+            }
+    return json.dumps({"$schema": _DIALECT, **fragment}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _for_editors(fragment: Any) -> Any:
+    """A fragment in JavaScript's regular expressions, and without null: no key may be empty."""
+    if isinstance(fragment, str):
+        return fragment.replace(r"\z", "$")
+    if isinstance(fragment, list):
+        return [_for_editors(one) for one in fragment if one != {"type": "null"}]
+    if not isinstance(fragment, dict):
+        return fragment
+    kept = {_for_editors(k): _for_editors(v) for k, v in fragment.items() if not _is_ours(k, v)}
+    if "patternProperties" in kept:
+        kept["additionalProperties"] = False
+    if len(kept.get("anyOf", ())) == 1:
+        kept = kept.pop("anyOf")[0] | kept
+    return kept
+
+
+def _is_ours(key: str, value: Any) -> bool:
+    """Whether a key of a schema says nothing to an editor; a property may be called title."""
+    return (
+        key == "x-allowed"
+        or (key == "title" and isinstance(value, str))
+        or (key == "default" and (value is None or isinstance(value, dict)))
+    )
+
+
+def main() -> None:
+    """Write the schemas into the folder that the command line names."""
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("usage: python -m shufflebounds.reproduce.configuration.models FOLDER")
+    for name, model in MODELS.items():
+        write_text(schema(model), Path(sys.argv[1]) / name)
+
+
+if __name__ == "__main__":
+    main()
