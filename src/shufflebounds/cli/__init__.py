@@ -13,10 +13,9 @@ import click
 
 from shufflebounds._version import __version__
 from shufflebounds.cli.check import check
-from shufflebounds.cli.choosing import choose
+from shufflebounds.cli.choosing import bounds, choose, mechanisms
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
-from shufflebounds.cli.listing import bounds, mechanisms
 from shufflebounds.cli.questions import delta, epsilon, renyi
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.targets import eps0, rounds, users

@@ -18,7 +18,7 @@ class Calibrations(TableKind):
     """Errors at the authors' ε₀ and at the largest one that meets the target."""
 
     title = "SOLH and randomized response, calibrated by their authors' theorem and certified"
-    code = f"{__name__}.solh:TABLE"
+    code = f"{__name__}.claims:TABLE"
     is_drawn = True
 
     values: Annotated[int, Ge(2), Le(2**53)]

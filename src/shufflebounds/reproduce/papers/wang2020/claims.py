@@ -1,17 +1,33 @@
-"""How claims about SOLH are measured and judged; `claims.yaml` words them.
+"""SOLH and randomized response (GRR) as their authors calibrate them, and as is certified.
 
-The words are ours, and so is what they make of the paper, which we lack: its formulas
-are rebuilt, and what only its numbers could decide is not measured.
+The theorem behind the authors' ε₀ is that of Balle, Bell, Gascón and Nissim (CRYPTO 2019, Theorem
+3.1): a share γ = l/(e^{ε₀} + l − 1) of the reports is uniform over l values, and
+
+    γ ≥ max(14 l log(2/δ)/((n − 1) ε²), 27 l/((n − 1) ε))
+
+makes them (ε, δ)-DP for ε ≤ 1. So e^{ε₀} + l − 1 may be as large as `room`, whatever l is.
+
+`claims.yaml` words the claims that are measured and judged below. The words are ours, and so is
+what they make of the paper, which we lack: its formulas are rebuilt, and what only its numbers
+could decide is not measured.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
+from shufflebounds.accounting.questions import epsilon
+from shufflebounds.bounds.choosing import calibrated
+from shufflebounds.core.enclosure import outward
+from shufflebounds.protocols.base import Calibrated
 from shufflebounds.randomizers.bit_vectors import LocalHash
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.estimation import curator_mse
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
     Evidence,
@@ -23,8 +39,140 @@ from shufflebounds.reproduce.papers.judging import (
     of_cases,
     throughout,
 )
+from shufflebounds.reproduce.papers.tables import Page, TableCode
 from shufflebounds.reproduce.papers.wang2020 import Calibrations
-from shufflebounds.reproduce.papers.wang2020.solh import hash_values, measure, room, solh
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.reproduce.plotting.texts import number, three_digits
+from shufflebounds.reproduce.storage import CurveName
+
+
+def room(eps: float, n: int, delta: float) -> float:
+    """How large e^{ε₀} + l − 1 may be for (ε, δ), ε ≤ 1."""
+    return min(eps * eps * (n - 1) / (14.0 * math.log(2.0 / delta)), (n - 1) * eps / 27.0)
+
+
+def hash_values(room: float) -> int:
+    """The l with the least variance m²/(n (l − 1)(m − l)²), m the `room`: (m + 2)/3."""
+    return max(2, round((room + 2.0) / 3.0))
+
+
+def solh(values: int, eps: float, n: int, delta: float) -> LocalHash | None:
+    """The authors' local hashing; None where they leave it no ε₀ above 0."""
+    m = room(eps, n, delta)
+    l = hash_values(m)  # noqa: E741
+    return LocalHash(math.log(m - l + 1.0), hash_values=l, domain_size=values) if m > l else None
+
+
+def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
+    """The authors' randomized response; None where they leave it no ε₀ above 0."""
+    m = room(eps, n, delta)
+    return KRR(values, math.log(m - values + 1.0)) if m > values else None
+
+
+# Of a mechanism: at the authors' ε₀ what is certified and the error, and the best ε₀ and error.
+COLUMNS = [
+    *("eps", "values", "n", "delta", "mechanism"),
+    *("l", "eps0", "certified", "error", "best_l", "best_eps0", "best_error"),
+]
+
+
+def measure(given: Calibrations) -> pd.DataFrame:
+    """A row for each ε and mechanism, columns `COLUMNS`; errors are total, over the curator's."""
+    return pd.DataFrame(_rows(given), columns=COLUMNS)
+
+
+def _rows(given: Calibrations) -> Iterator[list[float | str]]:
+    values, n, delta = given.values, given.n, given.delta
+    for eps in given.eps:
+        curator = curator_mse(values, n, eps, delta)
+        for name, label, theirs in (
+            ("local_hash", "SOLH", solh(values, eps, n, delta)),
+            ("krr", "GRR", grr(values, eps, n, delta)),
+        ):
+            best = calibrated(Calibrated(eps, n, delta, name, values))
+            row: list[float | str] = [eps, values, n, delta, label]
+            if theirs is None:
+                row += [math.nan] * 4
+            else:
+                certified = epsilon(theirs, n=n, delta=delta).upper
+                l = getattr(theirs, "hash_values", values)  # noqa: E741
+                row += [l, theirs.eps0, certified, theirs.error(n).mse / curator]
+            l = best.parameters.get("hash_values", values)  # noqa: E741
+            yield [*row, l, best.eps0.lower, best.error.mse / curator]
+
+
+def _page(frame: pd.DataFrame) -> Page:
+    first = frame.iloc[0]
+    return Page(
+        title="SOLH and randomized response: by the authors' theorem, and certified",
+        above=f"{first['values']} values, $n$ = {first['n']}, $\\delta$ = {first['delta']:g}. On "
+        "the left the authors' number $l$ of hash values and $\\varepsilon_0$, the "
+        "$\\varepsilon$ that is certified for them, and their total squared error over that of a "
+        "trusted curator; on the right the best $l$, and the largest $\\varepsilon_0$ that is "
+        "certified.",
+        header=(
+            *(r"target $\varepsilon$", "", "$l$", r"$\varepsilon_0$", r"certified $\varepsilon$"),
+            *("error", "best $l$", r"its $\varepsilon_0$", "error"),
+        ),
+        rows=tuple(
+            (
+                f"{row['eps']:g}",
+                row["mechanism"],
+                *_theirs(row),
+                f"{row['best_l']:g}",
+                outward(row["best_eps0"], up=False),
+                three_digits(row["best_error"]),
+            )
+            for row in frame.to_dict("records")
+        ),
+    )
+
+
+def _theirs(row: dict[str, float]) -> tuple[str, ...]:
+    if math.isnan(row["error"]):
+        return ("none",) * 4
+    certified = outward(row["certified"], up=True)
+    return f"{row['l']:g}", f"{row['eps0']:.5g}", certified, three_digits(row["error"])
+
+
+_LINES = {
+    ("SOLH", "error"): Line(CurveName("", "", "1"), "SOLH", "#009e73", "dashed", "s"),
+    ("GRR", "error"): Line(CurveName("", "", "2"), "GRR", "#d55e00", "dashed", "^"),
+    ("SOLH", "best_error"): Line(
+        CurveName("", "", "3"), "local hashing, certified", "#009e73", width=2.0
+    ),
+    ("GRR", "best_error"): Line(
+        CurveName("", "", "4"), "randomized response, certified", "#d55e00", width=2.0
+    ),
+}
+
+
+def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    lines = []
+    for (mechanism, column), line in _LINES.items():
+        rows = frame[frame["mechanism"] == mechanism]
+        # A file has no number where the authors have no ε₀.
+        x, y = (pd.to_numeric(rows[name], errors="coerce").to_numpy() for name in ("eps", column))
+        lines.append((line, Drawn.line(x, y)))
+    y = np.concatenate([drawn.y for _, drawn in lines])
+    first = frame.iloc[0]
+    view = View(
+        title=[f"$k$ = {first['values']}", f"$n$ = {number(first['n'])}"],
+        lines=lines,
+        y_label="squared error / curator's",
+        y_log=True,
+        x_limits=(0.0, 1.02 * float(frame["eps"].max())),
+        y_limits=(0.9, 1.5 * float(np.nanmax(y))),
+    )
+    told = "Total squared error over that of a trusted curator, to six digits:"
+    return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error", told, width=0.6)
+
+
+TABLE = TableCode(lambda given, _: measure(given), _page, _sheet)
+
+
+# What is claimed.
 
 # The setting of IPUMS, as others quote it.
 VALUES, USERS, DELTA = 915, 602_325, 1e-9
