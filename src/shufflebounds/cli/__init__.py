@@ -23,10 +23,13 @@ from shufflebounds.cli.targets import eps0, rounds, users
 __all__ = ["main"]
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="shufflebounds")
-def main() -> None:
-    """Certified differential privacy of shuffled reports.
+main = Group(
+    commands=[
+        *(epsilon, delta, renyi, check, choose, eps0, users, rounds, risk, curve),
+        *(mechanisms, bounds),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Certified differential privacy of shuffled reports.
 
     n users each send one report through the same local randomizer, and a shuffler hides who sent
     what. These commands bound the (epsilon, delta) that results, from above and from below.
@@ -34,21 +37,6 @@ def main() -> None:
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
     a mistake; 3 if the precision you asked for was out of reach (answers are still printed, and
     points of a table that miss it are left empty). `check` has its own.
-    """
-
-
-for command in (
-    epsilon,
-    delta,
-    renyi,
-    check,
-    choose,
-    eps0,
-    users,
-    rounds,
-    risk,
-    curve,
-    mechanisms,
-    bounds,
-):
-    main.add_command(command)
+    """,
+)
+click.version_option(__version__, prog_name="shufflebounds")(main)
