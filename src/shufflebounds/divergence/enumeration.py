@@ -17,10 +17,13 @@ import numpy as np
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U
 
 # Beyond so many it is left to the engines of many users: speed (benchmarks/deployer_grid.py).
 MAX_HISTOGRAMS, MAX_USERS = 600_000, 1_500
+# And of so many counts, one of each component in each histogram: memory.
+_MAX_COUNTS, _EACH_COUNT = 1e7, 40.0
 
 # Masses below the first are counted as this much, from above, and as nothing from below; quotients
 # below the second are not dealt with: no product of both is below the range of floats.
@@ -79,6 +82,10 @@ def outcomes(
     """The outcomes of n ≥ 1 users; None where there are too many of them."""
     if n > MAX_USERS or histogram_count(decomposition, n) > max_histograms:
         return None
+    counts_in_all = histogram_count(decomposition, n) * len(decomposition)
+    if counts_in_all > _MAX_COUNTS:
+        return None
+    spend(_EACH_COUNT * counts_in_all)
     a, b, c = decomposition.a, decomposition.b, decomposition.c
     shared, doubt = c > 0.0, decomposition.rel_err * float(c.sum())
     rest = decomposition.residual
@@ -146,14 +153,32 @@ def _log_factorials(n: int) -> FloatArray:
 
 def _counts(n: int, cells: int) -> np.ndarray:
     """All ways to put n reports into some cells, one a row."""
+    if n < cells:
+        return _counts_of_places(n, cells)
     found = np.arange(n + 1)[:, None] if cells > 1 else np.full((1, 1), n)
     for cell in range(1, cells):
         left = n - found.sum(axis=1)
         if cell == cells - 1:
             return np.column_stack([found, left])
         repeats = left + 1
-        start = np.repeat(np.cumsum(repeats) - repeats, repeats)
-        found = np.column_stack(
-            [np.repeat(found, repeats, axis=0), np.arange(repeats.sum()) - start]
-        )
+        found = np.column_stack([np.repeat(found, repeats, axis=0), _each_from_zero(repeats)])
     return found
+
+
+def _counts_of_places(n: int, cells: int) -> np.ndarray:
+    """The same where most cells stay empty: report by report, each at or after the last."""
+    places = np.arange(cells)[:, None]
+    for _ in range(1, n):
+        repeats = cells - places[:, -1]
+        last = np.repeat(places[:, -1], repeats) + _each_from_zero(repeats)
+        places = np.column_stack([np.repeat(places, repeats, axis=0), last])
+    found = np.zeros((len(places), cells), dtype=np.int64)
+    rows = np.arange(len(places))
+    for place in places.T:
+        found[rows, place] += 1
+    return found
+
+
+def _each_from_zero(sizes: np.ndarray) -> np.ndarray:
+    """0, 1, …, size − 1 of every size in turn."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
