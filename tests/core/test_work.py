@@ -76,3 +76,12 @@ def test_what_is_refused_holds_and_is_forgotten(question, seed, monkeypatch):
     assert hasty.lower <= whole.upper
     assert whole.lower <= hasty.upper
     assert not math.isnan(hasty.lower + hasty.upper)
+
+
+def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
+    """Its rare losses decide, and lie where a lattice for normal ones has few points."""
+    pair = sb.Joint([sb.KRR(k=256, eps0=2.0)] * 8).dataset_pair()
+    with work.budget() as purse:
+        found = sb.epsilon(pair, n=2 * 10**6, delta=1e-8, rounds=30)
+    assert found.relative_width <= 1e-3
+    assert purse.left > 0.9 * work.BUDGET

@@ -212,7 +212,7 @@ def _next(
 # of which costs another profile.
 _LADDER = (1e-4, 1e-6, 1e-8, 1e-9)
 _EPS0_LADDER_OF_MANY = (0.1, 0.01, 1e-3)
-_USERS_LADDER_OF_MANY = (0.1, 0.01, 3e-3)
+_USERS_LADDER_OF_MANY = (0.1, 0.01, 2e-3)
 _ROUNDS_LADDER = (0.05, 0.01)
 # Of what holds for all datasets after many rounds: lattice points per typical loss, how closely it
 # is searched for, in how many probes, and which power of ε goes about like δ.

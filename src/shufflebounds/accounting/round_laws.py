@@ -214,13 +214,15 @@ class Points:
 
     `rtol` is the relative width of the enclosures to aim at. Beyond ``dense`` typical losses of
     the round, of ``density`` steps each, the points lie further and further apart; None where they
-    never do.
+    never do. Up to ``far`` steps they are at most ``stride`` steps apart.
     """
 
     step: float
     rtol: float
     density: float = 1.0
     dense: float | None = None
+    stride: int = 1
+    far: int = 0
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -232,7 +234,8 @@ class Points:
             found.append(at)
             size = at / self.density
             thin = math.exp(min(max(size - self.dense, 0.0) ** 2 / 6.0, 700.0))
-            at += max(1, int(min(thin, size)))
+            stride = int(min(thin, size))
+            at += max(1, min(stride, self.stride) if at < self.far else stride)
         return np.array(found)
 
     @cached_property
@@ -328,6 +331,8 @@ def crowd_grid(
 _NODE_WIDTH, _NARROW_NODE_WIDTH, _NARROW = 0.06, 0.09, 1e-5
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0
+# Rare losses: strides in those that normal losses need, and how much further they may reach.
+_LONGER, _FURTHER = 4.0, 3.0
 
 
 # Decompositions, those of datasets, and the number of users.
@@ -465,12 +470,19 @@ def _points(
     """Those of each round on a lattice of all, and down to which level D is wanted there."""
     steps, dense = _steps(rounds, density), _dense(rounds, level)
     step = lattice_step(min(steps))
+    # Losses that are rare in one round, yet not in all, must not be moved by more than the sum is,
+    # as far as that goes: further than a normal one where they count.
+    total = _total_loss(rounds)
+    reach = _FURTHER * total * math.sqrt(-2.0 * math.log(level))
     rtol = _NODE_WIDTH / density**2
     if rtol < _NARROW:
         rtol = max(min(_NARROW_NODE_WIDTH / density**2, _NARROW), 1e-9)
     for one, wanted in zip(rounds, steps, strict=True):
         scaled = 2 ** math.floor(math.log2(wanted / step)) * step
-        points = Points(scaled, rtol, max(one.size / scaled, 1.0), dense)
+        # Powers of two, so that few grids serve many questions.
+        stride = 2 ** math.floor(math.log2(max(_LONGER * total / density / scaled, 1.0)))
+        far = 2 ** math.ceil(math.log2(max(reach / scaled, 1.0)))
+        points = Points(scaled, rtol, max(one.size / scaled, 1.0), dense, stride, far)
         yield one, points, level / (one.times * len(rounds))
 
 
@@ -558,11 +570,14 @@ def _dense(rounds: Sequence[Round], level: float) -> float:
     Where all losses are normal that is √(2 log 1/level) times the largest of them over their
     root mean square; rounded up, so that few grids serve many questions.
     """
-    sizes = np.array([one.size for one in rounds])
-    times = np.array([one.times for one in rounds])
-    total = math.sqrt(float(times @ sizes**2))
-    share = float(sizes.max()) / total if total > 0.0 else 1.0
+    total = _total_loss(rounds)
+    share = max(one.size for one in rounds) / total if total > 0.0 else 1.0
     return float(2.0 ** math.ceil(math.log2(max(share * math.sqrt(-2.0 * math.log(level)), 1.0))))
+
+
+def _total_loss(rounds: Sequence[Round]) -> float:
+    """The standard deviation of the sum of all their losses, an estimate."""
+    return math.sqrt(math.fsum(one.times * one.size**2 for one in rounds))
 
 
 def _steps(rounds: Sequence[Round], density: float) -> list[float]:

@@ -296,7 +296,7 @@ def log_mean_positive_part(
             continue
         assert needed is not None  # the cost is at most 1
         spent += cost
-        spend(1e6 + window.modes + needed.modes.size * (100.0 + 20.0 * g.values.size))
+        spend(1e6 + window.modes + needed.modes.size * (100.0 + 5.0 * g.values.size))
         low, high, smoothing = sum_series(g, tilted, n, window, needed)
         log_low, log_high = with_factor(
             low, high, n * tilted.log_mgf, n * tilted.log_mgf_err, tilted.theta * eta

@@ -277,7 +277,7 @@ def _characteristic(
 # What is smooth enough: this decides speed only (benchmarks/arrays.py).
 _MOST_POINTS, _PASSES = 128, 4
 # Modes, and stretches of them, of a point; modes of points that are done together.
-_MOST_MODES, _MOST_STRETCHES, _MODES_TOGETHER = 2**20, 2**14, 2**19
+_MOST_MODES, _MOST_STRETCHES, _MODES_TOGETHER = 2**14, 2**14, 2**19
 
 
 def stacked(
