@@ -464,12 +464,18 @@ class Composed:
         return -math.expm1(min(spared)) * (1.0 - 1e-12)
 
     def _guess(self, eps: float) -> float:
-        """A rough δ(ε), from a normal loss."""
+        """A rough δ(ε), from a normal loss or from a single round."""
         variance = sum(one.times * one.size**2 for one in self.rounds)
         if variance == 0.0:
             return validation.MIN_DELTA
         excess = max(0.0, eps - 0.5 * variance)
-        return math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
+        normal = math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
+        if eps > LARGEST_EPS:
+            return normal
+        # Far out a single loss that is rare may be likelier than many that are not.
+        largest = max(self.rounds, key=lambda one: one.size)
+        single = Problem.of(largest.telling[-1], largest.n).delta(eps, _ROUGH).lower
+        return max(normal, single)
 
 
 def _both(one: Enclosure, other: Enclosure) -> Enclosure:
