@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from shufflebounds.accounting.composition import compose
-from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt, largest
+from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt
 from shufflebounds.cli.answers import (
     FEW,
     OF_PAIRS,
@@ -173,7 +173,7 @@ def _answers(
     return least(found)
 
 
-# The relative width of what is this many times larger than the best.
+# The relative width of a first look, and how far above the best that is enough.
 _ROUGH, _FAR = 0.01, 2.0
 
 
@@ -196,7 +196,7 @@ def _of_rounds(
             continue
         some = all_pairs(bound, asked)
         if not bound.knows_mechanism and numerics.rtol is None:
-            # What is far above the others to compare with need not be known as well as they are.
+            # What is so much larger is there for comparison only.
             best = min((one.enclosure.upper for one in answers.values()), default=math.inf)
             rough = attempt(partial(composed, some, _ROUGH))
             if rough.enclosure.lower > _FAR * best:
@@ -205,10 +205,14 @@ def _of_rounds(
         if bound.kind is not Kind.LOWER and len(some) > 1:
             # The worst may be another in each round, which no maximum over pairs covers.
             answers[key] = attempt(partial(composed, some))
-        else:
-            answers[key] = largest(
-                attempt(partial(composed, [pair])).of(pair) for pair in some[:FEW]
+            continue
+        pair = some[0]
+        if len(some) > 1:  # any of them is a lower bound: the one that looks largest will do
+            pair = max(
+                some[:FEW],
+                key=lambda one: attempt(partial(composed, [one], _ROUGH)).enclosure.lower,
             )
+        answers[key] = attempt(partial(composed, [pair])).of(pair)
     return answers
 
 
