@@ -5,6 +5,7 @@ import stat
 
 import browsers
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Files that look at the same run of Snakemake: one worker makes it, and has them all.
 SHARED_RUNS = {
@@ -17,13 +18,25 @@ SHARED_RUNS = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
+class WholeFiles(LoadScopeScheduling):
+    """Gives a worker whole files, so that what a file makes once is made once.
+
+    Not by marks of groups: pytest 9.2 loses what xdist 3.8 makes of them, without a word.
+    """
+
+    def _split_scope(self, nodeid):
+        file = nodeid.split("::")[0].rsplit("/", 1)[-1]
+        return SHARED_RUNS.get(file, file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return WholeFiles(config, log)
+
+
 def pytest_collection_modifyitems(items):
-    """Give a worker whole files, so that what a file makes once is made once; long ones first."""
-    items.sort(key=lambda item: "workflow" not in item.path.parts)
-    for item in items:
-        group = SHARED_RUNS.get(item.path.name, item.path.name)
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Long ones first."""
+    items.sort(key=lambda item: ("workflow" not in item.path.parts, "slow" not in item.path.parts))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import shuffles
 from engines import by_tree, fourier, overlap
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import exact
+from oracles import ANCHORS, exact
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
@@ -79,14 +79,6 @@ def test_every_decomposition_within_the_uncertainty_is_covered(seed, rel_err, su
     truth, vague = exact(sb.Decomposition(a, b, c), eps, n), sb.Decomposition(a, b, c, rel_err)
     for name, engine in ENGINES.items():
         assert overlap(engine(vague, eps, n, 1e-4), truth), name
-
-
-# D(ε) of 10-RR's blanket by direct summation in another program, and the digits it gives.
-ANCHORS = [
-    (4.0, 1000, 1.0, 1.47266946608e-4, 1e-11),
-    (4.0, 10_000, 0.4, 4.15804652e-7, 2e-9),
-    (0.1, 10_000, 0.001, 2.73015541e-6, 3e-9),
-]
 
 
 @each_engine
@@ -253,10 +245,7 @@ def test_every_bound_against_all_datasets(k, n, eps0):
     """
     datasets = shuffles.all_datasets(sb.KRR(k, eps0).matrix().tolist(), n).values()
     orders = [order for pair in datasets for order in (pair, shuffles.swapped(pair))]
-
-    def largest(eps):
-        ends = [shuffles.divergence(order, eps) for order in orders]
-        return max(low for low, _ in ends), max(high for _, high in ends)
+    largest = partial(shuffles.largest, datasets)
 
     def largest_renyi(order):
         with mpmath.workdps(40):

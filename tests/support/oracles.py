@@ -38,6 +38,13 @@ from shufflebounds.divergence.enumeration import histogram_count
 # and the integers have 50 n bits: a second at n = 5 000, half a minute at the limit.
 MAX_HISTOGRAMS = 20_000
 
+# D(ε) of 10-RR's blanket by direct summation in another program: ε₀, n, ε, D and its digits.
+ANCHORS = [
+    (4.0, 1000, 1.0, 1.47266946608e-4, 1e-11),
+    (4.0, 10_000, 0.4, 4.15804652e-7, 2e-9),
+    (0.1, 10_000, 0.001, 2.73015541e-6, 3e-9),
+]
+
 # Ratios of P₀ to P₁ are below n·2^2200 (or infinite), so D is constant from here on.
 _LARGEST_EPS = 4000
 # Of e^x, which is enclosed.

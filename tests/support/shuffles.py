@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 
@@ -106,6 +106,12 @@ def divergence(pair: Pair, eps: float) -> tuple[Fraction, Fraction]:
     return low, high
 
 
+def largest(pairs: Iterable[Pair], eps: float) -> tuple[Fraction, Fraction]:
+    """Bounds of the largest D(ε) of some pairs, in either order."""
+    ends = [divergence(order, eps) for pair in pairs for order in (pair, swapped(pair))]
+    return max(low for low, _ in ends), max(high for _, high in ends)
+
+
 def binary_counts(eps0: float, n: int) -> tuple[list[mpmath.mpf], list[mpmath.mpf]]:
     """Laws of the number of 1s that n users of 2-RR report where all but the victim hold 1.
 
@@ -140,11 +146,14 @@ def channel(parts: Sequence[Randomizer]) -> np.ndarray:
     return np.stack([np.bincount(labels.ravel(), weights=row) for row in rows])
 
 
-def in_floats(rows: np.ndarray, n: int) -> np.ndarray:
+def in_floats(
+    rows: np.ndarray, n: int, pairs: Sequence[tuple[int, int]] | None = None
+) -> np.ndarray:
     """The laws (P, Q) of the histograms of n users, shape (datasets, 2, outcomes).
 
-    Of every pair of the victim's inputs, in either order, and all that the others may hold.
+    Of some pairs of the victim's inputs, or of all in either order, and all others may hold.
     """
+    pairs = pairs or list(itertools.permutations(range(len(rows)), 2))
 
     def sent(law: np.ndarray, row: np.ndarray) -> np.ndarray:
         return sum((x * np.roll(law, 1, axis=j) for j, x in enumerate(row[:-1])), row[-1] * law)
@@ -154,12 +163,18 @@ def in_floats(rows: np.ndarray, n: int) -> np.ndarray:
     crowds = itertools.combinations_with_replacement(rows, n - 1)
     found = np.array(
         [
-            [sent(law, row).ravel() for row in pair]
+            [sent(law, row).ravel() for row in rows[list(pair)]]
             for law in (reduce(sent, held, nobody) for held in crowds)
-            for pair in itertools.permutations(rows, 2)
+            for pair in pairs
         ]
     )
     return found[:, :, found.any(axis=(0, 1))]
+
+
+def of_two_inputs(rows: np.ndarray, n: int, eps: float) -> np.ndarray:
+    """D(ε) of the inputs 0 and 1 for all that the others may hold, of shape (datasets,)."""
+    p, q = in_floats(rows, n, [(0, 1)]).swapaxes(0, 1)
+    return np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1)
 
 
 def adaptive(rounds: Sequence[np.ndarray], eps: float) -> float:

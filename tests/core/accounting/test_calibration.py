@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from oracles import exact
+from oracles import ANCHORS, exact_delta
 from strategies import decompositions
 
 from shufflebounds import (
@@ -25,12 +25,6 @@ from shufflebounds.accounting import calibration, many_pairs
 
 def krr(eps0: float) -> Decomposition:
     return KRR(k=10, eps0=eps0).blanket()
-
-
-def in_both_directions(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
-    """D(ε) by enumeration in rational arithmetic."""
-    ends = [exact(one, eps, n) for one in (decomposition, decomposition.swap())]
-    return Enclosure(max(end.lower for end in ends), max(end.upper for end in ends))
 
 
 def counted(monkeypatch) -> list:
@@ -53,7 +47,7 @@ def counted(monkeypatch) -> list:
 def test_fewest_users_are_those_of_a_scan(decomposition, eps, target):
     """Every n in turn, enumerated, until D(ε) falls to δ."""
     for n in range(1, 25):
-        divergence = in_both_directions(decomposition, eps, n)
+        divergence = exact_delta(decomposition, eps, n)
         # The engine must not be asked which side of δ a coincidence is on.
         assume(not divergence.lower * (1 - 1e-7) <= target <= divergence.upper * (1 + 1e-7))
         if divergence.upper <= target:
@@ -62,16 +56,8 @@ def test_fewest_users_are_those_of_a_scan(decomposition, eps, target):
     assert fewest_users(decomposition, eps, target).lower > 24
 
 
-@pytest.mark.parametrize(
-    ("eps0", "n", "eps", "target"),
-    # Sums by another program over 10-RR's blanket, to the digits given.
-    [
-        (4.0, 1000, 1.0, 1.47266946608e-4),
-        (4.0, 10_000, 0.4, 4.15804652e-7),
-        (0.1, 10_000, 0.001, 2.73015541e-6),
-    ],
-)
-def test_fewest_users_invert_known_divergences(eps0, n, eps, target):
+@pytest.mark.parametrize(("eps0", "n", "eps", "target", "_"), ANCHORS)
+def test_fewest_users_invert_known_divergences(eps0, n, eps, target, _):
     """A little more δ than D at n users, and n is enough; a little less, and it is not."""
     assert fewest_users(krr(eps0), eps, target * (1 + 1e-8)) == Enclosure(n, n)
     assert fewest_users(krr(eps0), eps, target * (1 - 1e-8)) == Enclosure(n + 1, n + 1)
@@ -134,15 +120,8 @@ def test_largest_eps0_can_be_deployed_and_no_more(mechanism, eps, target, n, mon
     assert delta(mechanism(found.upper), eps, n).lower >= target
 
 
-@pytest.mark.parametrize(
-    ("eps0", "n", "eps", "target"),
-    [
-        (4.0, 1000, 1.0, 1.47266946608e-4),
-        (4.0, 10_000, 0.4, 4.15804652e-7),
-        (0.1, 10_000, 0.001, 2.73015541e-6),
-    ],
-)
-def test_largest_eps0_inverts_known_divergences(eps0, n, eps, target):
+@pytest.mark.parametrize(("eps0", "n", "eps", "target", "_"), ANCHORS)
+def test_largest_eps0_inverts_known_divergences(eps0, n, eps, target, _):
     found = largest_eps0(krr, eps, target, n, rtol=1e-7)
     assert found.relative_width <= 1e-7
     assert found.lower * (1 - 1e-7) <= eps0 <= found.upper * (1 + 1e-7)

@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from shuffles import all_datasets, divergence, swapped
+from shuffles import all_datasets, largest, swapped
 from strategies import FUZZ, examples
 
 import shufflebounds as sb
@@ -128,12 +128,6 @@ def test_a_value_that_may_be_anything_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert 1.0 in sb.advantage(sb.MatrixRandomizer(rows), 1)
-
-
-def largest(datasets, eps):
-    """Bounds of δ(ε) of the worst of all datasets."""
-    ends = [divergence(pair, eps) for one in datasets for pair in (one, swapped(one))]
-    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 @settings(examples(40), derandomize=FUZZ == 1)

@@ -8,11 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from engines import overlap
 from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.accounting import every_dataset as all_datasets
 from shufflebounds.accounting import questions as bounding
+from shufflebounds.accounting.problem import Problem
 from shufflebounds.divergence.worst_dataset import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
@@ -91,8 +93,7 @@ def channel_of(parts):
 
 
 @pytest.mark.parametrize(
-    "parts",
-    [[sb.KRR(2, 0.5), sb.KRR(2, 0.5)], [sb.KRR(3, 0.7), sb.KRR(2, 0.4)]],
+    "parts", [[sb.KRR(2, 0.5), sb.KRR(2, 0.5)], [sb.KRR(3, 0.7), sb.KRR(2, 0.4)]]
 )
 def test_joint_reports_have_the_inputs_of_their_product(parts):
     joint, matrix = sb.Joint(parts), sb.MatrixRandomizer(channel_of(parts))
@@ -221,8 +222,7 @@ def test_no_dataset_with_few_switched_exceeds_the_worst_one():
         R, n = sb.MatrixRandomizer(rows), int(rng.integers(6, 40))
         found = sb.mechanism_epsilon(R, n, 1e-4)
         worst = sb.worst_dataset(R, n, delta=1e-4).enclosure
-        assert found.enclosure.lower <= worst.upper
-        assert worst.lower <= found.enclosure.upper
+        assert overlap(found.enclosure, worst)
         switched += "of them" in found.others
         eps = 0.7 * worst.lower
         delta, most = sb.mechanism_delta(R, eps, n), sb.worst_dataset(R, n, eps=eps)
@@ -241,12 +241,25 @@ def test_arrays_are_answered_as_their_points_are(R):
         assert one.upper == pytest.approx(point.upper, rel=2e-4)
 
 
+def of_many_pairs():
+    rows = 0.1 + 0.4 * np.random.default_rng(5).dirichlet(np.ones(6), size=5)
+    return sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+
+
+def test_a_blanket_settles_a_pair_only_where_it_is_certain():
+    """Not where δ lies between the ends of what is known of its divergence."""
+    crowds = of_many_pairs().crowds()
+    for crowd in crowds:
+        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, all_datasets._COARSE_SUPREMUM)
+        assert ends.lower < ends.upper
+        for delta in (0.5 * (ends.lower + ends.upper), 0.9 * ends.lower):
+            assert any(one is crowd for one in all_datasets.unsettled(crowds, 0.02, delta, 3000))
+
+
 @pytest.mark.parametrize("n", [30, 2000])
 def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     """Of many pairs of inputs few are looked at; the answers are those of all of them."""
-    random = np.random.default_rng(5)
-    rows = 0.1 + 0.4 * random.dirichlet(np.ones(6), size=5)
-    R = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+    R = of_many_pairs()
     assert len(R.crowds()) > all_datasets._FEW_CROWDS
     eps = sb.mechanism_epsilon(R, n, 1e-5)
     delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)

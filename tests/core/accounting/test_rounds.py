@@ -2,36 +2,24 @@
 
 import itertools
 import math
+from functools import partial
 
 import mpmath
 import numpy as np
 import pytest
 import shuffles
+from engines import overlap
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import FUZZ, decompositions, examples
+from strategies import FUZZ, decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import questions
 from shufflebounds.accounting.composition import compose
+from shufflebounds.core.enclosure import reached
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
-
-
-def delta_of(composed, eps, rtol=0.1):
-    """The enclosure, be it as narrow as asked for or not."""
-    try:
-        return composed.delta(eps, rtol=rtol)
-    except sb.PrecisionError as shortfall:
-        return shortfall.enclosure
-
-
-def epsilon_of(composed, delta, rtol=None):
-    try:
-        return composed.epsilon(delta, rtol=rtol)
-    except sb.PrecisionError as shortfall:
-        return shortfall.enclosure
 
 
 @pytest.mark.parametrize(("n", "times"), [(1, 3), (2, 3), (3, 2), (4, 2)])
@@ -44,7 +32,7 @@ def test_upper_end_covers_every_dataset(channel, inputs, n, times):
     """All datasets of the others, all pairs of inputs, either order in every round."""
     for one, other in itertools.combinations(range(inputs), 2):
         composed = compose([(shuffles.blanket(channel, one, other), n, times)])
-        found = {eps: delta_of(composed, eps) for eps in (0.0, 0.4, 1.3)}
+        found = {eps: reached(partial(composed.delta, eps)) for eps in (0.0, 0.4, 1.3)}
         for others in itertools.combinations_with_replacement(range(inputs), n - 1):
             pair = shuffles.shuffled(channel, one, other, others)
             for turned in range(times + 1 if FUZZ > 1 or n < 4 else 1):
@@ -54,19 +42,25 @@ def test_upper_end_covers_every_dataset(channel, inputs, n, times):
                     assert shuffles.divergence(whole, eps)[0] <= enclosure.upper
 
 
-@given(st.data(), st.integers(1, 3), st.integers(2, 3))
+ROUNDS = st.tuples(decompositions(max_components=3, decades=20.0), st.integers(1, 3))
+# Sums of masses may be off 1 by their roundings, which laws in fractions are freed from.
+ROUNDING = 1e-12
+
+
+@given(st.lists(ROUNDS, min_size=1, max_size=3), st.data())
 @examples(40)
-def test_both_ends_hold_for_any_decomposition(data, n, times):
-    decomposition = data.draw(decompositions(max_components=3))
-    eps = data.draw(st.one_of(st.just(0.0), st.floats(0.0, 3.0), st.floats(0.0, 1e-3)))
-    pair = shuffles.pair_of(decomposition, n)
-    found = delta_of(compose([(decomposition, n, times)]), eps)
-    orders = [[pair] * times, [shuffles.swapped(pair)] * times]
-    ends = [shuffles.divergence(shuffles.product(order), eps) for order in orders]
-    assert found.lower <= max(high for _, high in ends)
-    assert max(low for low, _ in ends) <= found.upper
-    mixed = shuffles.product([pair, *[shuffles.swapped(pair)] * (times - 1)])
-    assert shuffles.divergence(mixed, eps)[0] <= found.upper
+def test_composed_rounds_enclose_the_product_of_their_laws(rounds, data):
+    """Of few users, in fractions, nasty laws included; each round may have its inputs turned."""
+    times = data.draw(st.integers(1, 3 if len(rounds) == 1 else 2 if len(rounds) == 2 else 1))
+    eps = data.draw(epsilons(rounds[0][0]) | st.floats(0.0, 3.0) | st.floats(0.0, 1e-3))
+    composed = compose([(one, n, times) for one, n in rounds])
+    found = reached(partial(composed.delta, eps))
+    pairs = [shuffles.pair_of(one, n) for one, n in rounds for _ in range(times)]
+    low, high = map(float, shuffles.largest([shuffles.product(pairs)], eps))
+    assert found.lower <= high * (1.0 + ROUNDING)
+    assert low <= found.upper * (1.0 + ROUNDING)
+    mixed = shuffles.product([pairs[0], *map(shuffles.swapped, pairs[1:])])
+    assert float(shuffles.divergence(mixed, eps)[0]) <= found.upper * (1.0 + ROUNDING)
 
 
 @given(st.data(), st.integers(1, 3), st.floats(-8.0, -0.3).map(lambda x: 10.0**x))
@@ -74,7 +68,7 @@ def test_both_ends_hold_for_any_decomposition(data, n, times):
 def test_epsilon_encloses_the_root(data, n, delta):
     decomposition = data.draw(decompositions(max_components=3))
     pair = shuffles.pair_of(decomposition, n)
-    found = epsilon_of(compose([(decomposition, n, 2)]), delta, rtol=1e-2)
+    found = reached(partial(compose([(decomposition, n, 2)]).epsilon, delta, rtol=1e-2))
     orders = [shuffles.product([one, one]) for one in (pair, shuffles.swapped(pair))]
     if found.upper < math.inf:
         assert all(shuffles.divergence(one, found.upper)[0] <= delta for one in orders)
@@ -84,21 +78,6 @@ def test_epsilon_encloses_the_root(data, n, delta):
         assert any(shuffles.divergence(one, 60.0)[1] >= delta for one in orders)
 
 
-@given(st.data())
-@examples(12)
-def test_different_rounds(data):
-    parts = [(data.draw(decompositions(max_components=2)), n) for n in (1, 2, 3)]
-    eps = data.draw(st.floats(0.0, 2.0))
-    pairs = [shuffles.pair_of(*part) for part in parts]
-    found = delta_of(compose([(*part, 1) for part in parts]), eps)
-    turned = [shuffles.swapped(pair) for pair in pairs]
-    ends = [shuffles.divergence(shuffles.product(order), eps) for order in (pairs, turned)]
-    assert found.lower <= max(high for _, high in ends)
-    assert max(low for low, _ in ends) <= found.upper
-    mixed = shuffles.product([pairs[0], turned[1], pairs[2]])
-    assert shuffles.divergence(mixed, eps)[0] <= found.upper
-
-
 @given(st.data(), st.integers(1, 3))
 @examples(15)
 def test_any_of_several_pairs_may_be_the_worst_in_every_round(data, n):
@@ -106,7 +85,7 @@ def test_any_of_several_pairs_may_be_the_worst_in_every_round(data, n):
     several = [data.draw(decompositions(max_components=2)) for _ in range(2)]
     eps = data.draw(st.floats(0.0, 2.0))
     pairs = [shuffles.pair_of(one, n) for one in several]
-    found = delta_of(compose([(several, n, 2)]), eps)
+    found = reached(partial(compose([(several, n, 2)]).delta, eps))
     orders = [*pairs, *map(shuffles.swapped, pairs)]
     for first, second in itertools.product(orders, repeat=2):
         whole = shuffles.product([first, second])
@@ -121,8 +100,8 @@ def test_several_pairs_compose_worse_than_each_alone():
     rare = sb.Decomposition([0.9, 0.1, 0.0], [0.9, 0.0, 0.1], [0.5, 0.0, 0.0])
     mild = sb.KRR(2, 0.5).blanket()
     eps = 0.0
-    together = delta_of(compose([((rare, mild), 1, 2)]), eps)
-    alone = [delta_of(compose([(one, 1, 2)]), eps) for one in (rare, mild)]
+    together = reached(partial(compose([((rare, mild), 1, 2)]).delta, eps))
+    alone = [reached(partial(compose([(one, 1, 2)]).delta, eps)) for one in (rare, mild)]
     pairs = [shuffles.pair_of(one, 1) for one in (rare, mild)]
     mixed = shuffles.divergence(shuffles.product(pairs), eps)[1]
     assert mixed > max(one.upper for one in alone)
@@ -151,7 +130,7 @@ def test_local_reports_in_closed_form(eps0, times):
     spread = eps0 * math.sqrt(times)
     far = (0.97 if times <= 100 else 0.5) * eps0 * times
     for eps in (0.0, 0.3 * spread, min(2.0 * spread, 0.8 * eps0 * times), far):
-        found, truth = delta_of(composed, eps), binary_delta(eps0, times, eps)
+        found, truth = reached(partial(composed.delta, eps)), binary_delta(eps0, times, eps)
         assert found.lower <= truth * (1 + mpmath.mpf(10) ** -12)
         assert truth * (1 - mpmath.mpf(10) ** -12) <= found.upper
         if eps < 0.9 * eps0 * times and truth > 1e-290:
@@ -165,14 +144,14 @@ def test_rare_losses_say_no_more_than_single_rounds():
     assert 0.0 < found.lower < found.upper <= basic * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("n", [50, 10**6, 10**12])
+@pytest.mark.parametrize(("n", "delta"), [(50, 1e-8), (50, 0.1), (10**6, 1e-8), (10**12, 1e-100)])
 @pytest.mark.parametrize("times", [2, 30, 10**6])
-@pytest.mark.parametrize("delta", [0.1, 1e-8, 1e-100])
 def test_width_and_order(n, times, delta):
     blanket, pair = sb.KRR(10, 2.0).blanket(), sb.KRR(10, 2.0).dataset_pair()
-    upper, lower = (epsilon_of(compose([(d, n, times)]), delta) for d in (blanket, pair))
-    if (n, times, delta) != (50, 2, 1e-100):  # a hair's breadth from the largest loss
-        assert max(upper.relative_width, lower.relative_width) <= 1e-3
+    upper, lower = (
+        reached(partial(compose([(d, n, times)]).epsilon, delta)) for d in (blanket, pair)
+    )
+    assert max(upper.relative_width, lower.relative_width) <= 1e-3
     assert 0.0 <= lower.lower <= upper.upper <= 2.0 * times * (1.0 + 1e-9)
     assert upper.upper >= sb.epsilon(blanket, n, delta).lower
 
@@ -181,8 +160,7 @@ def test_narrower_enclosures_lie_within_wider_ones():
     composed = compose([(sb.KRR(10, 2.0).blanket(), 10**5, 30)])
     wide, narrow = (composed.epsilon(1e-6, rtol=rtol) for rtol in (1e-2, 1e-4))
     assert narrow.relative_width <= 1e-4
-    assert wide.lower <= narrow.upper
-    assert narrow.lower <= wide.upper
+    assert overlap(wide, narrow)
 
 
 def test_one_round_is_one_round():
@@ -191,8 +169,7 @@ def test_one_round_is_one_round():
     assert questions.delta(blanket, 0.1, 10**4, rounds=1) == sb.delta(blanket, 0.1, 10**4)
     composed = compose([(blanket, 10**4, 1)]).epsilon(1e-6)
     once = sb.epsilon(blanket, 10**4, 1e-6)
-    assert composed.lower <= once.upper
-    assert once.lower <= composed.upper
+    assert overlap(composed, once)
     assert composed.relative_width <= 1e-3
 
 
@@ -202,13 +179,6 @@ def test_rounds_of_many_sizes():
     alone, both = compose([few]).epsilon(1e-6), compose([few, many]).epsilon(1e-6)
     assert both.relative_width <= 1e-3
     assert alone.lower <= both.upper <= alone.upper * 1.01
-
-
-def test_delta_and_epsilon_are_inverse():
-    composed = compose([(sb.KRR(10, 2.0).blanket(), 10**5, 30)])
-    eps = composed.epsilon(1e-7)
-    assert composed.delta(eps.upper).lower <= 1e-7
-    assert composed.delta(eps.lower).upper >= 1e-7
 
 
 def test_directions_that_differ_are_both_covered():
@@ -232,7 +202,7 @@ def test_outputs_that_tell_add_up():
 def test_losses_beyond_the_largest_are_impossible():
     composed = compose([(sb.KRR(2, 1.0).blanket(), 3, 4)])
     assert composed.delta(4.001) == sb.Enclosure(0.0, 0.0)
-    assert epsilon_of(composed, 1e-300).upper <= 4.0 * (1.0 + 1e-12)
+    assert reached(partial(composed.epsilon, 1e-300)).upper <= 4.0 * (1.0 + 1e-12)
 
 
 def test_same_inputs_tell_nothing():
@@ -243,6 +213,7 @@ def test_same_inputs_tell_nothing():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
+        ([(LOPSIDED, 5, 2)], "rtol must be"),
         ([], r"rounds must be one or more triples \(decomposition, n, times\), got \[\]"),
         ([(LOPSIDED, 5)], "rounds must be one or more triples"),
         (3, "rounds must be one or more triples"),
@@ -259,7 +230,7 @@ def test_same_inputs_tell_nothing():
 )
 def test_bad_rounds(parts, message):
     with pytest.raises(ValueError, match=message):
-        compose(parts)
+        compose(parts).delta(1.0, rtol=0.5)
 
 
 def test_rounds_of_the_public_functions():
@@ -267,9 +238,6 @@ def test_rounds_of_the_public_functions():
     composed = compose([(blanket, 10**4, 30)])
     assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == composed.epsilon(1e-6)
     assert sb.delta(blanket, 0.5, 10**4, rounds=30) == composed.delta(0.5)
-    for wrong in (0, 2.0, True, None):
-        with pytest.raises(ValueError, match="rounds must be an integer from 1 to 1000000"):
-            sb.epsilon(blanket, 10**4, 1e-6, rounds=wrong)
 
 
 def test_several_points_of_many_rounds_are_asked_for_one_by_one():
@@ -283,31 +251,24 @@ def test_several_points_of_many_rounds_are_asked_for_one_by_one():
             ask()
 
 
-def test_bad_targets():
-    composed = compose([(LOPSIDED, 5, 2)])
-    with pytest.raises(ValueError, match="delta must be a finite number with"):
-        composed.epsilon(0.0)
-    with pytest.raises(ValueError, match="eps must be a finite number with eps >= 0"):
-        composed.delta(-1.0)
-    with pytest.raises(ValueError, match="rtol must be"):
-        composed.delta(1.0, rtol=0.5)
-
-
 def test_another_accountant_agrees():
     """dp_accounting's connect-the-dots composition of the same enumerated pair."""
+    from dp_accounting.pld import pld_pmf as pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     decomposition, times = sb.KRR(3, 1.0).blanket(), 10
-    grid = np.arange(-1.2, 1.2, 1e-3)
+    step = 4e-3
+    grid = step * np.arange(-300, 301)
     pair = shuffles.pair_of(decomposition, 8)
     deltas = [float(shuffles.divergence(pair, float(eps))[1]) for eps in grid]
-    from dp_accounting.pld import pld_pmf as pmf
-
-    one = pmf.create_pmf_pessimistic_connect_dots(1e-3, np.rint(grid / 1e-3).astype(int), deltas)
+    one = pmf.create_pmf_pessimistic_connect_dots(step, np.arange(-300, 301), deltas)
     other = pld.PrivacyLossDistribution(one).self_compose(times)
     found = compose([(decomposition, 8, times)])
     for eps in (0.5, 1.0, 2.0):
-        ours, theirs = delta_of(found, eps, 0.02), other.get_delta_for_epsilon(eps)
+        ours, theirs = (
+            reached(partial(found.delta, eps, rtol=0.02)),
+            other.get_delta_for_epsilon(eps),
+        )
         assert ours.lower <= theirs * (1.0 + 1e-6) + 1e-12
         assert theirs <= ours.upper * 1.02 + 1e-12
 

@@ -1,6 +1,5 @@
 """Closed forms against exact divergences and their formulas in high-precision arithmetic."""
 
-import itertools
 import math
 import warnings
 from unittest.mock import Mock
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import exact_delta
 
 import shufflebounds as sb
 from shufflebounds.bounds import blanket_inequalities
@@ -68,8 +68,8 @@ def on_delta_generic(divergence, eps0, eps, n):
     return blanket_inequalities.delta_enclosed(divergence, losses, eps, n).upper
 
 
-# The witnesses: D by enumeration, and the bounds as the paper writes them. They take masses as
-# mpmath numbers and share nothing with the library but the definition of a decomposition.
+# The witnesses: the bounds as the paper writes them. They take masses as mpmath numbers and share
+# nothing with the library but the definition of a decomposition.
 
 
 def krr_masses(k, eps0):
@@ -82,30 +82,6 @@ def float_masses(decomposition):
     """What is meant by a and b are masses that sum to 1."""
     a, b, c = ([mp(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
     return [x / sum(a) for x in a], [x / sum(b) for x in b], c
-
-
-def exact_divergence(masses, eps, n):
-    """max of D over both directions, summed over all multinomial outcomes."""
-
-    def one_way(a, b, c):
-        t = mpmath.exp(mp(eps))
-        values = [(x - t * y) / z for x, y, z in zip(a, b, c, strict=True) if z > 0]
-        probabilities = [z for z in c if z > 0]
-        values.append(mp(0))
-        probabilities.append(1 - sum(probabilities))
-        total = mp(0)
-        for head in itertools.product(range(n + 1), repeat=len(values) - 1):
-            if sum(head) > n:
-                continue
-            counts = [*head, n - sum(head)]
-            weight = mpmath.factorial(n)
-            for count, probability in zip(counts, probabilities, strict=True):
-                weight *= probability**count / mpmath.factorial(count)
-            total += weight * max(mp(0), mpmath.fdot(counts, values))
-        return total / n
-
-    a, b, c = masses
-    return max(one_way(a, b, c), one_way(b, a, c))
 
 
 def loss_moments(a, b, c, t):
@@ -218,9 +194,8 @@ class TestBoundsAreBounds:
     @settings(deadline=None, max_examples=40)
     @given(decomposition=decompositions(), eps=st.floats(0.001, 3.0), n=users)
     def test_above_exact_divergence(self, divergence, decomposition, eps, n):
-        with mpmath.workdps(30):
-            exact = exact_divergence(float_masses(decomposition), eps, n)
-            assert on_delta(divergence, decomposition, eps, n) >= exact
+        exact = exact_delta(decomposition, eps, n).lower
+        assert on_delta(divergence, decomposition, eps, n) >= exact
 
     @pytest.mark.parametrize("divergence", DIVERGENCES)
     @settings(deadline=None, max_examples=40)
@@ -230,21 +205,18 @@ class TestBoundsAreBounds:
         eps = fraction * eps0
         blanket = sb.Decomposition(rows[0], rows[1], rows.min(axis=0))
         generic = on_delta_generic(divergence, eps0, eps, n)
-        with mpmath.workdps(30):
-            assert generic >= exact_divergence(float_masses(blanket), eps, n)
-            [loss] = blanket_inequalities.with_similarity(blanket, eps0)(
-                eps, eps, blanket_inequalities.ABOVE
-            )
-            similar = divergence(loss, n, blanket_inequalities.ABOVE)
-            assert exact_divergence(float_masses(blanket), eps, n) <= similar
-            assert similar <= generic * (1 + RELATIVE)
+        [loss] = blanket_inequalities.with_similarity(blanket, eps0)(
+            eps, eps, blanket_inequalities.ABOVE
+        )
+        similar = divergence(loss, n, blanket_inequalities.ABOVE)
+        assert exact_delta(blanket, eps, n).lower <= similar <= generic * (1 + RELATIVE)
         # Both formulas rise with what the generic one has overestimated.
         assert generic * (1 + RELATIVE) >= on_delta(divergence, blanket, eps, n)
 
     def test_variance_in_bennett_would_not_be_a_bound(self):
         k, eps0, eps = 10**6, math.log(9.0), math.log(8.0)
         masses = krr_masses(k, eps0)
-        truth = exact_divergence(masses, eps, n=1)
+        truth = masses[0][0] - mpmath.exp(mp(eps)) * masses[1][0]  # of a lone user
         gamma, drift, top, spread, square = loss_moments(*masses, mpmath.exp(mp(eps)))
         wrong = averaged(*bennett_terms(drift, top, spread, square - drift**2), gamma, 1)
         assert (
@@ -255,7 +227,7 @@ class TestBoundsAreBounds:
 
     def test_least_gamma_in_the_range_of_hoeffding_would_not_be_a_bound(self):
         eps0, eps, n = 4.0, 2.0, 3
-        truth = exact_divergence(krr_masses(2, eps0), eps, n)
+        truth = exact_delta(sb.KRR(2, eps0).blanket(), eps, n).lower
         gamma, drift, top, spread, square = generic_moments(eps0, mpmath.exp(mp(eps)))
         wrong = averaged(*hoeffding_terms(drift, top, gamma * spread, square), gamma, n)
         assert wrong < truth <= on_delta_generic(hoeffding_divergence, eps0, eps, n)
@@ -278,20 +250,10 @@ class TestAgainstFormulas:
         [
             # ε near 0, in between, near ε₀ and beyond; values near 1, tiny ones and underflow.
             (1e-3, 1e-6, 10**7),
-            (1e-3, 9e-4, 5),
-            (0.1, 1e-12, 10),
             (0.1, 1e-12, 10**15),
-            (0.1, 1e-11, 10**15),
-            (0.1, 0.099, 10**5),
             (0.3, 3.0, 5),
-            (1.0, 1e-9, 10**15),
-            (1.0, 0.9, 50),
-            (4.0, 1e-4, 10**12),
-            (4.0, 2.5, 3000),
             (4.0, 3.5, 10**4),
-            (8.0, 0.01, 10**11),
             (8.0, 7.999, 10**6),
-            (30.0, 1e-2, 10**15),
             (60.0, 59.0, 10**15),
             (300.0, 1e-12, 1),
             (300.0, 150.0, 10**15),
@@ -346,20 +308,6 @@ class TestDelta:
         for a, b in (([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), ([0.5, 0.3, 0.2], [0.5, 0.5, 0.0])):
             decomposition = sb.Decomposition(a, b, [0.5, 0.3, 0.0])
             assert on_delta(divergence, decomposition, 0.5, 10**9) == 1.0
-
-    @pytest.mark.parametrize("divergence", DIVERGENCES)
-    def test_any_eps(self, divergence):
-        """Where b has a component less, D stays above 0 for every ε."""
-        decomposition = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.5])
-        for eps in (10.0, 710.0, 1e300):
-            assert on_delta(divergence, decomposition, eps, 1) >= 0.5
-            assert 0.0 <= on_delta_generic(divergence, 1.0, eps, 1) <= 1.0
-
-    @pytest.mark.parametrize("divergence", DIVERGENCES)
-    def test_ignores_components_without_any_mass(self, divergence):
-        plain = sb.Decomposition([0.6, 0.4], [0.4, 0.6], [0.4, 0.4])
-        padded = sb.Decomposition([0.6, 0.0, 0.4], [0.4, 0.0, 0.6], [0.4, 0.0, 0.4])
-        assert on_delta(divergence, plain, 0.1, 500) == on_delta(divergence, padded, 0.1, 500) < 1.0
 
     @pytest.mark.parametrize("divergence", DIVERGENCES)
     def test_uses_the_outer_end(self, divergence):
@@ -489,12 +437,6 @@ class TestEpsilon:
         uncovered = sb.Decomposition([0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.5, 0.3, 0.0])
         enclosure = epsilon(name, blanket=uncovered, eps0=2.0, n=10**9, delta=0.5)
         assert (enclosure.lower, enclosure.upper) == (2.0, 2.0)
-
-    @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
-    def test_report_that_says_nothing(self, name):
-        silent = sb.Decomposition([0.5, 0.5], [0.5, 0.5], [0.5, 0.5])
-        enclosure = epsilon(name, blanket=silent, eps0=1.0, n=10**6, delta=1e-6)
-        assert enclosure.upper < 1e-9
 
 
 class TestClosedForms:

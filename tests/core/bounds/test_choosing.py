@@ -11,7 +11,6 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import SingleMessage
 from shufflebounds.protocols.messages import Dump
 from shufflebounds.randomizers import estimation
 
@@ -85,15 +84,6 @@ def test_parameters_are_the_best_of_all(values):
         return sb.Subset(eps0.lower, values, size).error(3000).mse
 
     assert mse(found.free) <= 1.005 * min(map(mse, range(2, values)))
-
-
-@pytest.mark.parametrize("target", [1, 7, 100, 12345])
-def test_search_of_a_parameter(target):
-    assert choosing._least(lambda x: (math.log(x / target)) ** 2, 1, 10**6) == pytest.approx(
-        target, rel=0.05
-    )
-    assert choosing._least(lambda x: -x, 3, 50) == 50
-    assert choosing._least(lambda x: x, 3, 50) == 3
 
 
 def test_numbers_and_sets():
@@ -213,15 +203,3 @@ def test_errors_along_curves_are_those_of_the_ranking():
     assert mse("estimate_error", mechanism="krr") == found.best.mse
     assert mse("estimate_error", mechanism="krr", by="clone") == found.by_clone.mse
     assert found.curator_mse in mse("curator_error", mechanism="krr")
-
-
-def test_mistakes_of_curves_are_told():
-    for parameters, told in (
-        ({"mechanism": "duchi"}, "mechanism must be one of"),
-        ({"mechanism": "krr", "way": "linked"}, "way must be one of separate"),
-        ({"mechanism": "krr", "by": "faith"}, "by must be one of clone, mechanism"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            mse("estimate_error", **parameters)
-    with pytest.raises(ValueError, match="needs the protocol calibrated"):
-        BOUNDS["curator_error"].prepare(SingleMessage(sb.KRR(4, 1.0)), "mse", Numerics())

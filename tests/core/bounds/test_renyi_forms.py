@@ -14,7 +14,7 @@ from shufflebounds.bounds.clones import same_input_clone
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.moments import few_moments
-from shufflebounds.protocols.base import GenericReports, SingleMessage
+from shufflebounds.protocols.base import GenericReports
 
 SETTINGS = [(0.25, 10**4, 2), (0.5, 10**6, 9), (1.0, 300, 3), (3.0, 10**6, 17), (2.0, 10**12, 64)]
 
@@ -132,23 +132,6 @@ def test_what_all_reports_reveal_is_rounded_up(name, rounds, eps0):
         [answer] = bound([Setting(n=2, rounds=rounds, **given)])
         trivial = Fraction(eps0) * rounds
         assert trivial <= Fraction(answer.enclosure.upper) <= trivial * (1 + Fraction(2) ** -51)
-
-
-def test_renyi_of_protocols():
-    """Orders and users as axes, rounds, and the largest of several pairs."""
-    protocol = SingleMessage(sb.KRR(3, 1.0))
-    settings = [Setting(n=n, order=x) for n, x in ((100, 2.0), (5000, 2.0), (100, 7.0))]
-    found = BOUNDS["upper"].prepare(protocol, "renyi", Numerics())(settings)
-    blanket = sb.KRR(3, 1.0).blanket()
-    for answer, at in zip(found, settings, strict=True):
-        assert answer.enclosure.upper == pytest.approx(
-            sb.renyi(blanket, at.n, at.order).upper, rel=2e-3
-        )
-    [many] = BOUNDS["upper"].prepare(protocol, "renyi", Numerics())([settings[0].at(rounds=10)])
-    assert many.enclosure.upper == pytest.approx(10 * found[0].enclosure.upper, rel=1e-9)
-    lower = BOUNDS["lower"].prepare(protocol, "renyi", Numerics())([settings[0]])[0]
-    assert lower.others
-    assert lower.enclosure.lower <= found[0].enclosure.upper
 
 
 def test_far_orders_stay_finite():

@@ -237,21 +237,6 @@ def test_the_code_is_the_formula():
         assert found.is_symmetric()
 
 
-@pytest.mark.parametrize("published", [False, True])
-def test_two_ratios_bound_both_directions(published):
-    found = sb.variation_ratio(4.0, 0.5, (3.0, 5.0), published=published)
-    p, beta = Fraction(4), Fraction(1, 2)
-    common, rare, rest = Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)
-    assert components(p, beta, 3, 5)[0] == (common, rare, rest)
-    sure = [common / 3, common / 5, rest / 5]
-    if published:
-        sure[2] = 1 - common / 3 - common / 5
-    np.testing.assert_allclose(found.a, np.array([common, rare, rest], float), rtol=1e-15)
-    np.testing.assert_allclose(found.b, np.array([rare, common, rest], float), rtol=1e-15)
-    np.testing.assert_allclose(found.c, np.array(sure, float), rtol=1e-15)
-    assert not found.is_symmetric()
-
-
 def test_no_direction_of_two_ratios_exceeds_the_codes_pair():
     """The code takes one c for both directions, the smaller one on (1, 1)."""
     rng = random.Random(6)

@@ -11,8 +11,6 @@ from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main
 from shufflebounds.cli.check import Finding, Verdict
-from shufflebounds.cli.check import _imprecise as imprecise
-from shufflebounds.cli.options import Output
 
 KRR10 = ("--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "10000", "--delta", "1e-6")
 R = sb.KRR(10, 4.0)
@@ -88,14 +86,6 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
     assert precise["verdict"] == "proven"
     assert precise["open_because"] is None
     assert sb.delta(R.blanket(), eps=claim, n=10_000, rtol=1e-7).upper <= 1e-6
-
-
-@pytest.mark.parametrize(("shortfall", "hint"), [("", True), ("out of reach", False)])
-def test_more_precision_is_advised_only_where_there_is_more(shortfall, hint):
-    blurred = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.2), shortfall=shortfall))
-    assert ("Try --rtol 1e-02" in imprecise(Output(), blurred)) == hint
-    finest = Finding(BOUNDS["upper"], Answer(sb.Enclosure(1.0, 1.0 + 1e-9)))
-    assert "Try" not in imprecise(Output(), finest)
 
 
 COMPOSITIONS = {

@@ -171,12 +171,3 @@ def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
 def test_nothing_is_shown_elsewhere(monkeypatch):
     assert shown(monkeypatch, io.StringIO()) == ""
     assert shown(monkeypatch, Terminal(), hidden=True) == ""
-
-
-def test_a_quick_answer_shows_nothing(monkeypatch):
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(answers, "AFTER", 60.0)
-    with answers.progress(hidden=False):
-        pass
-    assert stream.getvalue() == ""

@@ -106,14 +106,6 @@ def test_the_advantage_is_as_narrow_as_one_asks_for(monkeypatch):
     assert "upper bound: the advantage is known only to a relative width of" in result.stderr
 
 
-def test_datasets_that_are_no_mirror_images_are_told():
-    note = "not mirror images"
-    options = ("--eps0", "1", "--n", "10")
-    binary = answer("risk", "--mechanism", "krr", "--k", "2", *options)
-    assert any(note in one for one in binary["notes"])
-    assert not any(note in one for one in answer(*TERNARY, "--n", "10")["notes"])
-
-
 BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
 
 
@@ -155,36 +147,3 @@ def test_no_dataset_of_a_few_users_beats_the_tight_bound(rounds):
         for entry, rate in zip(found["false_negatives"], rates, strict=True):
             truth = np.interp(rate, *corners(pair))
             assert entry["tight"]["lower"] <= truth + 1e-12
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        # An attack does as well as the blanket says.
-        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000"),
-        ("--mechanism", "krr", "--k", "10", "--eps0", "2", "--n", "100000", "--rounds", "30"),
-    ],
-)
-def test_nobody_waits_for_a_tight_bound_that_says_nothing_new(options, monkeypatch):
-    # The name of the module is that of the command.
-    monkeypatch.delattr(sys.modules["shufflebounds.cli.risk"], "round_of")
-    found = answer("risk", *options)
-    assert list(found["advantage"]) == ["upper", "lower", "stronger_clone"]
-    assert not any("tight" in entry for entry in found["false_negatives"])
-
-
-@pytest.mark.parametrize(("asked", "best"), [((*TERNARY, "--n", "100"), "upper"), (BLH, "tight")])
-def test_the_plot_is_of_the_ends_that_count(asked, best, tmp_path, monkeypatch):
-    drawn = []
-    plotting = "shufflebounds.reproduce.plotting"
-    monkeypatch.setattr(f"{plotting}.sheets.of_trade_off", lambda *args: drawn.extend(args))
-    monkeypatch.setattr(f"{plotting}.figures.draw", lambda _, paths, **__: drawn.append(paths))
-    path = tmp_path / "risk.png"
-    exact = answer(*asked, "--false-positives", "0.1", "--plot", str(path))["false_negatives"][0]
-    lines, title, paths = drawn
-    assert title == run(*asked).stdout.splitlines()[0]
-    assert paths == [path]
-    ends = {"upper bound": "lower", "lower bound": "upper", "stronger clone": "lower"}
-    ends |= {"best proven bound": "lower"} if best == "tight" else {}
-    assert {line.label: line.end for line in lines} == ends
-    assert lines[0].at(np.array([0.1])).tolist() == [exact[best]["lower"]]

@@ -105,12 +105,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
             assert abs(density - sums[i].density) <= sums[i].density_err
 
 
-MECHANISMS = [
-    sb.KRR(k=10, eps0=4.0),
-    sb.RAPPOR(eps0=0.5),
-    sb.BLH(eps0=4.0),
-    sb.Laplace(eps0=1.0),
-]
+MECHANISMS = [sb.KRR(k=10, eps0=4.0), sb.RAPPOR(eps0=0.5), sb.BLH(eps0=4.0), sb.Laplace(eps0=1.0)]
 
 
 @pytest.mark.parametrize(
@@ -230,14 +225,7 @@ KRR = sb.KRR(k=10, eps0=4.0).blanket()
             lambda: sb.epsilon(KRR, np.array([1e3, 1e4 + 0.5]), 1e-6),
             "n must be an integer .*, got 10000.5",
         ),
-        (lambda: sb.epsilon(KRR, [1000, 0], 1e-6), "n must be an integer .*, got 0"),
-        (lambda: sb.epsilon(KRR, [[1000], [10]], 1e-6), r"n must be an integer .*, got \[1000\]"),
-        (lambda: sb.epsilon(KRR, np.array(1000), 1e-6), "n must be an integer"),
-        (lambda: sb.epsilon(KRR, "1000", 1e-6), "n must be an integer .*, got '1000'"),
         (lambda: sb.delta(KRR, [0.1, "0.2"], 100), "eps must be .*, got '0.2'"),
-        (lambda: sb.delta(KRR, [0.1, True], 100), "eps must be .*, got True"),
-        (lambda: sb.delta(None, [0.1, 0.2], 100), "or a randomizer R, got None"),
-        (lambda: sb.epsilon("krr", 100, 1e-6), "or a randomizer R, got 'krr'"),
         (lambda: sb.Enclosures([0.0, 2.0], [1.0, 1.0]), r"lower <= upper, got \[2.0, 1.0\]"),
         (lambda: sb.Enclosures([0.0, math.nan], [1.0, 1.0]), "lower <= upper, got"),
         (lambda: sb.Enclosures([0.0], [1.0, 1.0]), "one entry per number, got 1 and 2"),

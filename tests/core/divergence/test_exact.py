@@ -75,15 +75,3 @@ def test_masses_of_very_different_size_for_many_users(n, eps):
         truth = total / n
         assert mpmath.mpf(found.lower) <= truth <= mpmath.mpf(found.upper)
     assert found.upper <= next_float(found.lower, 2)
-
-
-def test_more_components_than_calls_may_be_nested():
-    rng = np.random.default_rng(1)
-    a, b = rng.dirichlet(np.ones(1100), 2)
-    many = Decomposition(a / a.sum(), b / b.sum(), 0.9 * np.minimum(a, b))
-    found = exact(many, 0.1, 1)
-    with mpmath.workdps(50):
-        pairs = zip(many.a.tolist(), many.b.tolist(), strict=True)
-        truth = mpmath.fsum(max(p - mpmath.exp(0.1) * q, 0) for p, q in pairs)
-        assert found.lower <= truth <= found.upper
-    assert found.relative_width < 1e-9

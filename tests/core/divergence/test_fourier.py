@@ -15,14 +15,7 @@ from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, sub
 from shufflebounds.divergence import window
 from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.fourier import log_bounds, log_mean_positive_part, mode_sums
-from shufflebounds.divergence.law import (
-    Law,
-    characteristic,
-    law,
-    log_mgf,
-    tilt,
-    tilting_point,
-)
+from shufflebounds.divergence.law import Law, characteristic, law, log_mgf, tilt, tilting_point
 from shufflebounds.divergence.window import Runs, Samples, samples
 
 FIELDS = ("t", "away", "err")

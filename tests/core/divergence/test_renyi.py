@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import shuffles
+from engines import overlap
 from hypothesis import event, given
 from hypothesis import strategies as st
 from strategies import decompositions, examples
@@ -14,6 +15,7 @@ from strategies import decompositions, examples
 import shufflebounds as sb
 from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi import renyi
+from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.fourier_rows import log_divergence, log_divergences
 from shufflebounds.divergence.moments import (
     Knots,
@@ -140,17 +142,10 @@ def test_curves_enclose_enumeration(case, monkeypatch):
     """As with many users, from hockey-stick divergences alone."""
     decomposition, n, truth = case
     monkeypatch.setattr(accounting, "_summed", lambda *_: [])
-    found = shortfall_or(lambda: renyi(decomposition, n, ORDERS))
+    found = reached(lambda: renyi(decomposition, n, ORDERS))
     for value, enclosure in zip(truth, found, strict=True):
         assert enclosure.lower <= value <= enclosure.upper
         assert enclosure.relative_width < 4e-3
-
-
-def shortfall_or(compute):
-    try:
-        return compute()
-    except sb.PrecisionError as shortfall:
-        return shortfall.enclosure
 
 
 @st.composite
@@ -196,7 +191,7 @@ def test_curves_hold_for_any_decomposition(decomposition, n, order):
 
 
 def assert_encloses(decomposition, n, orders):
-    found = shortfall_or(lambda: renyi(decomposition, n, orders))
+    found = reached(lambda: renyi(decomposition, n, orders))
     with mpmath.workdps(650):
         pair = [(real(p), real(q)) for p, q in shuffles.pair_of(decomposition, n)]
         for order, ends in zip(orders, found, strict=True):
@@ -230,9 +225,7 @@ def test_the_lower_end_where_hardly_anything_is_left():
 
 def test_equal_entries_may_stand_for_others():
     """a = b as floats, which leaves (1 ± 10⁻⁴)/2 for what they are."""
-    found = shortfall_or(
-        lambda: renyi(sb.Decomposition([0.5] * 2, [0.5] * 2, [0.25] * 2, 1e-4), 1, 1e5)
-    )
+    found = reached(lambda: renyi(sb.Decomposition([0.5] * 2, [0.5] * 2, [0.25] * 2, 1e-4), 1, 1e5))
     with mpmath.workdps(30):
         pair = [((1 + x) / 2, (1 - x) / 2) for x in (mpmath.mpf("1e-4"), -mpmath.mpf("1e-4"))]
         assert divergence_near(pair, mpmath.mpf(10) ** 5) <= found.upper
@@ -245,7 +238,7 @@ def test_curves_that_vanish_at_once(monkeypatch, nudge):
     a = np.array([1.0 - 1e-9, 1e-9])
     b = a * (1.0 + nudge * np.array([0.0, 1.0]))
     b /= b.sum()
-    found = shortfall_or(lambda: renyi(sb.Decomposition(a, b, [0.0, 0.0]), 1, 1.05))
+    found = reached(lambda: renyi(sb.Decomposition(a, b, [0.0, 0.0]), 1, 1.05))
     with mpmath.workdps(60):
         sums = sum(map(real, a)), sum(map(real, b))
         pair = [(real(p) / sums[0], real(q) / sums[1]) for p, q in zip(a, b, strict=True)]
@@ -417,26 +410,6 @@ def integral(pair, order, start, stop, ahead):
         return float(total)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"order": 1.0}, "order must be a finite number with 1 < order <= 1000000, got 1.0"),
-        ({"order": math.inf}, "order must be a finite number"),
-        ({"order": "2"}, "order must be a finite number"),
-        ({"order": [2.0, 0.5]}, "order must be a finite number with 1 < order <= 1"),
-        ({"order": []}, "order must be a number or a one-dimensional, non-empty array"),
-        ({"n": 0}, "n must be an integer from 1 to 1e15, got 0"),
-        ({"rtol": 1.0}, "rtol must be"),
-        ({"rounds": 0}, "rounds must be an integer from 1 to 1000000, got 0"),
-        ({"decomposition": 3}, "decomposition must be a Decomposition"),
-    ],
-)
-def test_bad_input(change, sentence):
-    arguments = {"decomposition": LOPSIDED, "n": 10, "order": 2.0, **change}
-    with pytest.raises(ValueError, match="^" + sentence.replace("(", r"\(").replace("+", r"\+")):
-        renyi(**arguments)
-
-
 def test_too_narrow_to_reach(monkeypatch):
     monkeypatch.setattr(accounting, "_PASSES", 1)
     with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
@@ -444,5 +417,4 @@ def test_too_narrow_to_reach(monkeypatch):
     wide = caught.value.enclosure
     monkeypatch.undo()
     narrow = renyi(sb.standard_clone(1.0), 10**5, 2.0)
-    assert wide.lower <= narrow.upper
-    assert narrow.lower <= wide.upper
+    assert overlap(wide, narrow)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import mpmath
 import numpy as np
 import pytest
 from oracles import exact
+from shuffles import of_two_inputs
 from strategies import FUZZ
 
 import shufflebounds as sb
@@ -34,72 +34,11 @@ def random_channel(rng):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-def send(histograms, report):
-    """One more report in every histogram, in floats."""
-    found = {}
-    for counts, mass in histograms.items():
-        for j, x in enumerate(report):
-            if x > 0.0:
-                key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
-                found[key] = found.get(key, 0.0) + mass * x
-    return found
-
-
-def true_divergence(rows, others, eps):
-    """D(ε) of inputs 0 and 1 where the others hold `others`, by enumeration of histograms."""
-    histograms = {(0,) * rows.shape[1]: 1.0}
-    for x in others:
-        histograms = send(histograms, rows[x])
-    p, q = send(histograms, rows[0]), send(histograms, rows[1])
-    terms = [p.get(key, 0.0) - math.exp(eps) * q.get(key, 0.0) for key in p.keys() | q.keys()]
-    return math.fsum(max(term, 0.0) for term in terms)
-
-
-def positive_part(values, masses):
-    """E(S)₊ of independent draws with these values and masses."""
-    sums, chances = np.zeros(1), np.ones(1)
-    for value, mass in zip(values, masses, strict=True):
-        sums = np.add.outer(sums, value).ravel()
-        chances = np.multiply.outer(chances, mass).ravel()
-    return float(chances @ np.maximum(sums, 0.0))
-
-
 def some_eps(rng, rows):
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.log(rows[0] / rows[1])
     largest = max(0.0, float(np.max(losses[np.isfinite(losses)], initial=0.0)))
     return float(rng.choice([0.0, rng.random() * largest, largest * (1.0 - 1e-9), 0.1]))
-
-
-def labelled(rows, others, eps, tau):
-    """The bound of Lemmas 1 to 3 of docs/closing-the-gap.md for this dataset, by enumeration."""
-    d = tau * rows.min(axis=0)
-    share, n = float(d.sum()), len(others) + 1
-    excess = rows[0] - math.exp(eps) * rows[1]
-    laws, alone = {}, {}
-    for x in set(others):
-        rest = (rows[x] - d) / (1.0 - share)
-        used = rows[x] > 0.0
-        laws[x] = excess[used] / rest[used], rest[used]
-        alone[x] = float(np.maximum(excess[~used], 0.0).sum())
-    sums = {}
-    main = 0.0
-    for heads in range(1, n):
-        m, total = n - heads, []
-        for tails in itertools.combinations(others, m):
-            key = tuple(sorted(tails))
-            if key not in sums:
-                sums[key] = positive_part(*zip(*(laws[x] for x in key), strict=True))
-            total.append((sums[key] + sum(alone[x] for x in tails)) / m)
-        chance = math.comb(n - 1, heads) * share**heads * (1.0 - share) ** (n - 1 - heads)
-        main += chance * float(np.mean(total))
-    c = (rows.min(axis=0) - d) / (1.0 - share)
-    used = c > 0.0
-    values = np.append(excess[used] / c[used], 0.0)
-    masses = np.append(c[used], max(0.0, 1.0 - c.sum()))
-    left = positive_part([values] * n, [masses] * n) / n
-    left += float(np.maximum(excess[~used], 0.0).sum())
-    return main + (1.0 - share) ** (n - 1) * left
 
 
 def crowd_of(rows):
@@ -125,7 +64,7 @@ def some_aim(crowd, eps, n, tau, rng):
 
 def test_no_dataset_of_a_random_channel_exceeds_either_bound():
     rng = np.random.default_rng(41)
-    tightest, cases = [0.0, 0.0], 0
+    tightest, cases = 0.0, 0
     for _ in range(190 * FUZZ):
         rows = random_channel(rng)
         eps, n = some_eps(rng, rows), int(rng.integers(2, 8 if rows.shape[1] == 2 else 6))
@@ -137,29 +76,21 @@ def test_no_dataset_of_a_random_channel_exceeds_either_bound():
         aim = some_aim(crowd, eps, n, tau, rng)
         bound = module._all_others(crowd, eps, n, aim) + module._no_heads(crowd, eps, n, tau)
         chosen = supremum(crowd, eps, n)
-        for others in itertools.combinations_with_replacement(range(len(rows)), n - 1):
-            cases += 1
-            truth = true_divergence(rows, others, eps)
-            finer = labelled(rows, others, eps, tau)
-            assert truth <= finer * (1.0 + 1e-10) + 1e-14
-            assert finer <= bound * (1.0 + 1e-10) + 1e-14
-            assert truth <= chosen * (1.0 + 1e-10) + 1e-14
-            if truth > 1e-5:
-                tightest = [
-                    max(t, truth / x) for t, x in zip(tightest, (finer, bound), strict=True)
-                ]
-    print(f"{cases} datasets, tightest {tightest}")
-    assert tightest[0] > 0.9
-    assert tightest[1] > 0.6
+        truths = of_two_inputs(rows, n, eps)
+        cases, truth = cases + truths.size, truths.max()
+        assert truth <= bound * (1.0 + 1e-10) + 1e-14
+        assert truth <= chosen * (1.0 + 1e-10) + 1e-14
+        tightest = max(tightest, truth / bound if truth > 1e-5 else 0.0)
+    assert tightest > 0.6
     assert cases > 1000 * FUZZ
 
 
-def test_equal_others_are_not_always_the_worst():
-    """By hand, at ε = 0: {x₁⁰, x₁¹} give 0.232, two equal ones 0.196."""
-    rows = np.array([[0.7, 0.3], [0.3, 0.7]])
-    assert true_divergence(rows, (0, 1), 0.0) == pytest.approx(0.232)
-    assert true_divergence(rows, (0, 0), 0.0) == pytest.approx(0.196)
-    assert supremum(crowd_of(rows), 0.0, 3) >= 0.232
+@pytest.mark.parametrize("part", ["_all_others", "_no_heads"])
+def test_neither_part_of_the_bound_is_left_out(part, monkeypatch):
+    """Where it is small at the aim that is chosen, no truth is close enough to tell."""
+    crowd = sb.OUE(1.0, domain_size=6).crowds()[0]
+    monkeypatch.setattr(module, part, lambda *_: 0.25)
+    assert supremum(crowd, 0.1, 1000) > 0.25
 
 
 def mixed_sum(laws, counts):
@@ -254,7 +185,7 @@ def test_nothing_that_is_no_number_is_claimed():
         for n in (1, 2, 10, 10**15):
             bound = supremum(crowd, eps, n)
             assert 0.0 <= bound <= 1.0
-    assert supremum(crowd, 0.0, 2) >= true_divergence(rows, (2,), 0.0)
+    assert supremum(crowd, 0.0, 2) >= of_two_inputs(rows, 2, 0.0).max()
     # Nobody else ever sends what the victim does.
     apart = Crowd.of_laws([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], {"z": [0.0, 0.0, 1.0]})
     assert supremum(apart, 0.5, 100) == 1.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from shuffles import BINARY, CROOKED, TERNARY, divergence, shuffled
+from engines import overlap
+from shuffles import BINARY, CROOKED, TERNARY, all_datasets, divergence, largest, shuffled
 from strategies import FUZZ
 
 import shufflebounds as sb
@@ -17,23 +17,12 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
 
 
-def largest(channel, n, eps):
-    """Bounds of the largest divergence of all pairs and datasets."""
-    inputs = range(len(channel))
-    ends = [
-        divergence(shuffled(channel, one, other, others), eps)
-        for one, other in itertools.permutations(inputs, 2)
-        for others in itertools.combinations_with_replacement(inputs, n - 1)
-    ]
-    return max(low for low, _ in ends), max(high for _, high in ends)
-
-
 @pytest.mark.parametrize("channel", [BINARY, TERNARY, CROOKED])
 @pytest.mark.parametrize("n", [1, 2, 4])
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.0])
 def test_delta_is_that_of_rational_arithmetic(channel, n, eps):
     found = sb.worst_dataset(sb.MatrixRandomizer(channel), n, eps=eps)
-    low, high = largest(channel, n, eps)
+    low, high = largest(all_datasets(channel, n).values(), eps)
     assert found.enclosure.lower <= low <= high <= found.enclosure.upper
     assert found.enclosure.upper - found.enclosure.lower <= 1e-9
     assert sum(found.others) == n - 1
@@ -58,8 +47,7 @@ def test_random_channels_lie_between_what_is_claimed():
         eps = float(rng.choice([0.0, 0.2, 1.0]))
         truth = sb.worst_dataset(mechanism, n, eps=eps).enclosure
         claimed = sb.mechanism_delta(mechanism, eps, n).enclosure
-        assert claimed.lower <= truth.upper
-        assert truth.lower <= claimed.upper
+        assert overlap(claimed, truth)
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])
@@ -136,21 +124,10 @@ def test_it_is_a_bound_of_the_registry():
         BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting.at(rounds=2)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"eps": 0.1, "delta": 0.1}, "exactly one of eps and delta"),
-        ({}, "exactly one of eps and delta"),
-        ({"eps": -1.0}, "eps must be"),
-        ({"delta": 0.0}, "delta must be"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        sb.worst_dataset(sb.KRR(2, 1.0), 3, **arguments)
-
-
 def test_what_cannot_be_enumerated_is_refused():
+    for given in ({"eps": 0.1, "delta": 0.1}, {}):
+        with pytest.raises(ValueError, match="exactly one of eps and delta"):
+            sb.worst_dataset(sb.KRR(2, 1.0), 3, **given)
     with pytest.raises(ValueError, match="n must be small enough to enumerate"):
         sb.worst_dataset(sb.KRR(10, 1.0), 100, eps=0.1)
     with pytest.raises(ValueError, match="n must be small enough to enumerate"):

@@ -12,11 +12,13 @@ import pytest
 from engines import overlap
 from hypothesis import given
 from oracles import exact
+from shuffles import in_floats
 from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.bounds import blanket_inequalities
 from shufflebounds.core import decomposition
+from shufflebounds.core.enclosure import reached
 from shufflebounds.randomizers import joint as joint_size
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import inputs_are_alike
@@ -75,17 +77,7 @@ def assert_same(found, a, b, c):
 
 def enclosure(decomposition, eps, n):
     """`delta`, be it as wide as it may."""
-    try:
-        return sb.delta(decomposition, eps, n)
-    except sb.PrecisionError as error:
-        return error.enclosure
-
-
-def same(one, two):
-    """Enclosures of one number, so narrow that it would show if they were not."""
-    assert one.relative_width < 1e-10
-    assert two.relative_width < 1e-10
-    return overlap(one, two)
+    return reached(lambda: sb.delta(decomposition, eps, n))
 
 
 JOINTS = {
@@ -188,36 +180,14 @@ CHANNELS = {
 }
 
 
-def shuffled(rows, n):
-    """Laws of the multiset of n reports for the victim's inputs, by what the others hold."""
-    reports = np.sort(list(itertools.product(range(rows.shape[1]), repeat=n)), axis=1)
-    _, label = np.unique(reports, axis=0, return_inverse=True)
-    label = label.ravel()
-    return {
-        others: np.array(
-            [
-                np.bincount(
-                    label,
-                    functools.reduce(np.multiply.outer, [rows[x], *rows[list(others)]]).ravel(),
-                )
-                for x in range(len(rows))
-            ]
-        )
-        for others in itertools.combinations_with_replacement(range(len(rows)), n - 1)
-    }
-
-
-def hockey_sticks(laws, eps):
-    """D(ε) of every two rows, shape (rows, rows)."""
-    return np.maximum(laws[:, np.newaxis] - math.exp(eps) * laws, 0.0).sum(axis=2)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_bounds_hold_for_every_pair_of_neighbouring_datasets(channel, n):
-    laws = shuffled(matrix(channel), n)
+    rows = matrix(channel)
+    n = min(n, 2) if len(rows) > 6 else n  # what is enumerated in moments
+    p, q = in_floats(rows, n).swapaxes(0, 1)
     for eps in (0.0, 0.3, 0.9):
-        worst = max(hockey_sticks(law, eps).max() for law in laws.values())
+        worst = np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max()
         upper = sb.delta(channel.blanket(), eps, n)
         assert worst <= upper.upper + 1e-15
         for pair in channel.dataset_pairs().values():
@@ -270,11 +240,7 @@ def test_a_further_coordinate_that_differs_raises_the_divergence(parts, n, eps):
     "divergence",
     [blanket_inequalities.hoeffding_divergence, blanket_inequalities.bennett_divergence],
 )
-@given(
-    st.lists(mirrored(), min_size=3, max_size=3),
-    st.integers(1, 10_000),
-    st.floats(0.0, 1.5),
-)
+@given(st.lists(mirrored(), min_size=3, max_size=3), st.integers(1, 10_000), st.floats(0.0, 1.5))
 @examples(20)
 def test_the_same_for_the_baselines(divergence, parts, n, eps):
     """Of blankets, whose c is at most a and b: other c would count among the users to hide in."""
@@ -479,20 +445,6 @@ def test_eps0_of_a_joint_is_no_less_than_the_exact_sum(budgets):
     assert found <= math.fsum(budgets) * (1.0 + 2.0**-51)
 
 
-def test_eps0_of_mixtures():
-    parts = [(0.25, sb.KRR(3, 1.0)), (0.75, sb.KRR(3, 2.0))]
-    assert Parallel(parts).eps0 == 2.0
-    assert Subsampled(sb.KRR(3, 1.0), 0.1).eps0 == 1.0
-
-
-def test_pairs_at_a_distance_are_one_of_every_kind():
-    krr, blh = sb.KRR(10, 1.0), sb.BLH(1.0)
-    joint = Joint([krr, blh, krr, blh])
-    assert list(joint.blankets(2)) == ["2 4", "1 2", "1 3"]
-    assert list(joint.blankets(4)) == ["1 2 3 4"]
-    assert list(repeated(krr, 100).blankets(50)) == [" ".join(map(str, range(1, 51)))]
-
-
 def test_distances_of_many_different_parts_do_not_take_forever():
     joint = Joint([sb.KRR(3 + i, 0.1) for i in range(60)])
     joint.check_distance(1)
@@ -513,16 +465,9 @@ def test_bad_distances(distance):
         (lambda: Joint([]), "parts must hold at least one randomizer"),
         (lambda: Joint(sb.KRR(3, 1.0)), "parts must be a list of randomizers, got KRR"),
         (lambda: Joint([sb.KRR]), "parts must be randomizers"),
-        (lambda: Joint([sb.KRR(3, 1.0).blanket()]), "parts must be randomizers"),
-        (lambda: Joint([None]), "parts must be randomizers, .* got None"),
-        (lambda: Parallel([]), "parts must hold at least one randomizer"),
         (lambda: Parallel(5), r"parts must be pairs \(weight, randomizer\), got 5"),
-        (lambda: Parallel([sb.KRR(3, 1.0)]), "parts must be pairs"),
-        (lambda: Parallel([(sb.KRR(3, 1.0), 1.0)]), "parts must be randomizers"),
         (lambda: Parallel([(0.5, sb.KRR(3, 1.0))]), "weights must sum to 1, got 0.5"),
         (lambda: Parallel([(math.nan, sb.KRR(3, 1.0))]), "weight must be .* got nan"),
-        (lambda: Parallel([(True, sb.KRR(3, 1.0))]), "weight must be .* got True"),
-        (lambda: Subsampled(None, 0.5), "parts must be randomizers"),
         (lambda: Subsampled(sb.KRR(3, 1.0), 1.5), "rate must be .* got 1.5"),
         (lambda: Subsampled(sb.KRR(3, 1.0), -1e-300), "rate must be .* got -1e-300"),
         (lambda: repeated(sb.KRR(3, 1.0), 0), "k_joint must be an integer >= 1, got 0"),
@@ -550,42 +495,7 @@ def test_weights_that_miss_1_by_rounding_add_up_over_levels():
         tree = Parallel([(weight, tree) for weight in given])
     for pair in (tree.blanket(), tree.dataset_pair()):
         assert math.fsum(pair.c) <= 1.0 + 1e-15
-    assert overlap(
-        sb.delta(tree.blanket(), 0.1, 100),
-        sb.delta(part.blanket(), 0.1, 100),
-    )
-
-
-@given(st.lists(st.sampled_from(LEAVES[:-1]), min_size=2, max_size=4), st.randoms())
-@examples(40)
-def test_products_stay_within_their_uncertainty(parts, random):
-    """Against products of the same floats by rational arithmetic, merged by their true ratios.
-
-    What is tied in all factors is by itself.
-    """
-    factors = [random.choice([p, p.same_input()]) for p in (part.blanket() for part in parts)]
-    found = functools.reduce(sb.Decomposition.joint, factors)
-    rationals = [
-        list(
-            zip(*([Fraction(x) for x in m.tolist()] for m in (f.a, f.b, f.c, f.ties)), strict=True)
-        )
-        for f in factors
-    ]
-    exact_columns = {}
-    for choice in itertools.product(*rationals):
-        *column, tied = [math.prod(x) for x in zip(*choice, strict=True)]
-        key = tied, *(round(float(x / max(column)), 9) for x in column)
-        exact_columns[key] = [
-            x + y for x, y in zip(exact_columns.get(key, (0, 0, 0)), column, strict=True)
-        ]
-    # The factors' own uncertainty is no rounding of the product's.
-    allowed = Fraction(found.rel_err - sum(factor.rel_err for factor in factors))
-    allowed += sum(Fraction(factor.rel_err) for factor in factors)
-    assert len(found) == len(exact_columns)
-    for *column, tied in zip(found.a, found.b, found.c, found.ties, strict=True):
-        key = tied, *(round(x / max(column), 9) for x in column)
-        for x, y in zip(column, exact_columns[key], strict=True):
-            assert abs(Fraction(x) - y) <= allowed * y
+    assert overlap(sb.delta(tree.blanket(), 0.1, 100), sb.delta(part.blanket(), 0.1, 100))
 
 
 def test_a_hundred_reports():
@@ -602,17 +512,6 @@ def test_a_hundred_reports():
     assert sb.epsilon(blanket, 10_000, 1e-6).relative_width <= 1e-4
 
 
-def test_tiny_shares_and_rates():
-    """What hardly anybody reports hardly changes anything."""
-    alone = sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1000)
-    joint = Joint([sb.KRR(10, 4.0), sb.KRR(3, 1e-12)])
-    assert overlap(sb.delta(joint.blanket(), 1.0, 1000), alone)
-    for rate in (1e-17, 1e-290):
-        found = sb.delta(Subsampled(sb.KRR(10, 4.0), rate).blanket(), 1.0, 1000, rtol=0.1)
-        # One report in 1/rate, with nobody to hide it.
-        assert found.upper <= 1.001 * rate * sb.delta(sb.KRR(10, 4.0).blanket(), 1.0, 1).upper
-
-
 # Sizes.
 
 
@@ -627,13 +526,9 @@ def largest_step(factors):
 FACTORS = {
     "10 KRR": [sb.KRR(10, 0.4).blanket()] * 10,
     "8 KRR pairs": [sb.KRR(10, 0.4).dataset_pair()] * 8,
-    "6 RAPPOR pairs": [sb.RAPPOR(0.4, 5).dataset_pair()] * 6,
-    "20 binary pairs": [sb.KRR(2, 1.0).dataset_pair()] * 20,
     "6 Laplace": [sb.Laplace(0.5, cells=6).blanket()] * 6,
     "6 Laplace pairs": [sb.Laplace(1.0, cells=6).dataset_pair()] * 6,
-    "5 Laplace of tiny eps0": [sb.Laplace(1e-8, cells=6).blanket()] * 5,
     "4 Laplace of large eps0": [sb.Laplace(60.0, cells=6).blanket()] * 4,
-    "6 parallel": [Parallel([(0.5, sb.KRR(10, 1.0)), (0.5, sb.BLH(0.7))]).blanket()] * 6,
     "one component last": [sb.Laplace(1.0, cells=9).blanket()] * 2
     + [Subsampled(sb.KRR(3, 1.0), 0.0).blanket()],
     "some do not differ": [sb.KRR(10, 0.4).blanket()] * 4
@@ -671,26 +566,6 @@ def test_sizes_are_refused_before_any_work(factors, monkeypatch):
     monkeypatch.setattr(sb.Decomposition, "joint", None)
     with pytest.raises(ValueError, match=rf"^a joint of {len(factors)} reports .* too large for m"):
         joint_size.check_joint(factors)
-
-
-LARGE = Joint([sb.Laplace(1.0 + 0.01 * i, cells=4) for i in range(5)])
-
-
-@pytest.mark.parametrize(
-    "composition",
-    [
-        LARGE,
-        Parallel([(0.5, sb.BLH(1.0)), (0.5, LARGE)]),
-        Subsampled(LARGE, 0.5),
-        Joint([sb.BLH(1.0), Subsampled(LARGE, 0.5)]),
-    ],
-)
-def test_joints_that_do_not_fit_are_refused_wherever_they_are(composition, monkeypatch):
-    composition.check_size()
-    monkeypatch.setattr(joint_size, "LARGEST_JOINT", 20_000)
-    monkeypatch.setattr(sb.Decomposition, "joint", None)
-    with pytest.raises(ValueError, match=r"^a joint of 5 reports .* too large for memory; "):
-        composition.check_size()
 
 
 def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):

@@ -137,11 +137,6 @@ def test_files_that_cannot_be_read(tmp_path):
             MatrixFile(value)
 
 
-def test_sums_may_be_off_by_rounding_which_counts(path):
-    path.write_text("0.3333333333,0.6666666667\n0.7,0.3000000005\n")
-    assert 5e-10 <= MatrixFile(str(path)).blanket().rel_err < 1e-9
-
-
 # As configurations describe them.
 
 
@@ -188,12 +183,3 @@ def test_matrices_share_no_eps0_with_others(path, type_):
     for parts in ([krr, mine], [mine | share, mine | share]):
         with pytest.raises(ValueError, match=r"^parts\[\d\]\.mechanism has an eps0 of its own; "):
             description.parse({"type": type_, "parts": parts})
-
-
-def test_keys_of_a_matrix_are_told(path):
-    with pytest.raises(ValueError, match=r"^file is missing; matrix needs: file$"):
-        description.parse({"type": "matrix"})
-    with pytest.raises(ValueError, match=r"^fil is not a parameter of matrix \(did you mean file"):
-        description.parse({"type": "matrix", "fil": str(path)})
-    with pytest.raises(ValueError, match=r"^eps0 is not a parameter of matrix"):
-        description.parse({**matrix(path), "eps0": 1.0})

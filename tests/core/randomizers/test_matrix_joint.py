@@ -103,33 +103,6 @@ def test_not_to_differ_in_a_coordinate_may_be_worse():
     assert one > 1.02 * both
 
 
-def test_candidates_name_the_inputs_and_what_all_others_hold():
-    alone = SingleMessage(KINDS)
-    assert {one.inputs for one in alone.upper_candidates()} <= {
-        f"{x} against {y}" for x, y in itertools.combinations(range(3), 2)
-    }
-    for one in alone.lower_candidates():
-        assert one.differing == "1"
-        assert one.others in {"0", "1", "2"}
-        assert " against " in one.inputs
-    both = SingleMessage(sb.Joint([KINDS, sb.KRR(3, 1.0)]))
-    for one in both.lower_candidates():
-        assert one.differing == "1 2"
-        assert one.inputs.endswith(", any two")
-        assert one.others.split(", ")[1] in {"third", "x1"}
-    symmetric = SingleMessage(sb.KRR(3, 1.0))
-    assert [one.inputs for one in symmetric.upper_candidates()] == [""]
-    assert [one.inputs for one in symmetric.lower_candidates()] == ["", ""]
-
-
-def test_equal_parts_and_reverse_orders_count_once():
-    two = repeated(LOPSIDED, 2).patterns()
-    names = [one.inputs for one in two]
-    assert len(set(names)) == len(names)
-    assert not {"0 against 1, 1 in both", "1 in both, 0 against 1"} <= set(names)
-    assert not {"0 against 1, 0 against 1", "1 against 0, 1 against 0"} <= set(names)
-
-
 def test_a_rare_report_of_a_matrix_is_a_matrix_with_one_more_output():
     rate = 0.25
     sampled = sb.Subsampled(KINDS, rate)

@@ -23,11 +23,7 @@ def test_variations_are_those_of_the_noise_rounded_up(distance):
     with mpmath.workdps(30):
         half = mpmath.mpf(distance) / 2
         planar = 2 / mpmath.pi * mpmath.quad(lambda t: t * mpmath.besselk(1, t), [0, half])
-        wanted = {
-            "general": mpmath.tanh(half),
-            "laplace": 1 - mpmath.exp(-half),
-            "planar": planar,
-        }
+        wanted = {"general": mpmath.tanh(half), "laplace": 1 - mpmath.exp(-half), "planar": planar}
         for noise in NOISES:
             pair = sb.metric_variation_ratio(distance, distance, noise)
             found = variation(pair)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from repository import ROOT
 
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.sentences import ConfigError
@@ -17,10 +18,55 @@ TEXTS = {
 }
 
 
+_MIX = {
+    "type": "parallel",
+    "parts": [{"mechanism": "krr10", "weight": 0.25}, {"mechanism": "blh", "weight": 0.75}],
+}
+_PAIR = {"type": "joint", "parts": [{"mechanism": "krr10"}, {"mechanism": "mix"}]}
+_SOME = {"type": "subsample", "mechanism": "pair", "rate": 0.5}
+_LINE = {
+    "experiment": "krr10",
+    "curve": "upper",
+    "label": "a",
+    "color": "#000000",
+    "line": "solid",
+}
+_FIGURE = {"title": "One", "caption": "One.", "regimes": ["low"], "lines": [_LINE]}
+_TABLES = {
+    "gparv": {"kind": "gparv", "eps0": [1.0, 4.0], "eps": 0.5, "k": 10},
+    "finite": {"kind": "finite_domains", "eps0": [1.0], "k": 10, "domain_size": 4},
+    "large": {"kind": "large_domains", "eps0": [1.0, 4.0]},
+    "hierarchy": {
+        "kind": "hierarchy",
+        "mechanisms": ["krr10"],
+        "eps0": [1.0],
+        "n": [100],
+        "delta": 1e-6,
+    },
+    "law": {"kind": "amplification_variable", "mechanism": "krr10", "eps0": 1.0, "eps": 0.1},
+}
+# Entries of every section to add to it.
+GOOD = {
+    "mechanisms": {"mix": _MIX, "pair": _PAIR, "some": _SOME},
+    "experiments": {"some": {"mechanism": "some", "regimes": ["low"], "curves": ["upper"]}},
+    "figures": {"one": _FIGURE, "cdf": {"title": "L", "caption": "L.", "table": "law"}},
+    "tables": _TABLES,
+    "claims": {"improvement": ["fig"], "joint": ["fig", "one"]},
+}
+
+
 def content(texts: dict[str, str] = TEXTS) -> dict:
     """What the files hold, as the workflow joins them."""
     root, paper = (yaml.safe_load(text) for text in texts.values())
     return root | {PAPER: paper}
+
+
+def our_own() -> dict:
+    """The configuration of this repository."""
+    made = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    for name in made["papers"]:
+        made[name] = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+    return made
 
 
 def edited(old: str, new: str) -> dict:

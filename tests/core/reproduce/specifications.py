@@ -33,3 +33,16 @@ def specification(**changes) -> Specification:
         distance=given.get("distance"),
         numerics=Numerics(given["rtol"]),
     )
+
+
+def part(mechanism: object = None, **others) -> dict:
+    """A part of a composition, of 3-ary randomized response if of nothing else."""
+    return {"mechanism": {"type": "krr", "k": 3} if mechanism is None else mechanism, **others}
+
+
+def joint(*parts: dict) -> dict:
+    return {"type": "joint", "parts": list(parts)}
+
+
+def parallel(*parts: dict) -> dict:
+    return {"type": "parallel", "parts": list(parts)}

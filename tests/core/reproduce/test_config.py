@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-import yaml
 from repository import ROOT
-from small_paper import PAPER, content, edited, mistake, refusal, table
+from small_paper import PAPER, content, edited, mistake, our_own, refusal, table
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
@@ -22,16 +21,8 @@ from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
 from shufflebounds.reproduce.configuration.sentences import ConfigError
-from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
-
-
-def our_own() -> dict:
-    made = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    for name in made["papers"]:
-        made[name] = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
-    return made
 
 
 @pytest.mark.parametrize("made", [content(), our_own()], ids=["small", "ours"])
@@ -56,18 +47,12 @@ MISTAKES = """\
     with c > 0 (YAML reads this as text: write 1.0e-06)
 - start: 100, -> start: 1e2,
     x.n.start must be an integer from 1 to 1e15, got '1e2' (YAML reads this as text: write 100)
-- k_joint: 2 -> k_joint: 0
-    curves.joint2.k_joint is 0; it must be an integer >= 1 and <= 100
-- {start: 100, stop: 1000, points: 3} -> [7, 7]
-    x.n must hold distinct values, got 7 twice
 - {type: krr, k: 10} -> {type: kr, k: 10}
     mechanisms.krr10.type is 'kr' (did you mean krr?); it must be one of <types>
 - {type: krr, k: 10} -> {k: 10}
     mechanisms.krr10.type is missing; it must be text
 -     regimes: [low]\\n ->
     figures.fig.regimes is missing; it must be a list that is not empty
-- {type: krr, k: 10} -> {type: krr}
-    mechanisms.krr10.k is missing; krr needs: k
 - {type: krr, k: 10} -> {type: krr, k: 10, kk: 3}
     mechanisms.krr10.kk is not a parameter of krr (did you mean k?); its parameters are: k
 - {type: krr, k: 10} -> {type: krr, k: 1}
@@ -75,38 +60,25 @@ MISTAKES = """\
 - joint2: {bound: upper, k_joint: 2} -> 2-joint: {bound: upper, k_joint: 2}
     curves.2-joint is not a valid name; it must be a letter, then at most 63 letters, digits, _
     or -
-- large: {eps0: 2.0, -> no: {eps0: 2.0,
-    regimes.False is not a valid name; it must be a letter, then at most 63 letters, digits, _
-    or -
 - regimes: [low], curves: [bennett, clone, upper]} \
 -> regimes: [slow], curves: [bennett, clone, upper]}
     experiments.blh.regimes[0] is 'slow' (did you mean low?); it must be one of low, large
 - curves: [bennett, clone, upper]} -> curves: []}
     experiments.blh.curves is []; it must be a list that is not empty
-- experiments: [krr10, blh] -> experiments: [krr10, rappor]
-    figures.fig.experiments[1] is 'rappor'; it must be one of krr10, blh
 -     curves: [bennett, clone, upper]\\n ->     curves: [lower]\\n
     figures.fig.curves[0] is 'lower', which experiments.blh does not compute; it must be one of
     bennett, clone, upper
--     regimes: [low]\\n ->     regimes: [low, large]\\n
-    figures.fig.regimes[1] is 'large', which experiments.krr10 does not compute; it must be one
-    of low
 - clone: {label: clone,  -> colne: {label: clone,
     style.curves.colne is the style of nothing (did you mean clone?); curves are bennett,
     clone, upper, lower, joint2
 - "#cc7a00" -> orange
     style.curves.clone.color is 'orange'; it must be an RGB colour such as "#0072b2"
-- line: solid -> line: wavy
-    style.curves.upper.line is 'wavy'; it must be one of solid, dashed, dashdot, dotted
 - papers: [su2026] -> papers: [su2027]
     config.yaml: papers names su2027, but there is no file config/su2027.yaml
 - papers: [su2026] -> papers: su2026
     config.yaml: papers is 'su2026'; it must be a list that is not empty
 - papers: [su2026] -> papers: [su2026, su2026]
     config.yaml: papers lists 'su2026' twice; its entries must be distinct
-- papers: [su2026] -> papers: [../su2026]
-    config.yaml: papers[0] is '../su2026'; it must be a letter, then at most 63 letters,
-    digits, _ or -
 - papers: [su2026] ->
     config.yaml: papers is missing; it must be a list that is not empty
 - papers: [su2026] -> papers: [su2026, formats]
@@ -123,9 +95,6 @@ MISTAKES = """\
 - {delta: 1.0e-6} -> {delta: {over_n: 1000.0}}
     experiments.krr10: curve bennett in regime low: delta must be a finite number with 1e-300
     <= delta < 1, got 10.0, which is 1000.0/n at n = 100
-- {delta: 1.0e-6} -> {delta: {over_n: 1e-2}}
-    setting.delta is {'over_n': '1e-2'}; it must be a number >= 1e-300 and < 1, or {over_n: c}
-    for δ = c/n with c > 0 (YAML reads this as text: write 0.01)
 - {delta: 1.0e-6} -> [0.1]
     setting is [0.1]; it must be a mapping
 - x: {n: {start: 100, stop: 1000, points: 3}} -> x: {m: [100]}
@@ -133,14 +102,8 @@ MISTAKES = """\
 - x: {n: {start: 100, stop: 1000, points: 3}} -> x:
     x is empty; it must be one of n, eps0, delta, eps, rounds, order, target, messages and its
     values, such as {n: [100, 1000]}
-- x: {n: {start: 100, stop: 1000, points: 3}} -> x: {n: [100, 1e3]}
-    x.n[1] must be an integer from 1 to 1e15, got '1e3' (YAML reads this as text: write 1000)
 - x: {n: {start: 100, stop: 1000, points: 3}} -> x: {eps0: {start: 1.0, stop: 400.0, points: 3}}
     x.eps0.stop must be a finite number with 0 < eps0 <= 300, got 400.0
-- points: 3 -> points: 3, spacing: log
-    x.n.spacing must be one of geometric, linear, got 'log'
-- clone: {bound: clone} -> clone: {bound: clone, quantity: entropy}
-    curves.clone.quantity is 'entropy'; it must be one of epsilon, delta, renyi, mse
 - bennett: {bound: blanket_bennett} -> bennett: {bound: erlingsson, quantity: delta}
     curves.bennett.quantity is 'delta'; for the bound erlingsson it must be one of epsilon
 - clone: {bound: clone} -> clone: {bound: clone, quantity: delta}
@@ -298,34 +261,6 @@ def test_settings_come_from_the_nearest():
         ("blh", "low"): (1e-8, 0.5, (5, 7)),
         ("blh", "large"): (1e-9, 2.0, (5, 7)),
     }
-
-
-def test_a_figure_gets_its_own_layout():
-    paper = checks.checked(content()).papers[PAPER]
-    looks = content()[PAPER]["style"]["curves"]
-    shown = paper.layouts["fig"]
-    assert shown.title == "Two mechanisms"
-    assert (shown.quantity, shown.x, shown.transform, shown.ratio) == (
-        "epsilon",
-        "n",
-        "none",
-        None,
-    )
-    assert [[panel.subject for panel in row] for row in shown.panels] == [["10-RR"], ["BLH"]]
-    for row, name in zip(shown.panels, ("krr10", "blh"), strict=True):
-        (panel,) = row
-        assert panel.lines == tuple(
-            Line(
-                curve=CurveName(name, "low", curve),
-                label=looks[curve]["label"],
-                color=looks[curve]["color"],
-                style=looks[curve]["line"],
-                marker=looks[curve].get("marker", ""),
-                width=looks[curve].get("width", 1.2),
-            )
-            for curve in ("bennett", "clone", "upper")
-        )
-    assert set(shown.curves) < set(paper.curves)
 
 
 def test_the_style_of_what_was_taken_out_may_stay():

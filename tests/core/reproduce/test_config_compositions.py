@@ -4,48 +4,13 @@ import itertools
 
 import pytest
 import yaml
-from small_paper import PAPER, added, content, mistake, table
+from small_paper import GOOD, PAPER, added, content, mistake, table
 
 from shufflebounds.protocols import registry
 from shufflebounds.reproduce import plan
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry
 from shufflebounds.reproduce.papers.base import research
-
-MIX = {
-    "type": "parallel",
-    "parts": [{"mechanism": "krr10", "weight": 0.25}, {"mechanism": "blh", "weight": 0.75}],
-}
-PAIR = {"type": "joint", "parts": [{"mechanism": "krr10"}, {"mechanism": "mix"}]}
-SOME = {"type": "subsample", "mechanism": "pair", "rate": 0.5}
-LINE = {
-    "experiment": "krr10",
-    "curve": "upper",
-    "label": "a",
-    "color": "#000000",
-    "line": "solid",
-}
-FIGURE = {"title": "One", "caption": "One.", "regimes": ["low"], "lines": [LINE]}
-TABLES = {
-    "gparv": {"kind": "gparv", "eps0": [1.0, 4.0], "eps": 0.5, "k": 10},
-    "finite": {"kind": "finite_domains", "eps0": [1.0], "k": 10, "domain_size": 4},
-    "large": {"kind": "large_domains", "eps0": [1.0, 4.0]},
-    "hierarchy": {
-        "kind": "hierarchy",
-        "mechanisms": ["krr10"],
-        "eps0": [1.0],
-        "n": [100],
-        "delta": 1e-6,
-    },
-    "law": {"kind": "amplification_variable", "mechanism": "krr10", "eps0": 1.0, "eps": 0.1},
-}
-GOOD = {
-    "mechanisms": {"mix": MIX, "pair": PAIR, "some": SOME},
-    "experiments": {"some": {"mechanism": "some", "regimes": ["low"], "curves": ["upper"]}},
-    "figures": {"one": FIGURE, "cdf": {"title": "L", "caption": "L.", "table": "law"}},
-    "tables": TABLES,
-    "claims": {"improvement": ["fig"], "joint": ["fig", "one"]},
-}
 
 
 def changed(path: list, value: object) -> dict:
@@ -77,20 +42,11 @@ MISTAKES = """\
     mechanisms.some.rate is missing; subsample needs: mechanism, rate
 - mechanisms mix parts 0 weight = 0.5
     mechanisms.mix: weights must sum to 1, got 1.25
-- mechanisms mix parts 0 weight = -0.25
-    mechanisms.mix.parts[0].weight must be a finite number with 0 <= parts[0].weight <= 1, got
-    -0.25
-- mechanisms mix parts 0 weight = (removed)
-    mechanisms.mix.parts[0].weight is missing; a part of parallel needs: mechanism, weight
 - mechanisms mix parts 0 share = 0.5
     passes
 - mechanisms pair parts 0 share = 0.75
     mechanisms.pair.parts[1].share is missing; the parts of a joint must have shares that sum
     to 1, or none of them a share (which makes them equal)
-- mechanisms pair parts = [{mechanism: krr10, share: 0.1}, {mechanism: mix, share: 0.2}]
-    mechanisms.pair.parts must have shares that sum to 1, got 0.3
-- mechanisms pair parts = []
-    mechanisms.pair.parts must be a list of parts that is not empty, got []
 - mechanisms pair parts 0 = krr10
     mechanisms.pair.parts[0] is 'krr10'; it must be a mapping
 - mechanisms mix parts 0 mechanism = some
@@ -106,8 +62,6 @@ MISTAKES = """\
 - figures one curves = [upper]
     figures.one must have either experiments and curves, or lines, or a table, got curves,
     lines
-- figures one lines 0 experiment = oue
-    figures.one.lines[0].experiment is 'oue'; it must be one of krr10, blh, some
 - figures one lines 0 experiment = some
     passes
 - figures one lines 0 = {experiment: some, curve: clone, label: a, color: '#000000', line: solid}
@@ -122,29 +76,18 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     pair, some
 - tables gparv eps = 1.0
     tables.gparv.eps is 1.0; it must be a number < 1.0, the least of its eps0
-- tables gparv eps = '0.1'
-    tables.gparv.eps is '0.1'; it must be a number > 0 and <= 300 (YAML reads this as text:
-    write 0.1)
 - tables gparv kk = 3
     tables.gparv.kk is not a known key (did you mean k?); the keys here are eps0, eps, k
 - tables gparv kind = (removed)
     tables.gparv.kind is missing; it must be one of gparv, finite_domains, large_domains,
     hierarchy, amplification_variable, algorithm_seven
-- tables hierarchy mechanisms 0 = oue
-    tables.hierarchy.mechanisms[0] is 'oue'; it must be one of krr10, blh, mix, pair, some
 - tables hierarchy delta = {over_n: 1000}
     tables.hierarchy: delta must be a finite number with 1e-300 <= delta < 1, got 10.0, which
     is 1000/n at n = 100
-- tables gparv eps0 = []
-    tables.gparv.eps0 is []; it must be a list that is not empty
-- tables gparv = null
-    tables.gparv is empty; it must be a mapping
 - figures cdf table = gparv
     figures.cdf.table is 'gparv', a table of a kind that cannot be drawn
 - figures cdf regimes = [low]
     figures.cdf.regimes is only valid for a figure of curves, and this is one of a table
-- figures one table = law
-    figures.one must have either experiments and curves, or lines, or a table, got lines, table
 - figures one ratio = {curve: lower}
     figures.one.ratio.experiment must be given where a figure has a single row of panels
 - figures one ratio = {experiment: some, curve: lower}
@@ -157,16 +100,12 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     lower_support, dependent_counts, algorithm_step, algorithm_error
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
-- claims 7 = [fig]
-    claims.7 is not a valid name; it must be a letter, then at most 63 letters, digits, _ or -
 - figures one lines 0 label = (removed)
     passes
 - style curves upper = (removed)
     style.curves.upper is missing; figures.fig draws it
 - mechanisms mix parts 0 mechanism = null
     mechanisms.mix.parts[0].mechanism is empty; it must be one of krr10, blh, mix, pair, some
-- mechanisms mix type = null
-    mechanisms.mix.type is empty; it must be one of <types>
 """
 
 
@@ -204,7 +143,7 @@ def test_only_what_is_asked_for_is_made():
     assert not small.claims
     good = checks.checked(added(**GOOD)).papers[PAPER]
     assert {name: type(table.kind) for name, table in good.tables.items()} == {
-        name: research(PAPER).tables[given["kind"]] for name, given in TABLES.items()
+        name: research(PAPER).tables[given["kind"]] for name, given in GOOD["tables"].items()
     }
     assert good.tables["large"].kind.eps0 == (1.0, 4.0)
     assert good.drawn_tables == {"cdf": "law"}

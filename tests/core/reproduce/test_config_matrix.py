@@ -79,35 +79,6 @@ def test_an_edit_of_the_numbers_changes_the_digests_of_their_curves_alone(file):
         assert specification.read(after[name].text()) == after[name]
 
 
-def test_joint_and_rare_reports_of_a_matrix_may_be_configured(file):
-    made = added(
-        mechanisms={
-            "mine": {"type": "matrix", "file": "data/m.csv"},
-            "rare": {"type": "subsample", "mechanism": "mine", "rate": 0.5},
-            "both": {"type": "joint", "parts": [{"mechanism": "mine"}, {"mechanism": "mine"}]},
-        },
-        experiments={
-            name: {"mechanism": name, "regimes": ["low"], "curves": curves}
-            for name, curves in {"mine": ["joint2"], "rare": ["upper"], "both": ["upper"]}.items()
-        },
-    )
-    curves = planned(made)
-    joint, rare, both = (
-        curve.compute(name, curves[name]).points[0]
-        for name in (
-            CurveName("mine", "low", "joint2"),
-            CurveName("rare", "low", "upper"),
-            CurveName("both", "low", "upper"),
-        )
-    )
-    assert joint.answer.enclosure == both.answer.enclosure
-    assert joint.answer.inputs == both.answer.inputs
-    assert joint.answer.inputs.count(" against ") == 2
-    assert joint.setting.eps0 == pytest.approx(2.0 * math.log(6.0), rel=1e-14)
-    assert rare.answer.enclosure.upper < joint.answer.enclosure.upper
-    assert curves[CurveName("both", "low", "upper")].reports.files == ("data/m.csv", "data/m.csv")
-
-
 def test_a_missing_file_is_told(file):
     assert mistake(configured(file="no.csv")) == (
         "mechanisms.mine.file 'no.csv' cannot be read: No such file or directory"

@@ -88,43 +88,10 @@ def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
     assert [panel.subject for panel in joint.panels[0]] == ["4-joint of 10-RR"] * 2
 
 
-def test_a_joint_of_joints_is_told():
-    experiment = {"mechanism": "both", "regimes": ["low"], "curves": ["joint"]}
-    found = layout(grid("joint", experiments=["both"]), experiments={"both": experiment})
-    assert found.panels[0][0].subject == "4-joint of 10-RR and BLH together"
-
-
 def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
     figure = lines(("krr", "clone"), ("krr", "upper"), ("blh", "upper"))
     assert labels(figure) == ["clone", "10-RR: upper bound", "BLH: upper bound"]
     assert layout(figure).panels[0][0].subject == ""
-
-
-def test_labels_follow_the_parameters_of_the_mechanism():
-    mechanisms = config()["su2026"]["mechanisms"] | {"krr": {"type": "krr", "k": 16}}
-    figure = lines(("krr", "upper"), ("blh", "upper"))
-    assert labels(figure, mechanisms=mechanisms)[0] == "16-RR: upper bound"
-    assert layout(grid("upper"), mechanisms=mechanisms).panels[0][0].subject == "16-RR"
-
-
-def test_texts_of_the_configuration_come_first():
-    named = {"experiments": {"krr": "randomized response"}, "curves": {"upper": LOOK}}
-    assert layout(grid("upper"), style=named).panels[0][0].subject == "randomized response"
-    figure = lines(("krr", "upper"), label="my bound")
-    assert labels(figure) == ["my bound"]
-
-
-def test_distances_are_told():
-    figure = lines(("krr", "near"), ("krr", "joint"), ("krr", "joint_lower"))
-    assert labels(figure) == ["upper bound, d = 1", "upper bound", "lower bound"]
-
-
-def test_panels_say_what_is_fixed():
-    found = layout(grid("upper") | {"regimes": ["low", "large"]})
-    assert [panel.setting for panel in found.panels[0]] == [
-        r"low $\varepsilon_0$ = 0.1, $\delta$ = $10^{-6}$",
-        r"$\varepsilon_0$ = 4, $\delta$ = $10^{-6}$",
-    ]
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.01, "0.01"), (1, "1")])
@@ -186,8 +153,3 @@ def test_characters_that_figures_cannot_show_are_refused(text):
     )
     with pytest.raises(ConfigError, match=words):
         layout(grid("upper") | {"title": text})
-
-
-@pytest.mark.parametrize("text", ["Ширина", "ε₀ → ∞ ≤ ½ ‰", "coût δ̂"])
-def test_characters_that_figures_can_show_are_not(text):
-    assert layout(grid("upper") | {"title": text}).title == text

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from engines import overlap
 from specifications import specification
 
 import shufflebounds as sb
@@ -42,27 +43,11 @@ def test_a_curve_along_rounds_is_that_of_compositions(bound):
     found = enclosures(bound=bound, mechanism=KRR, eps0=2.0, x={"rounds": [1, 2, 30]}, n=10_000)
     wanted = [sb.compose([(pair, 10_000, times)]).epsilon(1e-6) for times in (1, 2, 30)]
     for one, other in zip(found, wanted, strict=True):
-        assert one.lower <= other.upper
-        assert other.lower <= one.upper
+        assert overlap(one, other)
     # One round has the width that curves are asked for.
     assert found[0].relative_width <= 1e-4
     assert found[1].relative_width <= 1e-3
     assert found[2].lower > 3.0 * found[0].upper
-
-
-def test_rounds_are_a_setting_of_delta_too():
-    changes = {"eps0": 2.0, "n": 10_000, "eps": 0.2, "quantity": "delta", "x": {"n": [10_000]}}
-    (once,), (often,) = enclosures(**changes), enclosures(**changes, rounds=5)
-    wanted = sb.compose([(sb.KRR(10, 2.0).blanket(), 10_000, 5)]).delta(0.2)
-    assert once.upper < often.lower <= wanted.upper
-    assert wanted.lower <= often.upper
-
-
-def test_the_width_of_compositions_is_not_that_of_curves():
-    made = specification(rounds=3, n=1000, x={"n": [1000]})
-    (row,) = curve.rows(curve.compute(NAME, made))
-    cells = dict(zip(curve.columns("epsilon"), row, strict=True))
-    assert (cells["rounds"], cells["rtol"]) == (3, None)
 
 
 @pytest.mark.parametrize(

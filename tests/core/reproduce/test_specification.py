@@ -1,13 +1,12 @@
 """Specifications: what they ask for, their text and digest, and what is refused."""
 
-import dataclasses
 import math
 from fractions import Fraction
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
-from specifications import specification
+from specifications import joint, parallel, part, specification
 from strategies import examples
 
 import shufflebounds as sb
@@ -20,18 +19,6 @@ from shufflebounds.reproduce.specification import WHOLE
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}
-
-
-def part(mechanism=KRR, **others):
-    return {"mechanism": mechanism, **others}
-
-
-def joint(*parts):
-    return {"type": "joint", "parts": list(parts)}
-
-
-def parallel(*parts):
-    return {"type": "parallel", "parts": list(parts)}
 
 
 MECHANISMS = [
@@ -152,38 +139,6 @@ def test_settings_are_complete_all_along_the_axis(plan):
         assert not isinstance(one.delta, OverN)
 
 
-def test_what_the_quantity_does_not_depend_on_is_no_part_of_it():
-    profile = specification(quantity="delta", n=100, eps=0.5, x={"eps0": [1.0, 2.0]})
-    assert profile.setting == Setting(n=100, eps=0.5)
-    assert (
-        profile.digest
-        == specification(
-            quantity="delta", n=100, eps=0.5, eps0=7.0, delta=0.5, x={"eps0": [1, 2]}
-        ).digest
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "settings"),
-    [
-        ({}, [Setting(1000, 4.0, 1e-6)]),
-        ({"x": {"eps0": [1, 2]}, "n": 5}, [Setting(5, 1.0, 1e-6), Setting(5, 2.0, 1e-6)]),
-        ({"x": {"delta": [0.1, 0.2]}, "n": 5}, [Setting(5, 4.0, 0.1), Setting(5, 4.0, 0.2)]),
-        (
-            {"x": {"n": [10, 100]}, "delta": OverN(0.5)},
-            [Setting(10, 4.0, 0.05), Setting(100, 4.0, 0.005)],
-        ),
-        ({"x": {"eps0": [1]}, "n": 50, "delta": OverN(0.5)}, [Setting(50, 1.0, 0.01)]),
-        (
-            {"quantity": "delta", "x": {"eps": [0, 1]}, "n": 5},
-            [Setting(5, 4.0, None, 0.0), Setting(5, 4.0, None, 1.0)],
-        ),
-    ],
-)
-def test_every_axis(changes, settings):
-    assert list(specification(**changes).settings) == settings
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -271,11 +226,6 @@ def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
     assert made.protocol(Setting(eps0=1.7)).eps0 >= max(
         1.7, sum(Fraction(one.eps0) for one in parts)
     )
-
-
-def test_specifications_are_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        specification().quantity = "delta"
 
 
 def test_the_public_curve_is_the_specification_of_a_mechanism():

@@ -1,12 +1,15 @@
-"""The Markdown pages of the repository: their links, their anchors, their blocks of code."""
+"""The Markdown pages of the repository: links, anchors, blocks of code and what these print."""
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from repository import ROOT
@@ -17,6 +20,7 @@ PAGES = sorted(
     for path in (ROOT / folder).glob("*.md")
 )
 
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 _PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -61,6 +65,34 @@ def blocks(page: Path) -> list[Block]:
     """Blocks of code, in order."""
     tokens = _PARSER.parse(page.read_text(encoding="utf-8"))
     return [Block(token.info, token.content) for token in tokens if token.type == "fence"]
+
+
+def assert_prints_what_it_says(page: Path) -> int:
+    """Runs all Python of a page; how many of its blocks print what stands below them."""
+    namespace, found, said = {"__name__": __name__}, blocks(page), 0
+    for block, after in zip(found, [*found[1:], Block("", "")], strict=True):
+        if block.language == "python":
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                exec(compile(block.text, name(page), "exec"), namespace)
+            assert_alike(printed.getvalue(), after.text if after.language == "text" else "")
+            said += after.language == "text"
+    return said
+
+
+def assert_alike(printed: str, stated: str) -> None:
+    """Equal up to what the ends of an enclosure may move by; its width is free."""
+    printed, stated = (
+        re.sub(r"(?<![\d.])\d[\d.]*(e-\d\b| %)", "width", text) for text in (printed, stated)
+    )
+    assert _words(printed) == _words(stated)
+    assert [float(x) for x in _NUMBER.findall(printed)] == pytest.approx(
+        [float(x) for x in _NUMBER.findall(stated)], rel=1.1e-4
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _NUMBER.sub("#", text).split()
 
 
 def _inline(page: Path) -> Iterator[Token]:

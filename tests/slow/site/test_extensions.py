@@ -54,17 +54,6 @@ def test_indices_of_letters_are_set_and_names_are_left_alone(text, expected):
     assert "".join(map(shown, indices.parts(text))) == expected
 
 
-def test_double_struck_letters_are_characters():
-    found = formulas.element(r"\mathbb E X + \mathbb Z", block=False)
-    assert "𝔼" in found
-    assert "ℤ" in found
-    assert "double-struck" not in found
-
-
-def test_a_large_norm_is_known():
-    assert "\N{DOUBLE VERTICAL LINE}" in formulas.element(r"D\Big(P\Big\|Q\Big)", block=True)
-
-
 def test_a_formula_that_cannot_be_set_is_named():
     with pytest.raises(ValueError, match=r"unheardof.*cannot be set"):
         formulas.element(r"\unheardof{x}", block=True)

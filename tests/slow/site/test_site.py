@@ -150,12 +150,3 @@ def test_a_search_finds_what_is_asked_for(site, chromium):
     url = (site / "search.html").as_uri() + "?q=blanket"
     with browsers.opened(chromium, url, DESKTOP) as page:
         page.locator("#search-results li").get_by_text("shufflebounds.KRR.blanket").wait_for()
-
-
-@pytest.mark.browser
-def test_a_browser_sets_formulas(site, chromium):
-    with browsers.opened(chromium, (site / "engine.html").as_uri(), DESKTOP) as page:
-        box = page.locator(".formula math").first.bounding_box()
-    # Taller than a line: the sum has its index below.
-    assert box["height"] > 35
-    assert box["width"] > 200

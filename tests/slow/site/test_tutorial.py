@@ -1,34 +1,25 @@
 """The tutorial: its Python runs and prints what it says, and so do its commands."""
 
-import io
 import os
 import re
 import subprocess
 import sys
 import tomllib
-from contextlib import redirect_stdout
-from typing import NamedTuple
 
 import pytest
 import yaml
 from click.testing import CliRunner
-from repository import ROOT
+from markdown_pages import ROOT, assert_alike, assert_prints_what_it_says, blocks
 
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.sentences import ConfigError
 
-TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+PAGE = ROOT / "docs" / "tutorial.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
-
-class Block(NamedTuple):
-    language: str
-    text: str
-
-
-BLOCKS = [Block(*match) for match in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.M | re.S)]
+BLOCKS = blocks(PAGE)
 # The matrix that the tutorial saves.
 (ROWS,) = re.findall(r'^rows = "(.*)"$', TEXT, re.M)
 (MECHANISM,) = (block.text for block in BLOCKS if "(Randomizer)" in block.text)
@@ -51,21 +42,6 @@ def consoles() -> list[tuple[str, str]]:
     return [tuple(text.removeprefix("$ ").split("\n", 1)) for text in texts]
 
 
-def assert_alike(printed: str, stated: str) -> None:
-    """Equal up to what the ends of an enclosure may move by; its width is free."""
-    printed, stated = (
-        re.sub(r"(?<![\d.])\d[\d.]*(e-\d\b| %)", "width", text) for text in (printed, stated)
-    )
-    assert words(printed) == words(stated)
-    assert [float(x) for x in NUMBER.findall(printed)] == pytest.approx(
-        [float(x) for x in NUMBER.findall(stated)], rel=1.1e-4
-    )
-
-
-def words(text: str) -> list[str]:
-    return NUMBER.sub("#", text).split()
-
-
 def test_every_block_is_of_a_kind_that_is_tested():
     assert {block.language for block in BLOCKS} == {"python", "text", "console", "yaml", "toml"}
     assert TEXT.count("```") == 2 * len(BLOCKS)
@@ -73,16 +49,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
 
 def test_the_python_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Dataclasses look up their module.
-    namespace, said = {"__name__": __name__}, 0
-    for block, after in zip(BLOCKS, [*BLOCKS[1:], Block("", "")], strict=True):
-        if block.language != "python":
-            continue
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(compile(block.text, "docs/tutorial.md", "exec"), namespace)
-        assert_alike(printed.getvalue(), after.text if after.language == "text" else "")
-        said += after.language == "text"
+    said = assert_prints_what_it_says(PAGE)
     assert said == sum(block.language == "text" for block in BLOCKS)
     assert (tmp_path / "upper.csv").exists()
 
@@ -143,9 +110,7 @@ def test_the_entry_point_is_of_our_group():
     (block,) = (block.text for block in BLOCKS if block.language == "toml")
     points = tomllib.loads(block)["project"]["entry-points"]
     assert points == {
-        registry.ENTRY_POINTS: {
-            "subset_selection": "my_package.subset_selection:SubsetSelection",
-        }
+        registry.ENTRY_POINTS: {"subset_selection": "my_package.subset_selection:SubsetSelection"}
     }
 
 

@@ -1,9 +1,7 @@
 """A private single-node Slurm: daemons of its own, beside whatever else runs on the machine."""
 
 import os
-import pwd
 import re
-import secrets
 import shutil
 import socket
 import subprocess
@@ -16,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "setpriv")
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "setpriv")
 
 # One node of the size that the tests need, whatever the machine has; no accounting.
 CONFIG = """\
@@ -28,8 +26,8 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=4000
 PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE
 SlurmUser=root
 SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthType=auth/none
+CredType=cred/none
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -57,12 +55,7 @@ class SlurmCluster:
     def client(self, *command: str) -> str:
         """What a Slurm client prints; CalledProcessError where it fails."""
         return subprocess.run(
-            command,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
+            command, env=self.environment, capture_output=True, text=True, timeout=30, check=True
         ).stdout
 
     def jobs(self, columns: str, *options: str) -> list[list[str]]:
@@ -75,7 +68,7 @@ def missing() -> str | None:
     """What this machine lacks to run a cluster, as a reason to skip a test."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
     if absent:
-        return f"no Slurm to start: {', '.join(absent)} not found (Debian: slurm-wlm, munge)"
+        return f"no Slurm to start: {', '.join(absent)} not found (Debian: slurm-wlm)"
     if os.geteuid() != 0:
         return "no Slurm to start: only root can"
     return None
@@ -88,17 +81,14 @@ def running() -> Iterator[SlurmCluster]:
     RuntimeError with the daemons' logs where it does not come up.
     """
     with ExitStack() as stack:
-        # Not below pytest's own folder: munged wants its socket where every user can reach it.
         temporary = tempfile.TemporaryDirectory(prefix="slurm-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(temporary))
         cluster = SlurmCluster(folder, _prepare(folder))
         stack.callback(_end_strays, cluster)
-        munged = _start_munged(stack, cluster)
-        _wait(cluster, [munged], (folder / "munge" / "socket").exists)
         controller = _start_daemon(stack, cluster, "slurmctld", "-D")
         node = _start_daemon(stack, cluster, "slurmd", "-D")
         stack.callback(_cancel_jobs, cluster)
-        _wait(cluster, [munged, controller, node], lambda: _is_idle(cluster))
+        _wait(cluster, [controller, node])
         yield cluster
 
 
@@ -115,7 +105,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 def _prepare(folder: Path) -> dict[str, str]:
     """Write the configuration; the environment that leads daemons and clients to it."""
     folder.chmod(0o755)
-    for name in ("munge", "state", "spool", "bin"):
+    for name in ("state", "spool", "bin"):
         (folder / name).mkdir()
     config = folder / "slurm.conf"
     host = socket.gethostname().partition(".")[0]
@@ -147,32 +137,11 @@ def _free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in probes]
 
 
-def _start_munged(stack: ExitStack, cluster: SlurmCluster) -> subprocess.Popen:
-    """The authentication service, as the user and with the ownership it insists on."""
-    folder = cluster.folder / "munge"
-    key = folder / "key"
-    key.write_bytes(secrets.token_bytes(128))
-    key.chmod(0o600)
-    user = pwd.getpwnam("munge")
-    for path in (folder, key):
-        os.chown(path, user.pw_uid, user.pw_gid)
-    files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
-    return _start_daemon(
-        stack,
-        cluster,
-        *("munged", "--foreground", "--num-threads=2"),
-        *(f"--{option}={folder / name}" for option, name in files.items()),
-        privileges=("--reuid=munge", "--regid=munge", "--clear-groups"),
-    )
-
-
-def _start_daemon(
-    stack: ExitStack, cluster: SlurmCluster, *command: str, privileges: tuple[str, ...] = ()
-) -> subprocess.Popen:
+def _start_daemon(stack: ExitStack, cluster: SlurmCluster, *command: str) -> subprocess.Popen:
     with (cluster.folder / f"{command[0]}.log").open("wb") as log:
         daemon = subprocess.Popen(
             # The kernel ends it with this process, should even that be killed.
-            ["setpriv", "--pdeathsig=TERM", *privileges, *command],
+            ["setpriv", "--pdeathsig=TERM", *command],
             env=cluster.environment,
             cwd=cluster.folder,
             stdin=subprocess.DEVNULL,
@@ -190,14 +159,12 @@ def _is_idle(cluster: SlurmCluster) -> bool:
         return False
 
 
-def _wait(
-    cluster: SlurmCluster, daemons: list[subprocess.Popen], condition: Callable[[], bool]
-) -> None:
+def _wait(cluster: SlurmCluster, daemons: list[subprocess.Popen]) -> None:
     def dead() -> bool:
         return any(daemon.poll() is not None for daemon in daemons)
 
-    wait_until(lambda: dead() or condition(), seconds=30)
-    if dead() or not condition():
+    wait_until(lambda: dead() or _is_idle(cluster), seconds=30)
+    if dead() or not _is_idle(cluster):
         logs = (f"{path.name}:\n{path.read_text()}" for path in cluster.folder.glob("*.log"))
         raise RuntimeError("\n".join(["Slurm did not start", *logs]))
 

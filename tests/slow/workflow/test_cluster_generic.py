@@ -12,12 +12,6 @@ pytest.importorskip(
     "snakemake_executor_plugin_cluster_generic", reason="requirements-dev.txt is not installed"
 )
 
-# A scheduler as they all are: it is told what a job needs, starts it later, answers with a number.
-SUBMIT = """\
-echo "$1 cores, $2 MB, $3 minutes" >> submitted
-sh "$4" > /dev/null 2>&1 &
-echo $!
-"""
 
 # Grid Engine's commands as far as the profile uses them. The first job is killed as it starts.
 GRID_ENGINE = {
@@ -44,25 +38,6 @@ def profile(name):
     return yaml.safe_load((ROOT / f"profiles/{name}/profile.yaml").read_text(encoding="utf-8"))
 
 
-def test_a_run_by_another_scheduler_ends_like_a_local_one(local_results, tmp_path):
-    checkout = make_checkout(tmp_path / "checkout")
-    (checkout.path / "submit").write_text(SUBMIT, encoding="utf-8")
-    run = checkout.snakemake(
-        FIGURE,
-        *("--profile", "profiles/cluster", "--executor", "cluster-generic"),
-        "--seconds-between-status-checks=1",
-        "--cluster-generic-submit-cmd",
-        "sh submit {threads} {resources.mem_mb} {resources.runtime}",
-    )
-    assert run.returncode == 0, run.stderr
-    assert results(checkout) == local_results
-
-    # One job computes three curves, one after the other; the other draws.
-    lines = (checkout.path / "submitted").read_text(encoding="utf-8").splitlines()
-    jobs = [[int(number) for number in re.findall(r"\d+", line)] for line in lines]
-    assert jobs == [[1, 1000, 15], [1, 1000, 5]]
-
-
 def test_grid_engine_runs_a_killed_job_again(local_results, tmp_path):
     checkout, grid, commands = (tmp_path / name for name in ("checkout", "grid", "bin"))
     checkout = make_checkout(checkout)
@@ -80,7 +55,8 @@ def test_grid_engine_runs_a_killed_job_again(local_results, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert results(checkout) == local_results
-    # The second time it is given twice as long.
+    # One job computes three curves, and is given twice as long the second time it is run;
+    # the other draws.
     submitted = (grid / "submitted").read_text(encoding="utf-8")
     assert re.findall(r"-l h_rt=(\S+)", submitted) == ["0:15:0", "0:30:0", "0:5:0"]
 

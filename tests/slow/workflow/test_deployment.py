@@ -9,7 +9,6 @@ import tomllib
 import xml.etree.ElementTree as ET
 
 import pytest
-import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from test_pipeline import ROOT, Checkout
@@ -75,16 +74,6 @@ def test_the_container_runs_a_fixed_python_with_the_pinned_file_as_an_ordinary_u
     assert given["USER"] == ["shufflebounds"]
     assert names.index("USER") > max(i for i, name in enumerate(names) if name == "RUN")
     assert instructions()[-1] == ("ENTRYPOINT", '["snakemake"]')
-
-
-def test_the_catalog_is_told_what_is_declared():
-    usage = yaml.safe_load(text(".snakemake-workflow-catalog.yml"))["usage"]
-    assert usage["software-stack-deployment"] == {
-        "conda": True,
-        "apptainer": False,
-        "apptainer+conda": False,
-    }
-    assert usage["report"] is True
 
 
 def drawn() -> set[tuple[str, str]]:

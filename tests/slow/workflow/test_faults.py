@@ -67,7 +67,7 @@ def complete(checkout, *arguments):
 
 # Kills.
 
-KILLS = 3 * FUZZ
+KILLS = 2 * FUZZ
 
 
 def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(undisturbed, checkout):

@@ -28,13 +28,6 @@ def test_a_reason_is_a_line(reason, expected):
     assert messages.why(reason) == expected
 
 
-def test_what_tells_nothing_is_left_out():
-    assert messages.is_noise("Select jobs to execute...")
-    assert messages.is_noise("Execute 2 jobs...")
-    assert not messages.is_noise("3 of 4 steps (75%) done")
-    assert not messages.is_noise(OSError("Execution"))
-
-
 MADE = {
     "gap": ["figures/gap/few.pdf", "figures/gap/few.png", "figures/gap/blh.pdf"],
     "su2026": ["results/su2026/tables/table1.csv"],
@@ -68,10 +61,6 @@ def test_of_an_unknown_target_it_is_told_what_there_is(target, expected):
         MADE,
     )
     assert said.removeprefix(f"No rule makes {target}").lstrip() == f"{expected}."
-
-
-def test_another_sentence_of_a_missing_rule_is_left_as_it_is():
-    assert messages.unknown_target("There is no rule", MADE) == "There is no rule"
 
 
 @pytest.mark.parametrize(

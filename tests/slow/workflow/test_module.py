@@ -6,13 +6,7 @@ import re
 import pytest
 import yaml
 from test_pipeline import Checkout
-from whole_run import (
-    CURVES,
-    OUTPUTS,
-    config,
-    made,
-    write_config,
-)
+from whole_run import CURVES, OUTPUTS, config, made, write_config
 
 PREFIX = "bounds"
 TABLES = "results/su2026/tables"
@@ -106,12 +100,6 @@ def test_results_are_those_of_a_run_of_its_own(importer, whole):
         assert (importer.path / PREFIX / output).read_bytes() == (whole.path / output).read_bytes()
 
 
-def test_a_second_run_does_nothing(importer):
-    run = importer.snakemake("--cores", "2", *TARGETS)
-    assert run.returncode == 0
-    assert "Nothing to be done" in run.stderr
-
-
 def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
     module = importer.path / "vendor/shufflebounds/src/shufflebounds/reproduce/papers/base.py"
     kept = module.read_bytes()
@@ -121,12 +109,6 @@ def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
     finally:
         module.write_bytes(kept)
     assert pending == {*(f"{PREFIX}/{path}" for path in OUTPUTS - CURVES), "summary.txt"}
-
-
-def test_a_caption_is_no_reason_to_rerun(importer, settings):
-    settings["shufflebounds"]["su2026"]["figures"]["fig"]["caption"] = "Another."
-    write_config(importer.path / "config.yaml", settings)
-    assert not importer.pending() & {f"{PREFIX}/{path}" for path in SOME}
 
 
 def test_a_mistake_is_told_in_one_sentence(importer, settings):

@@ -250,12 +250,6 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
     )
 
 
-def test_a_touched_module_reruns_nothing(checkout):
-    """As after switching branches and back: what counts is the content."""
-    (checkout.path / "src" / "shufflebounds" / "reproduce" / "curve.py").touch()
-    assert checkout.pending() == set()
-
-
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
@@ -296,11 +290,3 @@ def test_what_an_entry_left_behind_can_be_listed(checkout):
     left = {line for line in run.stdout.splitlines() if re.search(command[2], line)}
     name = "curves/krr10/low/joint2"
     assert left == {f"results/su2026/{name}.csv", f"results/su2026/logs/{name}.log"}
-
-
-def test_points_that_miss_their_width_are_left_empty(checkout):
-    """Of a curve of few cells none is narrow enough."""
-    checkout.edit(CONFIG, "blh: {type: blh}", "blh: {type: laplace, cells: 3}")
-    run = checkout.snakemake("--cores", "2", *BLH)
-    assert run.returncode == 0, run.stderr
-    assert "blh/low/upper: 3 of 3 points are left empty" in run.stderr

@@ -2,14 +2,12 @@
 
 import os
 import re
-import shutil
 
 import pytest
 from small_run import copy, results
 from test_pipeline import CONFIG
 
 UPPER = "results/su2026/curves/krr10/low/upper.csv"
-CLONE = "results/su2026/curves/krr10/low/clone.csv"
 JOINT = "results/su2026/curves/krr10/low/joint2.csv"
 LAW = "results/su2026/tables/fig8.csv"
 FIGURE = "figures/su2026/fig.png"
@@ -81,18 +79,6 @@ def test_results_of_another_configuration_stop_every_run(copied, arguments):
         r"snakemake --cores all --forceall",
         refused(copied, *arguments),
     )
-
-
-def test_the_recommended_command_makes_everything_anew(copied):
-    copied.edit(CONFIG, "setting: {delta: 1.0e-6}", "setting: {delta: 1.0e-5}")
-    old = results(copied)
-    follow(refused(copied), copied)
-    new = results(copied)
-    assert new.keys() == old.keys()
-    same = {path for path in new if new[path] == old[path]}
-    assert same == DRAWN | {"results/vega.js"} | {path for path in new if "/tables/" in path}
-    assert all(b",1e-05," in new[path] for path in new if "curves" in path)
-    assert "Nothing to be done" in copied.snakemake("--cores", "2").stderr
 
 
 def test_a_single_stale_file_is_named_and_made_anew_alone(copied):
@@ -177,14 +163,6 @@ def test_an_edit_by_hand_reaches_neither_figure_nor_claims(recorded):
     after = results(recorded)
     assert CLAIMS in after
     assert {path: text for path, text in after.items() if "claims" not in path} == before
-
-
-def test_a_whole_file_in_the_place_of_another_is_not_drawn(recorded):
-    shutil.copy(recorded.path / CLONE, recorded.path / UPPER)
-    run = recorded.snakemake("--cores", "2", FIGURE)
-    sentence = complaint(recorded, f"{LOGS}/figures/fig.log", run)
-    assert sentence.startswith(f"{UPPER} has curve = clone where upper is wanted; ")
-    assert not (recorded.path / FIGURE).exists()
 
 
 def test_a_changed_table_is_not_drawn(recorded):

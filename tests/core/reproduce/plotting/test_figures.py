@@ -1,7 +1,5 @@
 """The printed figure of a sheet: that it shows all of it, and that everything has its place."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from drawn_data import LOOKS, data, grid, line, overlay, panel, row, with_ratio
@@ -97,17 +95,6 @@ def test_a_panel_where_nothing_can_be_shown_is_drawn_all_the_same():
     assert_everything_has_its_place(figures.figure(of_curves(frame, layout)))
 
 
-def test_only_the_lowest_of_panels_that_share_an_axis_has_labels():
-    """Elsewhere each has its own."""
-    layout = grid(["krr10", "oue"], ["low"], ["upper"])
-    frame = data(layout)
-    for expected in ([False, True], [True, True]):
-        axes = figures.figure(of_curves(frame, layout)).axes
-        labelled = [any(text.get_visible() for text in ax.get_xticklabels()) for ax in axes]
-        assert labelled == expected
-        frame.loc[frame["experiment"] == "oue", "n"] *= 100
-
-
 def test_bounds_that_coincide_are_both_seen(tmp_path):
     names = ["lower", "upper"]
     layout = grid(curves=names)
@@ -157,55 +144,7 @@ def test_long_names_are_wrapped(columns, name):
         assert title.endswith("$10^{-6}$")
 
 
-def test_subject_and_setting_share_a_line_in_all_panels_or_in_none():
-    def titles(subject):
-        setting = "δ = 1 and n = 5"
-        shown = [panel(line(regime=regime), setting=setting) for regime in ("low", "large")]
-        return [
-            ax.get_title() for ax in figure(row(shown[0], replace(shown[1], subject=subject))).axes
-        ]
-
-    fixed = r"$\delta$ = 1 and $n$ = 5"
-    assert titles("BLH") == [f"(a) a panel, {fixed}", f"(b) BLH, {fixed}"]
-    long = "a name that has place on a line"
-    assert titles(long) == [f"(a) a panel\n{fixed}", f"(b) {long}\n{fixed}"]
-
-
-@pytest.mark.parametrize(("names", "rows"), [(3, 1), (7, 2)])
-def test_the_legend_takes_as_few_rows_as_fit(names, rows):
-    fig = figure(grid(regimes=["low", "large"], curves=list(LOOKS)[:names]), x=(1000, 100_000))
-    fig.draw_without_rendering()
-    (legend,) = fig.legends
-    heights = [text.get_window_extent().y0 for text in legend.get_texts()]
-    # Rows are some 30 pixels apart; descenders make less of a difference.
-    assert np.count_nonzero(np.diff(np.sort(heights)) > 8.0) + 1 == rows
-
-
 def test_ten_lines_have_their_place_in_one_row_of_panels():
     fig = figure(overlay())
     assert len(legend_labels(fig)) == 10
     assert_everything_has_its_place(fig)
-
-
-def test_an_axis_with_one_power_of_ten_has_more_labels_and_room_for_them():
-    layout = grid(["krr10", "blh"], ["low"], ["upper"], transform="expm1")
-    frame = data(layout, x=(1200, 2000, 8000))
-    frame["epsilon_upper"] = np.log1p(0.8 / np.sqrt(frame["n"]))
-    fig = figures.figure(of_curves(frame, layout))
-    assert_everything_has_its_place(fig)
-    for axis in (fig.axes[-1].xaxis, fig.axes[-1].yaxis):
-        low, high = axis.get_view_interval()
-        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-        shown = [tick for tick in ticks if tick.label1.get_text() and low < tick.get_loc() < high]
-        assert len(shown) >= 2
-
-
-def test_only_what_is_not_printed_has_a_title(tmp_path):
-    paths = [tmp_path / "one.svg", tmp_path / "two.svg"]
-    layout = grid(curves=["upper"], title="Figure 7")
-    sheet = of_curves(data(layout), layout)
-    figures.draw(sheet, paths[:1])
-    figures.draw(sheet, paths[1:], titled=True)
-    assert paths[0].stat().st_size < paths[1].stat().st_size
-    assert figures.figure(sheet).get_suptitle() == "Figure 7"
-    assert figures.figure(sheet, titled=False).get_suptitle() == ""

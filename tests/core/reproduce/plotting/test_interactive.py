@@ -6,21 +6,18 @@ import math
 import re
 from decimal import Decimal
 from functools import cache
-from typing import get_args
 
 import browsers
 import numpy as np
 import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
-from shufflebounds.reproduce.configuration import models
 from shufflebounds.reproduce.plotting import interactive
 from shufflebounds.reproduce.plotting.layout import Ratio
 from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
-PHONE = {"width": 390, "height": 844}
 PROGRAM = "window.vega = null;"
 
 
@@ -144,14 +141,6 @@ def test_a_page_asks_for_nothing_from_elsewhere():
     assert re.findall(r"https?://[^\"\s]*", text) == ["https://vega.github.io/schema/vega/v6.json"]
 
 
-def test_every_marker_and_style_of_a_configuration_has_its_look():
-    fields = models.LookEntry.model_fields
-    markers = {one for part in get_args(fields["marker"].annotation) for one in get_args(part)}
-    assert markers == interactive.OUTLINES.keys()
-    for style in get_args(fields["line"].annotation):
-        assert (interactive.look(line(style=style)).dashes == ()) == (style == "solid")
-
-
 def test_steps_are_those_of_the_table():
     frame = laplace(20)
     sheet = of_steps(frame, "A law", "value $t$", r"$\Pr\,[L \leq t]$", "", "t")
@@ -184,30 +173,14 @@ def test_formulas_become_plain_text(text, expected):
 
 # In a browser.
 
-DELTAS = {
-    "low": [1e-3, 1e-5, 1e-8, 1e-11, 1e-17],
-    "large": [8e-7, 7e-7, 5e-7, 4e-7, 2e-7],
-}
-
-
-def profiles():
-    """Curves of δ against ε, over decades and within one."""
-    layout = row(*(panel(line(regime=regime)) for regime in DELTAS), quantity="delta", x="eps")
-    frame = data(layout, x=(0.01, 0.02, 0.03, 0.04, 0.05), axis="eps")
-    deltas = [one for regime in DELTAS.values() for one in regime]
-    return of_curves(frame.assign(delta_lower=deltas, delta_upper=deltas), layout)
-
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder, program = tmp_path_factory.mktemp("pages"), interactive.program()
     frame, layout = several()
-    many = row(panel(line("upper")))
     sheets = {
         "curves": of_curves(frame, layout),
         "steps": of_steps(laplace(20), "A law", "$t$", "$F$", "", "t"),
-        "profiles": profiles(),
-        "many_users": of_curves(data(many, x=(10_000, 10**6, 2 * 10**9)), many),
     }
     for name, sheet in sheets.items():
         text = interactive.page(sheet, program)
@@ -309,42 +282,3 @@ def test_everything_can_be_done_with_the_keyboard(page):
             assert float(drawn) == pytest.approx(math.expm1(point["epsilon_upper"]), rel=1e-5)
             assert Decimal(low) <= Decimal(point["epsilon_lower"])
             assert Decimal(high) >= Decimal(point["epsilon_upper"])
-
-
-@pytest.mark.browser
-def test_on_a_phone_panels_stand_one_below_the_other(chromium, pages):
-    with browsers.opened(chromium, (pages / "curves.html").as_uri(), PHONE) as page:
-        page.locator("body[data-drawn]").wait_for()
-        chart = page.locator("#chart svg").bounding_box()
-        assert chart["width"] < PHONE["width"] < chart["height"]
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("page", ["steps.html"], indirect=True)
-def test_steps_are_drawn_and_read(page):
-    assert page.locator("#chart .mark-line.role-mark path").count() == 1
-    place = page.inner_text("#place")
-    assert re.match("t [=≈] ", place)
-    assert 0.0 < float(page.locator("#values td").inner_text()) < 1.0
-
-
-def labels(page):
-    """Those of the ticks of both axes that have one."""
-    shown = page.locator("#chart .role-axis-label text").all_text_contents()
-    return [text for text in shown if text]
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("profiles.html", {"10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶", "2·10⁻⁷", "5·10⁻⁷", "8·10⁻⁷"}),
-        ("many_users.html", {"10,000", "100,000", "10⁶", "10⁸"}),
-    ],
-    indirect=["page"],
-)
-def test_small_and_large_numbers_on_axes_are_powers_of_ten(page, expected):
-    found = labels(page)
-    assert expected <= set(found)
-    power = r"([2-9]·)?10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
-    assert all(re.fullmatch(rf"0\.\d+|[1-9]\d?0?,000|{power}", text) for text in found)

@@ -4,7 +4,7 @@ import pytest
 from drawn_data import data, grid, line, panel, row
 
 from shufflebounds.reproduce.plotting import figures
-from shufflebounds.reproduce.plotting.layout import Layout, Ratio
+from shufflebounds.reproduce.plotting.layout import Ratio
 from shufflebounds.reproduce.plotting.sheets import of_curves
 
 
@@ -23,13 +23,6 @@ def test_looks_that_are_told_or_left_out_may_be_alike():
     layout = row(panel(default), panel(told))
     (legend,) = figures.figure(of_curves(data(layout), layout)).legends
     assert [text.get_text() for text in legend.get_texts()] == ["blanket, Hoeffding"]
-
-
-@pytest.mark.parametrize("sizes", [[2, 1], [1, 2], [2, 2, 1], [1, 0], [0], []])
-def test_rows_of_different_length_or_none_are_refused(sizes):
-    panels = tuple((panel(line()),) * size for size in sizes)
-    with pytest.raises(ValueError, match=r"^rows of panels must be equally long, and not empty"):
-        Layout("A figure", panels)
 
 
 def test_a_panel_without_lines_is_refused():

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_data import LOOKS, data, grid, line, panel, rows_of, with_ratio
+from drawn_data import LOOKS, data, grid, rows_of, with_ratio
 
 from shufflebounds.bounds.base import QUANTITIES
-from shufflebounds.reproduce.plotting.layout import Ratio
 from shufflebounds.reproduce.plotting.sheets import of_curves
 
 
@@ -129,20 +128,6 @@ def test_a_curve_of_one_point_has_a_marker():
     assert all(one.marker for one in sheet.legend.values())
 
 
-def test_panels_may_show_different_lines_and_the_legend_lists_all_once():
-    above = panel(line("clone"), line("upper")), panel(line("upper", regime="large"))
-    below = panel(line("lower"), line("upper")), panel(line("joint2"), line("clone"))
-    layout = replace(grid(), panels=(above, below))
-    sheet = of_curves(data(layout), layout)
-    assert [list(drawn(view)) for view in sheet.views] == [
-        ["clone", "upper bound"],
-        ["upper bound"],
-        ["lower bound", "upper bound"],
-        ["2-joint", "clone"],
-    ]
-    assert list(sheet.legend) == ["clone", "upper bound", "lower bound", "2-joint"]
-
-
 # Ratios.
 
 
@@ -161,22 +146,6 @@ def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
         assert below.y_label == "ratio to D → ∞"
 
 
-def test_the_row_of_ratios_has_the_limits_it_is_given():
-    layout = with_ratio(limits=(0.9, 1.05))
-    _, below = of_curves(data(layout), layout).rows
-    assert [view.y_limits for view in below] == [(0.9, 1.05)] * 2
-
-
-def test_a_curve_may_be_divided_by_one_that_no_panel_shows():
-    layout = grid(curves=["upper"])
-    layout = replace(layout, ratio=Ratio((line("clone").curve,), "the clone"))
-    frame = data(layout)
-    _, below = of_curves(frame, layout).views
-    clone, upper = (rows_of(frame, line(x).curve)["epsilon_upper"] for x in ("clone", "upper"))
-    np.testing.assert_array_equal(below.lines[0][1].y, upper.array / clone.array)
-    assert below.y_label == "ratio to the clone"
-
-
 def test_curves_with_another_axis_have_no_ratio():
     layout = with_ratio()
     frame = data(layout)
@@ -184,17 +153,6 @@ def test_curves_with_another_axis_have_no_ratio():
     words = "^curve krr10/low/clone must have the same axis as krr10/low/upper$"
     with pytest.raises(ValueError, match=words):
         of_curves(frame, layout)
-
-
-def test_ratios_take_the_place_of_several_rows():
-    layout = grid(["krr10", "oue"], ["low", "large"], ["upper", "lower"])
-    names = tuple(panel.lines[1].curve for row in layout.panels for panel in row)
-    layout = replace(layout, ratio=Ratio(names, "lower bound"))
-    frame = data(layout)
-    for view, name in zip(of_curves(frame, layout).views, names, strict=True):
-        above = rows_of(frame, replace(name, curve="upper"))["epsilon_upper"]
-        ratio = above.to_numpy() / rows_of(frame, name)["epsilon_lower"].to_numpy()
-        np.testing.assert_allclose(drawn(view)["upper bound"].y, ratio)
 
 
 def test_nothing_is_divided_by_0():
@@ -219,21 +177,6 @@ def test_panels_of_a_column_share_their_axes():
     left, right, below_left, below_right = of_curves(frame, layout).views
     assert left.y_limits == below_left.y_limits != right.y_limits == below_right.y_limits
     assert len({view.x_limits for view in (left, right, below_left, below_right)}) == 1
-
-
-@pytest.mark.parametrize("transform", ["none", "log2_ratio"])
-def test_no_panel_is_left_rather_empty_by_an_axis_it_shares(transform):
-    layout = grid(["krr10", "oue"], ["low"], ["upper", "lower"], transform=transform)
-    frame = data(layout)
-    ends = ["epsilon_lower", "epsilon_upper"]
-    frame.loc[frame["experiment"] == "oue", ends] **= 2
-    frame.loc[frame["experiment"] == "oue", "n"] *= 100
-    for view in of_curves(frame, layout).views:
-        for axis in "xy":
-            scale = np.log if getattr(view, f"{axis}_log") else np.asarray
-            points = np.concatenate([getattr(curve, axis) for _, curve in view.lines])
-            whole = np.ptp(scale(np.array(getattr(view, f"{axis}_limits"))))
-            assert np.ptp(scale(points)) > 0.7 * whole
 
 
 # What no panel can show.

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 from drawn_data import laplace, step_function
-from places import assert_everything_has_its_place
 
 from shufflebounds.reproduce.plotting import figures
 from shufflebounds.reproduce.plotting.sheets import of_steps
@@ -67,15 +66,6 @@ def test_the_laplace_distribution_is_drawn_with_its_atoms():
     ):
         heights = corners[abs(corners[:, 0] - place) < 1e-12, 1]
         assert np.ptp(heights) == pytest.approx(0.5 * math.exp(-0.5), abs=1e-3)
-
-
-def test_a_distribution_is_titled_and_has_its_place():
-    fig = figure(laplace(), "Laplace", "value $t$", r"$\Pr\,[L \leq t]$", "ε₀ = 1")
-    assert fig.get_suptitle() == "Laplace"
-    assert fig.axes[0].get_title() == r"$\varepsilon_0$ = 1"
-    assert fig.axes[0].get_ylabel() == r"$\Pr\,[L \leq t]$"
-    assert fig.get_supxlabel() == "value $t$"
-    assert_everything_has_its_place(fig)
 
 
 @pytest.mark.parametrize(

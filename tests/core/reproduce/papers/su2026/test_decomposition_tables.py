@@ -6,12 +6,10 @@ import re
 
 import mpmath
 import numpy as np
-import pandas as pd
 import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.reproduce.papers import tables as table_files
 from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.su2026 import tables
 from shufflebounds.reproduce.papers.tables import Context
@@ -122,21 +120,6 @@ def at_infinity(kind, ratio, eps0):
     return z - (z - y) ** 2 / ((z - y) - (y - x))
 
 
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        (r"\frac{1}{2}(1-e^{-\varepsilon_0})", (1 - mpmath.exp(-2)) / 2),
-        (r"\frac{2e^{\varepsilon_0}}{K(e^{\varepsilon_0/2}+1)^{D-1}}-1", None),
-        ("0", 0),
-    ],
-)
-def test_forms_are_read_as_written(form, expected):
-    if expected is None:
-        expected = 2 * mpmath.exp(2) / (8 * (mpmath.e + 1) ** 2) - 1
-    found = evaluate(form, K=mpmath.mpf(8), D=3, **{r"\varepsilon_0": mpmath.mpf(2)})
-    assert float(found) == pytest.approx(float(expected), rel=1e-15)
-
-
 @pytest.mark.parametrize("size", [2, 3, 4, 6, 10, 100])
 def test_forms_of_finite_domains_are_the_values(size):
     frame = tables.finite(EPS0, size, size)
@@ -147,17 +130,14 @@ def test_forms_of_finite_domains_are_the_values(size):
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.05, 0.099])
-def test_forms_of_the_gparv_are_the_values(eps):
+def test_forms_of_the_limit_and_of_the_gparv_are_the_values(eps):
     frame = tables.gparv(EPS0, eps, 10)
+    limits = tables.limit(EPS0)
+    np.testing.assert_allclose(limits["value"], values_of_forms(limits, "symbolic"), rtol=1e-13)
     masses = values_of_forms(frame, "symbolic", k=10)
     np.testing.assert_allclose(frame["value"], masses, rtol=1e-13, atol=1e-30)
     points = values_of_forms(frame, "quantity", eps=mpmath.mpf(eps))
     np.testing.assert_allclose(frame["point"], points, rtol=1e-13, atol=0.0)
-
-
-def test_forms_of_the_limit_are_the_values():
-    frame = tables.limit(EPS0)
-    np.testing.assert_allclose(frame["value"], values_of_forms(frame, "symbolic"), rtol=1e-13)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 6])
@@ -239,27 +219,12 @@ def cells(page):
         ("large_domains", 3, {"eps0": [0.1, 4.0]}, 1),
     ],
 )
-def test_files(tmp_path, kind, number, parameters, header):
-    kind = research("su2026").tables[kind]
-    given = kind.model_validate(parameters)
-    code = kind.load_code()
+def test_every_value_is_in_the_cell_where_it_belongs(kind, number, parameters, header):
+    code = research("su2026").tables[kind].load_code()
+    given = research("su2026").tables[kind].model_validate(parameters)
     frame = code.compute(given, Context({}, Numerics()))
     assert set(frame["table"]) == {number}
-    for name in ("1.csv", "2.csv"):
-        table_files.write(code.compute(given, Context({}, Numerics())), "0123", tmp_path / name)
-    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
-    assert len(list(tmp_path.iterdir())) == 2
-    table_files.verify(tmp_path / "1.csv", "0123")
-    with pytest.raises(ValueError, match=r"1\.csv has digest = 0123 where 4567 is wanted$"):
-        table_files.verify(tmp_path / "1.csv", "4567")
-    read = table_files.read(tmp_path / "1.csv")
-    assert list(read.columns[-2:]) == ["version", "digest"]
-    pd.testing.assert_frame_equal(
-        read[list(frame.columns)], frame, check_exact=True, check_dtype=False
-    )
-    assert code.page(read) == code.page(frame)
-    # One row per mechanism, and every value of the frame in the cell where it belongs.
-    first, rule, *rows = cells(code.page(read).markdown())
+    first, rule, *rows = cells(code.page(frame).markdown())
     assert set(rule) == {"---"}
     rows = rows[header - 1 :]
     groups = list(frame.groupby("mechanism", sort=False))
@@ -272,16 +237,3 @@ def test_files(tmp_path, kind, number, parameters, header):
             entries = group[group["quantity"] == quantity.strip("$")]
             assert set(entries["symbolic"]) == {form.strip("$")}
             np.testing.assert_allclose([float(x) for x in numbers], entries["value"], rtol=1e-5)
-
-
-def test_a_table_without_a_digest_is_none(tmp_path):
-    from shufflebounds.reproduce import storage
-
-    storage.write(["a"], [(1,)], tmp_path / "x.csv")
-    with pytest.raises(ValueError, match=r"x\.csv is not a table with a digest$"):
-        table_files.verify(tmp_path / "x.csv", "0123")
-
-
-def test_misprints_stand_below_the_table():
-    page = tables.page(tables.finite([1.0], 10, 10)).markdown()
-    assert "\n\n- HR, $q$, $r$: the paper prints $" in page

@@ -7,22 +7,16 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from engines import overlap
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import exact
+from oracles import ANCHORS, exact
 from scipy import stats
 from strategies import decompositions, epsilons
 
 import shufflebounds as sb
 from shufflebounds import KRR, Decomposition, standard_clone
 from shufflebounds.reproduce.papers.su2026.algorithm7 import MAX_CELLS, epsilon, fft
-
-# D(ε) of 10-RR's blanket: ε₀, n, ε, D by direct summation in another program.
-ANCHORS = [
-    (4.0, 1000, 1.0, 1.47266946608e-4),
-    (4.0, 10_000, 0.4, 4.15804652e-7),
-    (0.1, 10_000, 0.001, 2.73015541e-6),
-]
 
 
 def fraction_of_range(decomposition, eps, cells):
@@ -45,42 +39,18 @@ def test_encloses_the_exact_value(data, n, decades):
     eps = data.draw(epsilons(decomposition))
     step = fraction_of_range(decomposition, eps, data.draw(st.floats(20.0, 2000.0)))
     truth, found = exact(decomposition, eps, n), fft(decomposition, eps, n, step)
-    assert found.lower <= truth.upper
-    assert found.upper >= truth.lower
+    assert overlap(found, truth)
     # Two roundings of each of n values, by a cell and by their own uncertainty, out of n.
     assert found.upper - found.lower <= 3.0 * step + 1e-14
 
 
-@settings(max_examples=40, deadline=None)
-@given(data=st.data(), n=st.integers(1, 6), eps0=st.floats(1e-6, 5.0), k=st.integers(2, 20))
-def test_default_step(data, n, eps0, k):
-    randomizer = KRR(k=k, eps0=eps0)
-    for decomposition in (randomizer.blanket(), randomizer.dataset_pair(), standard_clone(eps0)):
-        eps = data.draw(epsilons(decomposition))
-        truth, found = exact(decomposition, eps, n), fft(decomposition, eps, n)
-        assert found.lower <= truth.upper
-        assert found.upper >= truth.lower
-        assert found.upper - found.lower <= 3e-3 * math.expm1(eps0)
-
-
-@pytest.mark.parametrize(("eps0", "n", "eps", "expected"), ANCHORS)
-def test_anchors(eps0, n, eps, expected):
+@pytest.mark.parametrize(("eps0", "n", "eps", "expected", "_"), ANCHORS)
+def test_anchors(eps0, n, eps, expected, _):
     blanket = KRR(k=10, eps0=eps0).blanket()
     assert expected in fft(blanket, eps, n)
     fine = fft(blanket, eps, n, math.expm1(eps0) / 4000.0)
     assert expected in fine
     assert fine.relative_width < 0.2
-
-
-@pytest.mark.parametrize("n", [5, 100])
-def test_error_is_of_first_order(n):
-    blanket, coarse = KRR(k=10, eps0=1.0).blanket(), math.expm1(1.0) / 500.0
-    widths = [
-        (found := fft(blanket, 0.1, n, step)).upper - found.lower
-        for step in (coarse, coarse / 64.0)
-    ]
-    # Not closer, as it also depends on where the values lie between lattice points.
-    assert widths[1] == pytest.approx(widths[0] / 64.0, rel=0.4)
 
 
 @pytest.mark.parametrize("n", [20, 60, 100, 2000])
@@ -131,20 +101,6 @@ def test_reports_that_others_never_send():
     assert found.relative_width < 1e-14
 
 
-def test_one_user_hides_nothing():
-    blanket = KRR(k=10, eps0=4.0).blanket()
-    assert fft(blanket, 0.0, 1).upper == pytest.approx(
-        (math.exp(4.0) - 1.0) / (math.exp(4.0) + 9.0), rel=1e-13
-    )
-
-
-def test_equal_laws_are_never_told_apart():
-    decomposition = Decomposition([0.25, 0.75], [0.25, 0.75], [0.25, 0.25])
-    for eps in (0.0, 0.5):
-        assert fft(decomposition, eps, 10**5).upper == 0.0
-        assert fft(decomposition, eps, 100, step=0.01).upper == 0.0
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
     ("tilt_err", "sure_err", "n", "eps", "a", "b", "c"),
@@ -165,12 +121,6 @@ def test_rel_err_covers_what_it_stands_for(tilt_err, sure_err, n, eps, a, b, c, 
     assert found.lower <= truth.lower <= truth.upper <= found.upper
 
 
-def test_very_large_eps():
-    decomposition = Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.5])
-    for eps in (300.0, 700.0, 5000.0):
-        assert 0.5 * 0.5**3 in fft(decomposition, eps, 4)
-
-
 def test_refuses_a_window_without_end():
     with pytest.raises(ValueError, match=f"step must .* at most {MAX_CELLS} cells, got 0.0001"):
         fft(KRR(k=10, eps0=4.0).blanket(), 0.4, 10_000, step=1e-4)
@@ -180,12 +130,6 @@ def test_refuses_a_window_without_end():
 def test_bad_step(step):
     with pytest.raises(ValueError, match="step must be"):
         fft(standard_clone(1.0), 0.1, 10, step)
-
-
-@pytest.mark.parametrize(("eps", "n"), [(-0.1, 3), (math.nan, 3), (0.1, 0), (0.1, 2.0)])
-def test_bad_arguments(eps, n):
-    with pytest.raises(ValueError, match="must be"):
-        fft(standard_clone(1.0), eps, n)
 
 
 def test_an_excess_that_underflows_is_still_above_0():
@@ -201,6 +145,5 @@ def test_epsilon_agrees_with_the_library(eps0):
     blanket = KRR(k=5, eps0=eps0).blanket()
     reference = sb.epsilon(blanket, 2000, 1e-5, rtol=1e-6)
     found = epsilon(blanket, 2000, 1e-5, rtol=0.02)
-    assert found.lower <= reference.upper
-    assert reference.lower <= found.upper
+    assert overlap(found, reference)
     assert found.relative_width < 0.1

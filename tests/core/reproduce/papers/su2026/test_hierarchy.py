@@ -3,16 +3,12 @@
 import itertools
 import math
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.enclosure import PrecisionError
-from shufflebounds.core.setting import OverN
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers import tables as table_files
 from shufflebounds.reproduce.papers.su2026 import hierarchy
 from shufflebounds.reproduce.papers.su2026.hierarchy import BOUNDS
 
@@ -29,20 +25,6 @@ MECHANISMS = {
 @pytest.fixture(scope="module")
 def measured():
     return hierarchy.measure(MECHANISMS, [0.1, 4.0], [1000, 10_000], 1e-6, Numerics(rtol=1e-4))
-
-
-def test_measurement_has_one_row_for_each(measured):
-    assert tuple(measured.columns) == hierarchy.COLUMNS
-    rows = measured[["name", "eps0", "n"]].itertuples(index=False, name=None)
-    assert list(rows) == list(itertools.product(MECHANISMS, [0.1, 4.0], [1000, 10_000]))
-    assert list(measured["mechanism"].unique()) == [
-        "krr(k=10)",
-        "blh",
-        "rappor(domain_size=5)",
-        "oue",
-        "hadamard",
-        "laplace(cells=200)",
-    ]
 
 
 def test_measurement_is_that_of_the_decompositions(measured):
@@ -93,51 +75,6 @@ def test_verdicts(ends, verdict):
     certain = [sb.Enclosure(1.0, 1.0)]
     for chains in ([chain], [chain, certain], [certain, chain], [chain, chain[:2]]):
         assert hierarchy.order(chains) == verdict
-
-
-def test_files(tmp_path, measured):
-    for name in ("1.csv", "2.csv"):
-        table_files.write(measured, "0123", tmp_path / name)
-    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
-    assert len(list(tmp_path.iterdir())) == 2
-    read = table_files.read(tmp_path / "1.csv")[list(measured.columns)]
-    pd.testing.assert_frame_equal(read, measured, check_exact=True, check_dtype=False)
-    lines = hierarchy.page(read).markdown().splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][2:]
-    assert len(rows) == len(measured)
-    for row, expected in zip(rows, measured.to_dict("records"), strict=True):
-        assert row[0] == expected["mechanism"]
-        assert float(row[1]) == expected["eps0"]
-        assert int(row[2].replace("\N{NARROW NO-BREAK SPACE}", "")) == expected["n"]
-        for cell, bound in zip(row[3:7], BOUNDS, strict=False):
-            assert 1.0 <= float(cell) / expected[f"{bound}_upper"] < 1.0002
-        assert 0.9998 < float(row[7]) / expected["lower_lower"] <= 1.0
-        assert row[8] == expected["order"]
-
-
-def test_the_figure_shows_every_mechanism_fall_from_the_clone_to_the_lower_bound(measured):
-    sheet = hierarchy.sheet(measured, "Hierarchy")
-    assert [len(row) for row in sheet.rows] == [2, 2]
-    assert list(sheet.legend)[1:] == list(measured["label"].unique())
-    for view in sheet.views:
-        (_, stronger), *mechanisms = view.lines
-        assert len(view.x_ticks) == stronger.x.size
-        for _, curve in mechanisms:
-            assert curve.y[0] == 1.0
-            assert (np.diff(curve.y) <= measured["rtol"].iloc[0]).all()
-            assert curve.y[2] <= stronger.y[0]
-
-
-def test_delta_may_be_a_share_of_one_over_n(measured):
-    one = {"BLH": MECHANISMS["BLH"]}
-    numerics = Numerics(rtol=1e-4)
-    shared = hierarchy.measure(one, [4.0], [1000, 10_000], OverN(1e-3), numerics)
-    assert shared["delta"].tolist() == [1e-6, 1e-7]
-    columns = ["clone_upper", "stronger_upper", "coarsened_upper", "blanket_upper", "lower_lower"]
-    same = measured[(measured["name"] == "BLH") & (measured["eps0"] == 4.0)]
-    assert (shared[columns].to_numpy()[0] == same[columns].to_numpy()[0]).all()
-    assert (shared[columns].to_numpy()[1] > same[columns].to_numpy()[1]).all()
-    assert "$\\delta$ = 1e-06, 1e-07" in hierarchy.page(shared).markdown()
 
 
 def test_errors_name_the_row():

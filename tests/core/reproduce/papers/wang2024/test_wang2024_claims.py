@@ -141,10 +141,6 @@ def test_tightness_is_that_of_the_masses():
     assert "different: 2-subset, d = 5, PrivUnit" in found["measured"]
 
 
-def test_symmetry_needs_no_curve_in_particular():
-    assert verdict("symmetry", curve(KRR, "lower", 0.1)) == REPRODUCED
-
-
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [

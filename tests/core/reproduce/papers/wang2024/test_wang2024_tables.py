@@ -8,8 +8,6 @@ import pytest
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.setting import OverN
-from shufflebounds.reproduce.papers import tables as table_files
-from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.wang2024 import general_pair, parameter_tables
 from shufflebounds.reproduce.papers.wang2024 import parameter_tables as variations
 
@@ -78,23 +76,3 @@ def test_table_five_is_certified_and_agrees_with_the_algorithm():
         assert row["printed_20"] <= row["printed_10"]
     unknown = general_pair.timed([2.0], [100], 1e-3, [20], NUMERICS)
     assert math.isnan(unknown["printed_20"].iloc[0])
-
-
-def test_pages_survive_a_file(tmp_path):
-    tables = {
-        "mechanisms": parameter_tables.mechanisms(1.0),
-        "metric": parameter_tables.metric(1.0),
-        "protocols": parameter_tables.protocols(),
-        "asymptotics": general_pair.asymptotics([1.0], [10**6], 1e-6),
-        "timed": general_pair.timed([1.0, 2.0], [1000], OverN(0.01), [5, 10], NUMERICS),
-    }
-    kinds = research("wang2024").tables
-    assert set(kinds) == set(tables)
-    for name, table in tables.items():
-        table_files.write(table, "0123", tmp_path / f"{name}.csv")
-        read = table_files.read(tmp_path / f"{name}.csv")
-        assert list(read.columns[: len(table.columns)]) == list(table.columns)
-        page = kinds[name].load_code().page(read)
-        assert len(page.rows) == len(table)
-        assert page.markdown().startswith("# Table")
-        assert page.latex()

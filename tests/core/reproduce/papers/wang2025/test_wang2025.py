@@ -57,22 +57,6 @@ def test_queries_of_trees(height, attributes, trees):
     assert (a, b, c) == ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"height": 0}, "height must be an integer from 1 to 40, got 0"),
-        ({"height": 41}, "height must be an integer from 1 to 40, got 41"),
-        ({"attributes": 4}, "attributes must be an integer >= 5, got 4"),
-        ({"messages": 1}, "messages must be an integer >= 2, got 1"),
-        ({"trees": 0}, "trees must be an integer >= 1, got 0"),
-    ],
-)
-def test_trees_that_do_not_grow(changed, message):
-    good = {"height": 5, "attributes": 8, "messages": 3, "trees": 1}
-    with pytest.raises(ValueError, match=message):
-        DecisionTrees(**good | changed)
-
-
 @pytest.mark.parametrize(("bits", "n"), [(2, 20), (3, 20)])
 def test_lists_are_those_of_all_counts_of_clones(bits, n):
     """Few users leave nothing out; δ of P₀ is more than that of P."""
