@@ -104,7 +104,7 @@ class _Figure:
         given = self.entry.style.experiments
         examples = {name.experiment: curve for name, curve in self.curves.items()}
         wanted = {name.experiment for name in self._names}
-        if self.figure.ratio and self.figure.ratio.experiment:
+        if self.figure.ratio and self.figure.ratio.experiment is not None:
             wanted.add(self.figure.ratio.experiment)
         return {name: given.get(name) or examples[name].label for name in wanted}
 
@@ -178,7 +178,7 @@ class _Figure:
         of = reference.experiment
         names = tuple(
             CurveName(experiment, regime, reference.curve)
-            for experiment in ([of] if of else self.figure.experiments or ())
+            for experiment in (self.figure.experiments or () if of is None else [of])
             for regime in self.figure.regimes or ()
         )
         label = reference.label

@@ -250,7 +250,7 @@ def _drawn(figure: FigureEntry) -> Iterator[tuple[Callable[[str], str], str, str
             yield place.__getitem__, experiment, curve
     if figure.ratio is not None:
         of = figure.ratio.experiment
-        for experiment in [of] if of else figure.experiments or ():
+        for experiment in figure.experiments or () if of is None else [of]:
             yield "ratio.{}".format, experiment, figure.ratio.curve
 
 
