@@ -51,7 +51,7 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     """
     n = validation.users(n)
     crowds = both_directions(randomizer.crowds())
-    size = sum(len(one.others) * (1 + len(one.extremes)) * one.c.size for one in crowds)
+    size = sum(one.size for one in crowds)
     return Round(
         tuple(randomizer.blankets().values()),
         n,

@@ -73,6 +73,11 @@ class Inputs(Mapping[str, Held]):
         return len(self._names)
 
 
+# How many coordinates of a joint report are of a kind, and its crowds, of one of which the victim's
+# inputs are there.
+Kinds = tuple[tuple[int, tuple["Crowd", ...]], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Crowd:
     """Laws of a report, by components k of what may be sent.
@@ -101,6 +106,9 @@ class Crowd:
         another user's) are a mixture. Where there are none, ``others`` is the whole list.
     tried
         Names of the inputs that are promising for `datasets`; all of them where there are none.
+    kinds
+        Of a joint report of so many coordinates that ``others`` has promising inputs only, and that
+        stands for victims' inputs that agree in some: all that the coordinates may be.
 
     Raises
     ------
@@ -119,6 +127,7 @@ class Crowd:
     differing: str = ""
     extremes: tuple[Crowd, ...] = ()
     tried: tuple[str, ...] = ()
+    kinds: Kinds = ()
 
     def __post_init__(self) -> None:
         if not self.others:
@@ -179,6 +188,13 @@ class Crowd:
         """Pairs of datasets in which all others hold the same input, if they are attained."""
         where = f" (inputs differ in {self.differing})" if self.differing else ""
         return {name + where: self.dataset(name) for name in self.tried or self.others}
+
+    @property
+    def size(self) -> float:
+        """Laws of others times components; inf where they are not written out."""
+        if self.kinds:
+            return math.inf
+        return len(self.others) * (1 + len(self.extremes)) * self.c.size
 
     def swap(self) -> Crowd:
         """The same with the victim's inputs exchanged."""

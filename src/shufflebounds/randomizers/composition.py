@@ -29,12 +29,15 @@ from shufflebounds.core.products import (
     merge_rows,
     ratio_labels,
 )
+from shufflebounds.divergence.coordinates import patterns
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import Randomizer, relative_gap
 from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22
+# Patterns of the coordinates' inputs, the victim's and another user's: a second for each ε.
+_MOST_PATTERNS = 2_000_000
 # Inputs of all other users that are tried as datasets, each a part's by itself.
 _MOST_TRIED = 30
 # Pieces of one component whose ratios to a law are this close differ by rounding; so do those of
@@ -52,7 +55,7 @@ def single_crowds(parts: Sequence[Randomizer]) -> list[Crowds] | None:
     found: dict[Randomizer, Crowds] = {}
     for part in dict.fromkeys(parts):
         crowds = part.crowds()
-        if len(crowds) != 1 or crowds[0].extremes:
+        if len(crowds) != 1 or crowds[0].extremes or crowds[0].kinds:
             return None
         found[part] = _distinct(crowds[0]), _distinct(crowds[0].same_input())
     return [found[part] for part in parts]
@@ -159,10 +162,13 @@ def _gap(one: Held, two: Held) -> float:
     return relative_gap(*(np.stack([held.share, held.law]) for held in (one, two)))
 
 
-def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | None:
+def joint_crowd(
+    parts: Sequence[Crowd], kinds: Sequence[Hashable], most: int | None = None
+) -> Crowd | None:
     """Of all reports together; parts of one kind are equal, so that their order does not matter.
 
-    None where it would be too large, or its masses too small for floats.
+    None where it would be too large, or its masses too small for floats. At most so many inputs of
+    another user are counted if a number is given, and promising ones alone are listed.
     """
     if math.fsum(math.log(_smallest(part)) for part in parts) < math.log(SMALLEST_MASS):
         return None
@@ -190,7 +196,24 @@ def joint_crowd(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Crowd | No
 
     errors = *(part.rel_err for part in parts), *(step.rel_err for step in steps)
     rel_err = compounded(*errors, (len(parts) + 1.0) * _U)
-    return _composed(parts, kinds, masses, held, rel_err)
+    return _composed(parts, kinds, masses, held, rel_err, most)
+
+
+def linked_crowd(
+    crowds: Sequence[Crowds], labels: Sequence[Hashable], listed: Sequence[Crowds]
+) -> Crowd | None:
+    """One that stands for all pairs of inputs of a joint report, differing in any coordinates.
+
+    Of parts with equal labels, by moments (docs/closing-the-gap.md, section 8); the inputs that it
+    lists are of the crowds `listed`. None where there are too many of them or of patterns.
+    """
+    kinds = tuple((len(group), crowds[group[0]]) for group in equal_places(labels))
+    differ = coordinate_crowds(crowds, range(len(crowds)))
+    if patterns(kinds) > _MOST_PATTERNS or not all(one.symmetric for one in differ):
+        return None
+    shown = coordinate_crowds(listed, range(len(listed)))
+    found = joint_crowd(shown, labels, _MOST_PATTERNS)
+    return None if found is None else replace(found, kinds=kinds)
 
 
 def parallel_crowd(
@@ -234,8 +257,9 @@ def _composed(
     masses: FloatArray,
     held: Callable[[tuple[str, ...]], Held],
     rel_err: float,
+    counted: int | None = None,
 ) -> Crowd | None:
-    most = _LARGEST // masses.shape[1]
+    most = counted or _LARGEST // masses.shape[1]
     inputs = {" ".join(x): x for x in itertools.islice(_inputs(parts, kinds), most + 1)}
     if len(inputs) > most:
         return None
@@ -258,7 +282,7 @@ def _composed(
         a,
         b,
         c,
-        Inputs(inputs, lambda name: held(inputs[name])),
+        Inputs(tried if counted else inputs, lambda name: held(inputs[name])),
         rel_err,
         attained=all(part.attained for part in parts),
         symmetric=all(part.symmetric for part in parts),

@@ -29,6 +29,7 @@ from shufflebounds.randomizers.composition import (
     coordinate_kinds,
     equal_places,
     joint_crowd,
+    linked_crowd,
     named,
     single_crowds,
 )
@@ -233,7 +234,7 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
 
 _MOST_PAIRS = 1000
 # The same of all distances, for crowds.
-_MOST_CROWDS = 100
+_MOST_CROWDS = 40
 # Components of two continuous parts, and of more parts together, whose product has some thousand
 # pieces for each input of another user. Speed and width only.
 _OF_TWO, _OF_MORE = 90, 60
@@ -374,25 +375,32 @@ class Joint(Composition):
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Of inputs that differ in any number of coordinates; none where these are too many."""
-        crowds = single_crowds(_coarser(self.parts))
+        coarser = _coarser(self.parts)
+        crowds = single_crowds(coarser)
         # Where inputs are not alike, which of a part's two goes with which of another's matters.
-        pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
-        if crowds is None or not self.is_alike or pairs > _MOST_CROWDS:
+        if crowds is None or not self.is_alike:
             return ()
-        return named(
-            len(self.parts),
-            (
-                (
-                    differing,
-                    joint_crowd(
-                        coordinate_crowds(crowds, differing),
-                        coordinate_kinds(self.parts, differing),
-                    ),
-                )
-                for distance in range(len(self.parts), 0, -1)
-                for differing in self._pairs(distance)
-            ),
+        pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
+        places = (
+            differing
+            for distance in range(len(self.parts), 0, -1)
+            for differing in self._pairs(distance)
         )
+        found = (
+            (
+                differing,
+                joint_crowd(
+                    coordinate_crowds(crowds, differing), coordinate_kinds(self.parts, differing)
+                ),
+            )
+            for differing in (places if pairs <= _MOST_CROWDS else ())
+        )
+        several = named(len(self.parts), found)
+        if several:
+            return several
+        exact = single_crowds(self.parts) or crowds
+        linked = linked_crowd(exact, self.parts, crowds)
+        return () if linked is None else (linked,)
 
     def check_distance(self, distance: int) -> None:
         """Raise ValueError where `blankets` would, but for the size of its products.

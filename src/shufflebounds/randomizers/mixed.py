@@ -199,7 +199,10 @@ class Subsampled(Composition):
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Of the same inputs."""
-        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
+        crowds = self.randomizer.crowds()
+        if any(crowd.kinds for crowd in crowds):
+            return ()
+        return tuple(crowd.subsample(self.rate) for crowd in crowds)
 
     def blankets(self) -> dict[str, Decomposition]:
         """Of the same pairs of inputs."""

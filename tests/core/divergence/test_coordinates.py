@@ -1,0 +1,181 @@
+"""The bound for joints of different reports: against enumerated outputs, datasets and 50 digits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from shuffles import channel, in_floats
+from strategies import FUZZ
+
+import shufflebounds as sb
+from shufflebounds.divergence import coordinates as module
+from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.randomizers.composition import linked_crowd, single_crowds
+
+DIFFERENT = [sb.KRR(2, 0.5), sb.KRR(5, 0.6), sb.BLH(0.4, domain_size=3), sb.KRR(4, 0.3)]
+
+
+def kinds_of(parts):
+    crowds = single_crowds(parts)
+    return linked_crowd(crowds, parts, crowds).kinds
+
+
+def patterns(parts):
+    """a, b, R(x) and c of all outputs, for the inputs of every pattern of coordinates."""
+    options = []
+    for part in parts:
+        rows = part.matrix()
+        held = range(len(rows))
+        pairs = itertools.product(itertools.product(held, held), held)
+        options.append([(*rows[list(pair)], rows[x], rows.min(axis=0)) for pair, x in pairs])
+    for chosen in itertools.product(*options):
+        laws = [np.ones(1)] * 4
+        for one in chosen:
+            pairs = zip(laws, one, strict=True)
+            laws = [np.multiply.outer(x, y).ravel() for x, y in pairs]
+        if not np.array_equal(laws[0], laws[1]):
+            columns = np.stack(laws)
+            yield columns[:, np.lexsort(np.round(columns, 12))]
+
+
+def some_line(rng, sigma):
+    theta = float(rng.uniform(1.5, 5.0)) / sigma
+    return module._Line.of(
+        float(rng.uniform(0.01, 0.4)), theta, float(rng.uniform(0.05, 0.5)), sigma
+    )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [DIFFERENT[:2], DIFFERENT[1:3], DIFFERENT[2:], [DIFFERENT[0], DIFFERENT[2], DIFFERENT[3]]],
+    ids=lambda parts: " ".join(one.label for one in parts),
+)
+def test_all_patterns_are_bounded_closely(parts):
+    """By Theorem 1 as it stands, of every triple of inputs with all its outputs."""
+    rng, kinds = np.random.default_rng(97), kinds_of(parts)
+    laws = list({np.round(x, 12).tobytes(): x for x in patterns(parts)}.values())
+    for n, eps in ((10**3, 0.0), (10**4, 0.03), (10**6, 0.002)):
+        spread = n * max(float(np.sum((a - b) ** 2 / r)) for a, b, r, _ in laws)
+        for _ in range(FUZZ):
+            line = some_line(rng, math.sqrt(spread))
+            j = np.arange(-line.modes, line.modes + 1)
+            # Of sums with weights for z in units that 1 − τ changes.
+            z = line.theta + 1j * line.step * j
+            weights = np.exp(0.5 * line.eta**2 * (line.theta**2 - z.imag**2)) / np.abs(z) ** 2
+            z = z * (1.0 - line.tau)
+            truth = []
+            for a, b, r, c in laws:
+                rho = r - line.tau * c
+                moved = np.exp(np.multiply.outer(z, (a - math.exp(eps) * b) / rho)) @ rho
+                q = line.tau * c.sum() + np.abs(moved)
+                truth.append(float(weights @ q**n))
+            most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
+            found = module._largest(kinds, line, eps, n)[0]
+            assert most <= found * (1.0 + 1e-9)
+            # What the share of heads costs, and bounds of characteristic functions.
+            dearer = math.exp(0.5 * spread * line.theta**2 * line.tau * 1.5)
+            assert found <= 1.1 * dearer * most
+
+
+@pytest.mark.parametrize(
+    ("parts", "n"),
+    [
+        ((sb.KRR(2, math.log(3.0)), sb.KRR(2, math.log(2.0))), 4),
+        ((sb.KRR(3, math.log(2.0)), sb.KRR(2, math.log(3.0))), 3),
+        ((sb.BLH(math.log(3.0), domain_size=2), sb.KRR(2, 0.5)), 3),
+        ((sb.RAPPOR(math.log(4.0), domain_size=2), sb.KRR(2, 0.5)), 3),
+    ],
+    ids=lambda given: given if isinstance(given, int) else " ".join(one.label for one in given),
+)
+def test_no_dataset_of_a_joint_exceeds_its_bound(parts, n):
+    rng, kinds = np.random.default_rng(98), kinds_of(parts)
+    p, q = in_floats(channel(parts), n).swapaxes(0, 1)
+    sure = module._sure(kinds)
+    for eps in (0.0, 0.5):
+        truth = float(np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max())
+        for _ in range(10 * FUZZ):
+            line = some_line(rng, math.sqrt(n))
+            chance = (1.0 - line.tau * sure) ** (n - 1)
+            found = module._largest(kinds, line, eps, n)[0] + chance
+            assert truth <= found
+
+
+def test_derivatives_are_those_of_50_digits():
+    """Of the law of (a − e^ε b)/R(x), to within the errors that are charged."""
+    parts, eps = DIFFERENT[:3], 0.4
+    kinds = kinds_of(parts)
+    rows = [part.matrix() for part in parts]
+    # All differ, and the others hold the first value in the first and a third one in the others.
+    inputs = (0, 0, 0), (1, 1, 1), (0, 2, 2)
+    with mpmath.workdps(50):
+        a, b, r = (
+            [
+                math.prod(y)
+                for y in itertools.product(
+                    *([mpmath.mpf(y) for y in x[k]] for x, k in zip(rows, held, strict=True))
+                )
+            ]
+            for held in inputs
+        )
+        values = [(x - mpmath.exp(eps) * y) / w for x, y, w in zip(a, b, r, strict=True)]
+        for degree, theta in ((24, 0.05), (40, 0.6), (64, 1.5)):
+            some = module.moments(kinds, degree)
+            coefficients = some.coefficients(eps, theta)
+            errors = some.errors(eps, theta, coefficients)
+            assert errors[0] < 1e-6
+            found = [(some.left * x) @ some.right.T for x in coefficients]
+            terms = [w * mpmath.exp(theta * v) for v, w in zip(values, r, strict=True)]
+            for k in range(5):
+                exact = mpmath.fsum(x * v**k for x, v in zip(terms, values, strict=True))
+                off = np.abs(found[k] + (k == 0) - float(exact)).min()
+                assert off <= errors[k] + 4e-16 * abs(float(exact))
+
+
+def test_ends_of_the_series_are_charged():
+    """A tilt at which the least degree leaves out most of the sum."""
+    kinds = kinds_of(DIFFERENT)
+    some = module.moments(kinds, 24)
+    theta = 6.0
+    coefficients = some.coefficients(0.1, theta)
+    assert some.errors(0.1, theta, coefficients)[0] > 1e-3
+    better = module.moments(kinds, 64)
+    finer = better.coefficients(0.1, theta)
+    one, two = ((m.left * c[0]) @ m.right.T for m, c in ((some, coefficients), (better, finer)))
+    most = some.errors(0.1, theta, coefficients)[0] + better.errors(0.1, theta, finer)[0]
+    assert 1e-6 < np.abs(one - two).max() <= most
+
+
+def test_written_out_products_agree():
+    """Five parts, whose 31 crowds are written out, against their moments."""
+    parts = [*DIFFERENT, sb.KRR(3, 0.45)]
+    written, crowds = sb.Joint(parts).crowds(), single_crowds(parts)
+    for n, eps in ((10**4, 0.03), (10**5, 0.01)):
+        truth = max(supremum(one, eps, n) for one in written)
+        found = supremum(linked_crowd(crowds, parts, crowds), eps, n)
+        assert truth * 0.999 <= found <= 1.1 * truth
+
+
+def test_eight_different_attributes_are_tight():
+    kinds = ((2, 0.5), (5, 0.5), (10, 0.4), (16, 0.6), (3, 0.3), (7, 0.7), (20, 0.45), (32, 0.8))
+    joint = sb.Joint([sb.KRR(k, eps0) for k, eps0 in kinds])
+    found = sb.mechanism_epsilon(joint, 10**4, 1e-6)
+    assert found.upper_bound == "all datasets"
+    assert found.enclosure.relative_width < 6e-3
+
+
+def test_reports_that_rule_inputs_out_are_not_claimed():
+    certain = sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    parts = [sb.KRR(2, 0.5), certain]
+    crowds = [(one, one.same_input()) for one in (part.crowds()[0] for part in parts)]
+    kinds = tuple((1, some) for some in crowds)
+    assert module.joint_supremum(kinds, 0.1, 10**4) == 1.0
+
+
+def test_far_apart_probabilities_are_not_claimed():
+    parts = [sb.KRR(2, 8.0), sb.KRR(3, 9.0)]
+    crowds = single_crowds(parts)
+    assert supremum(linked_crowd(crowds, parts, crowds), 0.1, 10**4) == 1.0
