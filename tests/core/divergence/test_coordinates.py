@@ -74,7 +74,7 @@ def test_all_patterns_are_bounded_closely(parts):
                 q = line.tau * c.sum() + np.abs(moved)
                 truth.append(float(weights @ q**n))
             most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
-            found = module._largest(kinds, line, eps, n)[0]
+            found = module._Asked(kinds, eps, n).largest(line)[0]
             assert most <= found * (1.0 + 1e-9)
             # What the share of heads costs, and bounds of characteristic functions.
             dearer = math.exp(0.5 * spread * line.theta**2 * line.tau * 1.5)
@@ -94,18 +94,18 @@ def test_all_patterns_are_bounded_closely(parts):
 def test_no_dataset_of_a_joint_exceeds_its_bound(parts, n):
     rng, kinds = np.random.default_rng(98), kinds_of(parts)
     p, q = in_floats(channel(parts), n).swapaxes(0, 1)
-    sure = module._sure(kinds)
+    sure = module._Asked(kinds, 0.0, n).sure
     for eps in (0.0, 0.5):
         truth = float(np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max())
         for _ in range(10 * FUZZ):
             line = some_line(rng, math.sqrt(n))
             chance = (1.0 - line.tau * sure) ** (n - 1)
-            found = module._largest(kinds, line, eps, n)[0] + chance
+            found = module._Asked(kinds, eps, n).largest(line)[0] + chance
             assert truth <= found
 
 
-def test_derivatives_are_those_of_50_digits():
-    """Of the law of (a − e^ε b)/R(x), to within the errors that are charged."""
+def test_series_are_those_of_50_digits():
+    """Of E e^{zG}, G = (a − e^ε b)/R(x), to within the errors that are charged."""
     parts, eps = DIFFERENT[:3], 0.4
     kinds = kinds_of(parts)
     rows = [part.matrix() for part in parts]
@@ -122,31 +122,29 @@ def test_derivatives_are_those_of_50_digits():
             for held in inputs
         )
         values = [(x - mpmath.exp(eps) * y) / w for x, y, w in zip(a, b, r, strict=True)]
-        for degree, theta in ((24, 0.05), (40, 0.6), (64, 1.5)):
-            some = module.moments(kinds, degree)
-            coefficients = some.coefficients(eps, theta)
-            errors = some.errors(eps, theta, coefficients)
-            assert errors[0] < 1e-6
-            found = [(some.left * x) @ some.right.T for x in coefficients]
-            terms = [w * mpmath.exp(theta * v) for v, w in zip(values, r, strict=True)]
-            for k in range(5):
-                exact = mpmath.fsum(x * v**k for x, v in zip(terms, values, strict=True))
-                off = np.abs(found[k] + (k == 0) - float(exact)).min()
-                assert off <= errors[k] + 4e-16 * abs(float(exact))
+        for degree, z in ((24, 0.05 + 0.3j), (24, 1.0), (40, 0.6 + 0.9j), (64, 1.5 + 1.0j)):
+            series = module.moments(kinds, degree).series(eps)
+            some, powers = series.moments, series.powers(np.array([z]))
+            found = (some.left[:, None] * some.right).reshape(-1, some.p.size) @ series.terms
+            off = series.errors(some.most, np.array([abs(z)]))[0]
+            exact = mpmath.fsum(w * mpmath.exp(z * v) for v, w in zip(values, r, strict=True))
+            assert np.abs(1.0 + found @ powers - complex(exact)).min() <= off + 4e-16
+            assert off < 1e-3
 
 
 def test_ends_of_the_series_are_charged():
-    """A tilt at which the least degree leaves out most of the sum."""
-    kinds = kinds_of(DIFFERENT)
-    some = module.moments(kinds, 24)
-    theta = 6.0
-    coefficients = some.coefficients(0.1, theta)
-    assert some.errors(0.1, theta, coefficients)[0] > 1e-3
-    better = module.moments(kinds, 64)
-    finer = better.coefficients(0.1, theta)
-    one, two = ((m.left * c[0]) @ m.right.T for m, c in ((some, coefficients), (better, finer)))
-    most = some.errors(0.1, theta, coefficients)[0] + better.errors(0.1, theta, finer)[0]
-    assert 1e-6 < np.abs(one - two).max() <= most
+    """Where the least degree leaves out most of the sum, of every pattern."""
+    kinds, size = kinds_of(DIFFERENT), np.array([2.0])
+    found, errors = [], []
+    for degree in (24, 64):
+        series = module.moments(kinds, degree).series(0.1)
+        some = series.moments
+        products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
+        found.append((products @ series.terms @ series.powers(size))[:, 0])
+        errors.append(series.errors(products, size)[:, 0])
+    gap = np.abs(found[0] - found[1])
+    assert (gap <= errors[0] + errors[1]).all()
+    assert (gap > 1e3 * errors[1]).any()
 
 
 def test_written_out_products_agree():
