@@ -269,9 +269,10 @@ def _of_mechanism(
 def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
     """Upper bounds of the divergence of any two datasets, at orders (O,); inf of no crowds.
 
-    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
+    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1. Crowds
+    that stand for many patterns take too long at so many ε.
     """
-    both = both_directions(crowds)
+    both = both_directions(one for one in crowds if math.isfinite(one.size))
     end = max((sum(largest_loss(one.blanket())) for one in both), default=math.inf)
     if not _NOTHING < end < math.inf:
         return np.full(orders.shape, np.inf)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,9 +146,8 @@ def moments(kinds: Kinds, degree: int) -> Moments | None:
     return Moments(left, right, p, q, degree, 1.01 * rel_err, most, 1.01 * ends, ratio)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """μ(p, q) of a coordinate, off by ``base`` + (p + q) ``step``.
+class _Sums(NamedTuple):
+    """μ(p, q) of a coordinate, off by ``base`` + (p + q) ``step``; ``ends`` are those of one ratio.
 
     ``logs`` are those of the largest of 1/ratio and of ratio, of all likelihood ratios.
     """
@@ -155,12 +155,8 @@ class _Sums:
     products: FloatArray
     base: float
     step: float
+    ends: tuple[float, float]
     logs: tuple[float, float]
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The largest of one ratio alone."""
-        return float(self.products[-1, 0]), float(self.products[0, -1])
 
     @staticmethod
     def of(crowd: Crowd, held: Held, degree: int) -> _Sums | None:
@@ -172,11 +168,11 @@ class _Sums:
             return None
         ratios = np.stack([a / law, b / law])
         one, two = (np.vander(x, degree + 1, increasing=True).T for x in ratios)
-        off = compounded(crowd.rel_err, held.rel_err)
-        logs = np.log(ratios[ratios > 0.0])
-        ends = max(0.0, -float(logs.min())), max(0.0, float(logs.max()))
+        off, sums = compounded(crowd.rel_err, held.rel_err), (one * law) @ two.T
         base, step = off + (law.size + 4.0) * U, 2.0 * off + 4.0 * U
-        return _Sums((one * law) @ two.T, base, step, ends)
+        logs = np.log(ratios[ratios > 0.0])
+        largest = max(0.0, -float(logs.min())), max(0.0, float(logs.max()))
+        return _Sums(sums, base, step, (float(sums[-1, 0]), float(sums[0, -1])), largest)
 
 
 def _held(crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, Held]]:
@@ -311,7 +307,7 @@ class _Asked:
             return None
         products = start.moments.left[i] * start.moments.right[j]
         sigma = math.sqrt(max(2.0 * self.n * float(products @ start.terms[:, 1]), 1e-300))
-        found, heads = (math.inf, _Line.of(0.5, 1.0 / sigma, 1.0, sigma)), _HEADS
+        heads = _HEADS
         for _ in range(2):
             tau, centre = heads / ((self.n - 1) * self.sure), 1.0 / sigma
             if not tau < _MOST_TAU:
