@@ -280,6 +280,8 @@ _FLAT = 1.0
 _MOST_COMPONENTS = 512
 # Fewer leave atoms near 0, and each point has its own way of dealing with them.
 _FEWEST_USERS = 100
+# With one component more likely than this, all others are rare.
+_MOST_SURE = 0.95
 # How far from the predicted root to look, in each round, and how precisely; as shares of what is
 # asked for. Each round begins where the one before says that the root is.
 _ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
@@ -404,9 +406,11 @@ def _is_worthwhile(problems: Sequence[Problem]) -> bool:
     """Whether points together cost less than each by itself.
 
     Large laws are evaluated one by one, and where inner and outer ends are apart, probes as close
-    to the root as those here tend to fail.
+    to the root as those here tend to fail. Of rare reports, as of a small sample of the users, each
+    point has its own way of dealing with them.
     """
-    return _stackable(problems) or problems[0].is_finite()
+    sure = max(float(one.c.max()) for pair in problems[0].directions for one in pair)
+    return sure <= _MOST_SURE and (_stackable(problems) or problems[0].is_finite())
 
 
 def _stackable(problems: Sequence[Problem]) -> bool:
