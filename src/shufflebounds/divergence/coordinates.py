@@ -35,6 +35,9 @@ from shufflebounds.divergence.law import U
 # μ_i(p, q) being Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i.
 # docs/closing-the-gap.md, section 8, proves it, and what is added for the end of the series.
 
+# Patterns of the coordinates' inputs, the victim's and another user's, and of those of either side:
+# a second for each ε, and a hundred megabytes.
+_MOST_PATTERNS, _MOST_ROWS = 2_000_000, 5000
 # Degrees at which series may end.
 _DEGREES = (24, 40, 64)
 # Powers of likelihood ratios keep within floats, and the first order of errors covers them.
@@ -121,9 +124,10 @@ class Series:
 def moments(kinds: Kinds, degree: int) -> Moments | None:
     """Of all patterns; None where R(x) is 0 in one, or ratios are too far apart."""
     p, q = np.array([(k - q, q) for k in range(1, degree + 1) for q in range(k + 1)]).T
-    sides = [np.ones((1, p.size)), np.ones((1, p.size))]
+    left, right = np.ones((1, p.size)), np.ones((1, p.size))
     rel_err, logs, ends = np.zeros(p.size), np.zeros(2), np.ones(2)
-    for count, crowds in sorted(kinds, key=lambda kind: -_size(*kind)):
+    on_left = _sides(kinds)[0]
+    for i, (count, crowds) in enumerate(kinds):
         found = [_Sums.of(crowd, held, degree + 1) for crowd, held in _held(crowds)]
         known = [one for one in found if one is not None]
         if len(known) < len(found):
@@ -137,11 +141,12 @@ def moments(kinds: Kinds, degree: int) -> Moments | None:
         columns = [one.products[p, q] for one in known]
         chosen = itertools.combinations_with_replacement(columns, count)
         rows = np.stack([reduce(np.multiply, one) for one in chosen])
-        fewer = int(len(sides[0]) > len(sides[1]))
-        sides[fewer] = (sides[fewer][:, None] * rows).reshape(-1, p.size)
+        if i in on_left:
+            left = (left[:, None] * rows).reshape(-1, p.size)
+        else:
+            right = (right[:, None] * rows).reshape(-1, p.size)
     if not float(rel_err.max()) < _MOST_DOUBT:
         return None
-    left, right = sides
     most, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
     return Moments(left, right, p, q, degree, 1.01 * rel_err, most, 1.01 * ends, ratio)
 
@@ -183,9 +188,21 @@ def _size(count: int, crowds: tuple[Crowd, ...]) -> int:
     return math.comb(len(_held(crowds)) + count - 1, count)
 
 
-def patterns(kinds: Kinds) -> int:
-    """How many there are."""
-    return math.prod(_size(*kind) for kind in kinds)
+def _sides(kinds: Kinds) -> tuple[list[int], list[int]]:
+    """Which kinds make rows on the left and on the right, about as many."""
+    sides: tuple[list[int], list[int]] = ([], [])
+    rows = [1, 1]
+    for i in sorted(range(len(kinds)), key=lambda i: -_size(*kinds[i])):
+        fewer = int(rows[0] > rows[1])
+        sides[fewer].append(i)
+        rows[fewer] *= _size(*kinds[i])
+    return sides
+
+
+def is_feasible(kinds: Kinds) -> bool:
+    """Whether all patterns may be looked at."""
+    rows = [math.prod(_size(*kinds[i]) for i in side) for side in _sides(kinds)]
+    return max(rows) <= _MOST_ROWS and math.prod(rows) <= _MOST_PATTERNS
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,15 @@ from shufflebounds.core.products import (
     merge_rows,
     ratio_labels,
 )
-from shufflebounds.divergence.coordinates import patterns
+from shufflebounds.divergence.coordinates import is_feasible
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.base import Randomizer, relative_gap
 from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22
-# Patterns of the coordinates' inputs, the victim's and another user's: a second for each ε.
-_MOST_PATTERNS = 2_000_000
+# Inputs of another user of which the promising ones are picked.
+_MOST_COUNTED = 50_000
 # Inputs of all other users that are tried as datasets, each a part's by itself.
 _MOST_TRIED = 30
 # Pieces of one component whose ratios to a law are this close differ by rounding; so do those of
@@ -209,10 +209,10 @@ def linked_crowd(
     """
     kinds = tuple((len(group), crowds[group[0]]) for group in equal_places(labels))
     differ = coordinate_crowds(crowds, range(len(crowds)))
-    if patterns(kinds) > _MOST_PATTERNS or not all(one.symmetric for one in differ):
+    if not (is_feasible(kinds) and all(one.symmetric for one in differ)):
         return None
     shown = coordinate_crowds(listed, range(len(listed)))
-    found = joint_crowd(shown, labels, _MOST_PATTERNS)
+    found = joint_crowd(shown, labels, _MOST_COUNTED)
     return None if found is None else replace(found, kinds=kinds)
 
 

@@ -177,3 +177,8 @@ def test_far_apart_probabilities_are_not_claimed():
     parts = [sb.KRR(2, 8.0), sb.KRR(3, 9.0)]
     crowds = single_crowds(parts)
     assert supremum(linked_crowd(crowds, parts, crowds), 0.1, 10**4) == 1.0
+
+
+def test_too_many_patterns_are_refused_at_once():
+    for parts in ([sb.KRR(4, 0.1)] * 50 + [sb.KRR(9, 0.1)], [sb.KRR(k, 0.1) for k in range(3, 14)]):
+        assert sb.Joint(parts).crowds() == ()
