@@ -107,8 +107,9 @@ class Crowd:
     tried
         Names of the inputs that are promising for `datasets`; all of them where there are none.
     kinds
-        Of a joint report of so many coordinates that ``others`` has promising inputs only, and that
-        stands for victims' inputs that agree in some: all that the coordinates may be.
+        Of a joint report with too many patterns of inputs to list: what its coordinates may be.
+        Then the crowd stands for all of them, also for victims' inputs that agree in some
+        coordinates, and ``others`` has promising inputs only.
 
     Raises
     ------
@@ -217,7 +218,12 @@ class Crowd:
         return labels
 
     def subsample(self, rate: float) -> Crowd:
-        """Poisson subsampling: every user reports with probability `rate`, else sends ⊥."""
+        """Poisson subsampling: every user reports with probability `rate`, else sends ⊥.
+
+        Raises ValueError for a crowd with ``kinds``.
+        """
+        if self.kinds:
+            raise ValueError("kinds must be empty to sample users, got those of a joint report")
         share, absent = float(rate), float(1 - validation.fraction(rate))
 
         def mixed(law: FloatArray) -> FloatArray:

@@ -182,3 +182,11 @@ def test_far_apart_probabilities_are_not_claimed():
 def test_too_many_patterns_are_refused_at_once():
     for parts in ([sb.KRR(4, 0.1)] * 50 + [sb.KRR(9, 0.1)], [sb.KRR(k, 0.1) for k in range(3, 14)]):
         assert sb.Joint(parts).crowds() == ()
+
+
+def test_samples_of_many_attributes_have_their_blanket():
+    parts = [sb.KRR(k, 0.3) for k in range(2, 8)]
+    (crowd,) = sb.Joint(parts).crowds()
+    with pytest.raises(ValueError, match="kinds must be empty to sample users"):
+        crowd.subsample(0.5)
+    assert sb.Subsampled(sb.Joint(parts), 0.5).crowds() == ()
