@@ -56,8 +56,9 @@ _HEADS, _MORE_HEADS, _FEWEST_HEADS, _MOST_HEADS, _MOST_TAU = 20.0, 6.0, 4.0, 700
 _BEYOND = 1e-6
 # Where another pattern has so much more than that which was aimed at, aim at it.
 _AIM_AGAIN = 1.02
-# Patterns of which L(θ) is looked at together, and entries of other arrays.
-_BLOCK, _ENTRIES = 2**18, 2**21
+# Patterns of which L(θ) is looked at together, entries of other arrays, and of how many patterns
+# all |L(z_j)| are taken.
+_BLOCK, _ENTRIES, _MOST_LOOKED = 2**18, 2**21, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,10 +255,11 @@ def joint_supremum(kinds: Kinds, eps: float, n: int, hopeless: float = 1.0) -> f
         if aim is None or not aim[0] < hopeless:
             break
         promised, line = aim
-        main, i, j = asked.largest(line)
+        main, worst = asked.largest(line)
         found = min(found, (main + asked.no_heads(line)) * (1.0 + 8.0 * U))
-        if not _AIM_AGAIN * promised < main < hopeless:
+        if worst is None or not _AIM_AGAIN * promised < main < hopeless:
             break
+        i, j = worst
     return found if found < 1.0 else 1.0
 
 
@@ -352,11 +354,11 @@ class _Asked:
                 spend(1e3 * line.modes)
                 yield float(self.log_bounds(series, products, line)[0]), line
 
-    def largest(self, line: _Line) -> tuple[float, int, int]:
-        """The largest of all patterns, and which: its rows on the left and on the right."""
+    def largest(self, line: _Line) -> tuple[float, tuple[int, int] | None]:
+        """The largest of all patterns, and its rows on the left and on the right, if known."""
         series = self.series(line.theta)
         if series is None:
-            return math.inf, 0, 0
+            return math.inf, None
         left, right = series.moments.left, series.moments.right
         spend(0.2 * len(left) * len(right) * right.shape[1])
         tilt = np.array([line.theta])
@@ -366,7 +368,8 @@ class _Asked:
         )
         # With no phases at all.
         flat = float(line.log_bounds(np.zeros(1), np.zeros((1, line.modes + 1)), self.n)[0])
-        best, where = -math.inf, (0, 0)
+        best, looked = -math.inf, 0
+        where: tuple[int, int] | None = None
         rows = max(1, _BLOCK // len(right))
         size = max(1, _ENTRIES // (right.shape[1] + line.modes))
         for first in range(0, len(left), rows):
@@ -374,20 +377,24 @@ class _Asked:
             top = self.n * np.log1p((1.0 - line.tau) * (growth + off)) + flat
             top += 1e-9 * (1.0 + np.abs(top))
             if np.isnan(top).any():
-                return math.inf, 0, 0
+                return math.inf, None
             open_ = np.argwhere(top > best)
             open_ = open_[np.argsort(-top[tuple(open_.T)])]
             for start in range(0, len(open_), size):
                 i, j = open_[start : start + size].T
                 if top[i[0], j[0]] <= best:
                     break
+                if looked > _MOST_LOOKED:
+                    best, where = float(top[i[0], j[0]]), None
+                    break
+                looked += len(i)
                 products = left[first + i] * right[j]
-                spend(5.0 * products.size + 1e2 * len(i) * line.modes)
+                spend(5.0 * products.size + 60.0 * len(i) * line.modes)
                 logs = self.log_bounds(series, products, line)
                 k = int(np.argmax(logs))
                 if logs[k] > best:
                     best, where = float(logs[k]), (first + int(i[k]), int(j[k]))
-        return (math.exp(best) if best < 1.0 else math.inf), *where
+        return math.exp(best) if best < 1.0 else math.inf, where
 
 
 @lru_cache(maxsize=8)
