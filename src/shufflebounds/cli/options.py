@@ -286,10 +286,13 @@ _RATE = option(
     default=1.0,
     metavar="R",
 )
+# Compositions whose parts are options, and what the number before each of them is.
+_OF_PARTS = {"joint": "share", "parallel": "weight"}
 _PART = option(
     "--part",
     str,
-    "parallel: weight, mechanism and parameters, such as '0.5 krr k=10'; to be repeated.",
+    "joint: share of eps0 (equal ones if left out), mechanism and parameters, such as "
+    "'0.5 krr k=10'; parallel: weight, mechanism and parameters. To be repeated.",
     multiple=True,
     metavar="TEXT",
 )
@@ -326,9 +329,10 @@ def question(*options: str | Option, messages: bool = False) -> Callable[[Callab
         choose = [
             option(
                 "--mechanism",
-                Name([*registry.mechanism_names(), "parallel"]),
-                "The local randomizer; `shufflebounds mechanisms` lists them. Or parallel: a mix, "
-                "from which each user draws one.",
+                Name([*registry.mechanism_names(), *_OF_PARTS]),
+                "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: several, "
+                "of which each user sends one report together; or parallel: a mix, from which each "
+                "user draws one.",
                 required=not messages,
             )
         ]
@@ -417,13 +421,13 @@ def _described(
     """The mechanism; reads the files that it names. ValueError for a wrong or missing option."""
     if mechanism is None:
         raise missing("--mechanism")
-    if parts and mechanism != "parallel":
-        raise ValueError("--part is only valid for the mechanism parallel")
-    if mechanism == "parallel":
+    if parts and mechanism not in _OF_PARTS:
+        raise ValueError(f"--part is only valid for the mechanisms {' and '.join(_OF_PARTS)}")
+    if mechanism in _OF_PARTS:
         if not parts:
-            raise missing("--part", "parallel, to be given twice or more")
+            raise missing("--part", f"{mechanism}, to be given twice or more")
         _check_given(mechanism, given, {})
-        return parse({"type": "parallel", "parts": [_part(one) for one in parts]})
+        return parse({"type": mechanism, "parts": [_part(one, mechanism) for one in parts]})
     own = parameters(mechanism)
     if SAME.keys() <= given.keys():
         raise ValueError("--k and --domain-size mean the same: give one of them")
@@ -432,17 +436,19 @@ def _described(
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
 
 
-def _part(text: str) -> dict[str, Any]:
-    """A part such as ``0.5 krr k=10``, as configurations have it."""
-    words = text.split()
+def _part(text: str, kind: str) -> dict[str, Any]:
+    """A part such as ``0.5 krr k=10`` of a composition, as configurations have it."""
+    number, words = _OF_PARTS[kind], text.split()
     try:
-        weight, name, *given = words
+        # A word that is no number is the mechanism of an equal share.
+        first = {} if number == "share" and words[0].isidentifier() else {number: float(words[0])}
+        name, *given = words[len(first) :]
         pairs = [word.split("=") for word in given]
         content = {key: NUMBER.convert(value, None, None) for key, value in pairs}
-        return {"weight": float(weight), "mechanism": {"type": name.lower(), **content}}
-    except (ValueError, click.BadParameter):
+        return {**first, "mechanism": {"type": name.lower(), **content}}
+    except (ValueError, IndexError, click.BadParameter):
         raise ValueError(
-            "--part must be a weight, a mechanism and its parameters, such as '0.5 krr k=10', "
+            f"--part must be a {number}, a mechanism and its parameters, such as '0.5 krr k=10', "
             f"got {text!r}"
         ) from None
 

@@ -92,6 +92,10 @@ ANSWERED = {
         ("--mechanism", "krr", "--k", "4", "--k-joint", "2", "--rate", "0.25"),
         lambda eps0: sb.Joint([sb.Subsampled(sb.KRR(4, eps0 / 2), 0.25)] * 2),
     ),
+    "attributes": (
+        ("--mechanism", "joint", "--part", "0.25 krr k=10", "--part", "0.75 blh"),
+        lambda eps0: sb.Joint([sb.KRR(10, 0.25 * eps0), sb.BLH(0.75 * eps0)]),
+    ),
     "parallel": (
         ("--mechanism", "parallel", "--part", "0.25 krr k=10", "--part", "0.75 blh"),
         lambda eps0: sb.Parallel([(0.25, sb.KRR(10, eps0)), (0.75, sb.BLH(eps0))]),
@@ -637,7 +641,10 @@ epsilon --domain-size 5: --k and --domain-size mean the same: give one of them
 epsilon --mechanism laplace:
     --k is not a parameter of laplace, which has only --cells, --domain, --others, --steps
 epsilon --also 5: '5' is not N:T
-epsilon --part 1: --part is only valid for the mechanism parallel
+epsilon --part 1: --part is only valid for the mechanisms joint and parallel
+epsilon no-k --mechanism joint: Missing option '--part' of joint
+epsilon no-k --mechanism joint --part x: type must be one of blh, collision
+epsilon no-k --mechanism joint --part 0.5: --part must be a share, a mechanism
 epsilon no-k --mechanism parallel: Missing option '--part' of parallel
 epsilon no-k --mechanism parallel --part x: --part must be a weight, a mechanism
 epsilon --round 3: did you mean --rounds?
