@@ -339,6 +339,12 @@ class Deployment(Users):
                 "number of the coordinates: all of them is the worst. Reports of separate days, "
                 "shuffled separately, are --rounds instead."
             )
+        if self.mechanism.type == "joint":
+            notes.append(
+                "A user sends the reports of all parts together, linked as one: each is of an "
+                "attribute of its own and spends its share of eps0, an equal one if none is "
+                "given. The bounds cover inputs that differ in any number of attributes."
+            )
         if self.rate < 1.0:
             what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"
             notes.append(

@@ -326,6 +326,13 @@ def test_laplace_says_for_which_inputs_a_bound_holds():
     assert said in " ".join(answer("epsilon", *mixed, *options[2:])["notes"])
 
 
+def test_a_report_of_several_attributes_says_that_they_are_linked():
+    parts = ("--mechanism", "joint", "--part", "krr k=4", "--part", "blh")
+    (note,) = answer("epsilon", *parts, "--eps0", "1", "--n", "1e4", "--delta", "1e-6")["notes"]
+    assert "linked as one" in note
+    assert "an equal one if none is given" in note
+
+
 JOINT = ("--mechanism", "hadamard", "--k-joint", "8", "--eps0", "16", "--n", "1e5")
 
 
