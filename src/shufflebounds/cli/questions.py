@@ -174,7 +174,7 @@ def _answers(
 
 
 # The relative width of a first look, and how far above the best that is enough.
-_ROUGH, _FAR = 0.01, 2.0
+_ROUGH, _FAR = 0.01, 20.0
 
 
 def _of_rounds(
