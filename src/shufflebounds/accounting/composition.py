@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,13 +15,13 @@ from shufflebounds.accounting.problem import Problem, never_below
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
     Round,
+    RoundKind,
     dominated,
     enumerated,
     most_telling,
     optimistic_sums,
     pessimistic_sum,
     typical_loss,
-    with_users_rounded,
 )
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
@@ -364,7 +366,7 @@ class Composed:
                 lower = min(enclose(_COARSE, attained).lower, best.upper)
                 best = _both(best, Enclosure(lower, best.upper))
             elif len({one.kind for one in self.rounds}) > _MOST_KINDS:
-                fewer, more = with_users_rounded(self.rounds, _FEW_NUMBERS)
+                fewer, more = _with_users_rounded(self.rounds, _FEW_NUMBERS)
                 above, below = (enclose(1.5 * density, some) for some in (fewer, more))
                 best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
             else:
@@ -476,6 +478,28 @@ class Composed:
         largest = max(self.rounds, key=lambda one: one.size)
         single = Problem.of(largest.telling[-1], largest.n).delta(eps, _ROUGH).lower
         return max(normal, single)
+
+
+def _with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Round], list[Round]]:
+    """The same rounds of fewer users, which tell no less, and of more, by their blankets.
+
+    Of about so many numbers of users: D of every dataset does not grow with n.
+    """
+    users = [one.n for one in rounds]
+    ratio = (max(users) / min(users)) ** (1.0 / numbers)
+    inner = (math.ceil(min(users) * ratio**i) for i in range(1, numbers))
+    grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
+    fewer: Counter[RoundKind] = Counter()
+    more: Counter[RoundKind] = Counter()
+    for one in rounds:
+        above, below, n = one.kind
+        fewer[above, below, grid[bisect_right(grid, n) - 1]] += one.times
+        more[above, below, grid[bisect_left(grid, n)]] += one.times
+    return _rounds(fewer), _rounds(more)
+
+
+def _rounds(times: Mapping[RoundKind, int]) -> list[Round]:
+    return [Round(above, n, count, below) for (above, below, n), count in times.items()]
 
 
 def _both(one: Enclosure, other: Enclosure) -> Enclosure:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from threading import Lock
@@ -391,28 +390,6 @@ class Round:
     def is_symmetric(self) -> bool:
         """Whether both directions of each that lower ends are of are the same."""
         return all(each.is_symmetric() for each in self.lowest)
-
-
-def with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Round], list[Round]]:
-    """The same rounds of fewer users, which tell no less, and of more, by their blankets.
-
-    Of about so many numbers of users: D of every dataset does not grow with n.
-    """
-    users = [one.n for one in rounds]
-    ratio = (max(users) / min(users)) ** (1.0 / numbers)
-    inner = (math.ceil(min(users) * ratio**i) for i in range(1, numbers))
-    grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
-    fewer: Counter[RoundKind] = Counter()
-    more: Counter[RoundKind] = Counter()
-    for one in rounds:
-        above, below, n = one.kind
-        fewer[above, below, grid[bisect_right(grid, n) - 1]] += one.times
-        more[above, below, grid[bisect_left(grid, n)]] += one.times
-    return _rounds(fewer), _rounds(more)
-
-
-def _rounds(times: Mapping[RoundKind, int]) -> list[Round]:
-    return [Round(above, n, count, below) for (above, below, n), count in times.items()]
 
 
 def pessimistic_sum(rounds: Sequence[Round], density: float, level: float) -> LossSum:
