@@ -200,10 +200,15 @@ def _sides(kinds: Kinds) -> tuple[list[int], list[int]]:
     return sides
 
 
+def pattern_count(kinds: Kinds) -> int:
+    """How many patterns there are."""
+    return math.prod(_size(*one) for one in kinds)
+
+
 def is_feasible(kinds: Kinds) -> bool:
     """Whether all patterns may be looked at."""
-    rows = [math.prod(_size(*kinds[i]) for i in side) for side in _sides(kinds)]
-    return max(rows) <= _MOST_ROWS and math.prod(rows) <= _MOST_PATTERNS
+    rows = (math.prod(_size(*kinds[i]) for i in side) for side in _sides(kinds))
+    return max(rows) <= _MOST_ROWS and pattern_count(kinds) <= _MOST_PATTERNS
 
 
 @dataclass(frozen=True)

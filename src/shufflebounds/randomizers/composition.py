@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, Held, Inputs
+from shufflebounds.core.datasets import Crowd, Held, Inputs, Kinds
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import (
     SMALLEST_MASS,
@@ -199,6 +199,11 @@ def joint_crowd(
     return _composed(parts, kinds, masses, held, rel_err, most)
 
 
+def linked_kinds(crowds: Sequence[Crowds], labels: Sequence[Hashable]) -> Kinds:
+    """What the coordinates of a joint report may be, those with equal labels together."""
+    return tuple((len(group), crowds[group[0]]) for group in equal_places(labels))
+
+
 def linked_crowd(
     crowds: Sequence[Crowds], labels: Sequence[Hashable], listed: Sequence[Crowds]
 ) -> Crowd | None:
@@ -207,7 +212,7 @@ def linked_crowd(
     Of parts with equal labels, by moments (docs/closing-the-gap.md, section 8); the inputs that it
     lists are of the crowds `listed`. None where there are too many of them or of patterns.
     """
-    kinds = tuple((len(group), crowds[group[0]]) for group in equal_places(labels))
+    kinds = linked_kinds(crowds, labels)
     differ = coordinate_crowds(crowds, range(len(crowds)))
     if not (is_feasible(kinds) and all(one.symmetric for one in differ)):
         return None

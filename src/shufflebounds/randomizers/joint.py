@@ -17,6 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
+from shufflebounds.divergence.coordinates import pattern_count
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, the_only
 from shufflebounds.randomizers.coarsening import coarsened
 from shufflebounds.randomizers.composition import (
@@ -30,6 +31,7 @@ from shufflebounds.randomizers.composition import (
     equal_places,
     joint_crowd,
     linked_crowd,
+    linked_kinds,
     named,
     single_crowds,
 )
@@ -233,8 +235,8 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
 
 
 _MOST_PAIRS = 1000
-# The same of all distances, for crowds.
-_MOST_CROWDS = 40
+# The same of all distances, for crowds, unless they have few patterns in all.
+_MOST_CROWDS, _FEW_PATTERNS = 40, 4500
 # Components of two continuous parts, and of more parts together, whose product has some thousand
 # pieces for each input of another user. Speed and width only.
 _OF_TWO, _OF_MORE = 90, 60
@@ -381,6 +383,7 @@ class Joint(Composition):
         if crowds is None or not self.is_alike:
             return ()
         pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
+        are_few = pattern_count(linked_kinds(crowds, self.parts)) <= _FEW_PATTERNS
         places = (
             differing
             for distance in range(len(self.parts), 0, -1)
@@ -393,7 +396,7 @@ class Joint(Composition):
                     coordinate_crowds(crowds, differing), coordinate_kinds(self.parts, differing)
                 ),
             )
-            for differing in (places if pairs <= _MOST_CROWDS else ())
+            for differing in (places if pairs <= _MOST_CROWDS or are_few else ())
         )
         several = named(len(self.parts), found)
         if several:
