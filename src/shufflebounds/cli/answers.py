@@ -359,8 +359,8 @@ def _show(done: Event, start: float) -> None:
 
 _ASSUMED = (
     "Neighbouring datasets differ in the replacement of one user's value.",
-    "All users run the stated randomizer with their own randomness; n counts those who do, and who "
-    "do not collude with the observer.",
+    "All users run the stated randomizer with their own randomness. Those who do not, or who "
+    "collude with the observer, hide nobody: the option --colluding subtracts them from n.",
     "The observer sees every shuffled report and may know all other users' values. The shuffler "
     "hides everything else: who sent what, order, time and network address.",
     "If the shuffler fails, only eps0 per round remains.",
@@ -421,8 +421,9 @@ def _certificate(
         ("pre", f"{command} --json | sha256sum"),
         (
             "p",
-            "shufflebounds epsilon --claim FILE writes claims that verify/verify.py, a program "
-            "that shares no code with the library, proves again; docs/verification.md lists which.",
+            "For the reports that docs/verification.md lists, shufflebounds epsilon --claim FILE "
+            "writes claims that verify/verify.py proves again, a program that shares no code with "
+            "the library.",
         ),
         ("details", whole),
     ]

@@ -240,7 +240,10 @@ class Deployment(Users):
     def has_crowds(self) -> bool:
         """Whether a bound for all datasets is known, which may be tight."""
         some = None if self.has_own_eps0 else _SOME_EPS0
-        return bool(replace(self, eps0=some).protocol.randomizer.crowds())
+        crowds = replace(self, eps0=some).protocol.randomizer.crowds()
+        # Too many patterns are not composed.
+        is_single = self.rounds == 1 and not self.also
+        return bool(crowds) and (is_single or all(math.isfinite(x.size) for x in crowds))
 
     @property
     def has_own_eps0(self) -> bool:
@@ -362,7 +365,7 @@ class Deployment(Users):
                 "holds for everything published together, whatever the others report, and however "
                 "values are chosen from round to round; a user spends eps0 in each round. The "
                 "lower bound is that of the same two datasets in every round. Reports that are "
-                "sent together, linked to each other, are not rounds: use --k-joint."
+                "sent together, linked to each other, are no rounds: use --k-joint or joint."
             )
         return notes
 

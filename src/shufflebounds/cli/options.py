@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -410,9 +411,13 @@ def _sending(
 
 def _parameter(name: str, owners: list[str]) -> Option:
     one = parameters(owners[0])[name]
-    kinds: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
     meaning = f"{', '.join(owners)}: {one.help or 'a parameter'}."
-    return option(flag(name), kinds.get(one.type, one.type), meaning)
+    return option(flag(name), _kind(one), meaning)
+
+
+def _kind(parameter: Parameter) -> click.ParamType:
+    kinds: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
+    return kinds.get(parameter.type, click.STRING)
 
 
 def _described(
@@ -425,15 +430,24 @@ def _described(
         raise ValueError(f"--part is only valid for the mechanisms {' and '.join(_OF_PARTS)}")
     if mechanism in _OF_PARTS:
         if not parts:
-            raise missing("--part", f"{mechanism}, to be given twice or more")
+            raise missing("--part", f"{mechanism}, to be given once for each part")
         _check_given(mechanism, given, {})
-        return parse({"type": mechanism, "parts": [_part(one, mechanism) for one in parts]})
+        made = [_part(one, mechanism) for one in parts]
+        try:
+            return parse({"type": mechanism, "parts": made})
+        except ValueError as error:
+            places = re.sub(r"parts\[(\d+)\]\.(share|weight)", _place, str(error))
+            raise ValueError(places) from None
     own = parameters(mechanism)
     if SAME.keys() <= given.keys():
         raise ValueError("--k and --domain-size mean the same: give one of them")
     given = {SAME[key] if SAME.get(key) in own else key: value for key, value in given.items()}
     _check_given(mechanism, given, own)
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
+
+
+def _place(found: re.Match[str]) -> str:
+    return f"the {found[2]} of part {int(found[1]) + 1}"
 
 
 def _part(text: str, kind: str) -> dict[str, Any]:
@@ -443,14 +457,25 @@ def _part(text: str, kind: str) -> dict[str, Any]:
         # A word that is no number is the mechanism of an equal share.
         first = {} if number == "share" and words[0].isidentifier() else {number: float(words[0])}
         name, *given = words[len(first) :]
-        pairs = [word.split("=") for word in given]
-        content = {key: NUMBER.convert(value, None, None) for key, value in pairs}
-        return {**first, "mechanism": {"type": name.lower(), **content}}
-    except (ValueError, IndexError, click.BadParameter):
+        pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
+    except (ValueError, IndexError):
         raise ValueError(
             f"--part must be a {number}, a mechanism and its parameters, such as '0.5 krr k=10', "
             f"got {text!r}"
         ) from None
+    try:
+        name = validation.choice("the mechanism", name.lower(), registry.mechanism_names())
+        own, content = parameters(name), dict(pairs)
+        if len(content) < len(pairs):
+            raise ValueError("a parameter is given twice")
+        for key, value in pairs:
+            one = own.get(key) or own.get(SAME.get(key, key))
+            content[key] = value if one is None else _kind(one).convert(value, None, None)
+        return {**first, "mechanism": _described(name, content, ()).plain()}
+    except click.ClickException as error:
+        raise ValueError(f"--part {text!r}: {error.message}") from None
+    except ValueError as error:
+        raise ValueError(f"--part {text!r}: {error}") from None
 
 
 def _check_given(what: str, given: Mapping[str, Any], own: Mapping[str, Parameter]) -> None:

@@ -155,8 +155,9 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
 
 
 def _meanings(asked: Users, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    # Of many rounds another bound may be the best at every point of their curves.
-    by = f"by {proof(asked, answers)}; " if asked.times == 1 else ""
+    # Of many rounds another bound may be the best at every point of their curves, or none is.
+    best = proof(asked, answers)
+    by = f"by {best}; " if asked.times == 1 or best.startswith("the blanket") else ""
     return {"tight": f"{by}you can claim it.", **_MEANINGS}
 
 

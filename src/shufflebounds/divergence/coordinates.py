@@ -58,7 +58,7 @@ _BEYOND = 1e-6
 _AIM_AGAIN = 1.02
 # Patterns of which L(θ) is looked at together, entries of other arrays, and of how many patterns
 # all |L(z_j)| are taken.
-_BLOCK, _ENTRIES, _MOST_LOOKED = 2**18, 2**21, 50_000
+_BLOCK, _ENTRIES, _MOST_LOOKED = 2**18, 2**21, 15_000
 
 
 @dataclass(frozen=True, eq=False)

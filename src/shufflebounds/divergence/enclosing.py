@@ -22,7 +22,7 @@ from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.law import Law, U, exp_down, law
 
 # Smaller values are treated as 0: subnormal floats lose relative precision.
-_SMALLEST = 1e-304
+SMALLEST = 1e-304
 
 # Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
 LogBounds = Callable[[Law, int, float], tuple[float, float]]
@@ -64,8 +64,8 @@ def assembled(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[flo
     high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
     lower, upper = apart[0] + low, apart[1] + high
     return (
-        lower * (1.0 - 4.0 * U) if lower > _SMALLEST else 0.0,
-        max(upper * (1.0 + 4.0 * U), _SMALLEST) if upper > 0.0 else 0.0,
+        lower * (1.0 - 4.0 * U) if lower > SMALLEST else 0.0,
+        max(upper * (1.0 + 4.0 * U), SMALLEST) if upper > 0.0 else 0.0,
     )
 
 

@@ -20,7 +20,7 @@ from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray, co
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
-from shufflebounds.divergence.enclosing import assembled, excess
+from shufflebounds.divergence.enclosing import SMALLEST, assembled, excess
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier import unscaled, with_factor
@@ -335,7 +335,8 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     nothing = contextlib.suppress(OverflowError, ZeroDivisionError, WorkError)
     with np.errstate(all="ignore"), nothing:
         if crowd.kinds:
-            return _at_most_one(joint_supremum(crowd.kinds, eps, n, hopeless))
+            # What underflows there is not 0.
+            return max(_at_most_one(joint_supremum(crowd.kinds, eps, n, hopeless)), SMALLEST)
         spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         best = best_aim(crowd, eps, n)
         if best is not None and best.goal() < math.log(hopeless):

@@ -293,3 +293,24 @@ def test_a_pair_too_close_to_tell_does_not_hide_the_others():
     """Rows 1 and 2 differ by rounding, row 0 by far more."""
     rows = [[0.4, 0.6], [0.5, 0.5], [0.5 + 1e-16, 0.5 - 1e-16], [0.5, 0.5], [0.5, 0.5]]
     assert sb.epsilon(sb.MatrixRandomizer(rows), 2, 1e-46).lower > 0.01
+
+
+TIGHT = {
+    "KRR(2)": lambda eps0: sb.KRR(2, eps0),
+    "KRR(10)": lambda eps0: sb.KRR(10, eps0),
+    "KRR(256)": lambda eps0: sb.KRR(256, eps0),
+    "RAPPOR": sb.RAPPOR,
+    "OUE": sb.OUE,
+    "BLH": sb.BLH,
+    "LocalHash": lambda eps0: sb.LocalHash(eps0, hash_values=16),
+    "Subset": lambda eps0: sb.Subset(eps0, 20, 4),
+    "HadamardResponse": sb.HadamardResponse,
+    "Laplace": sb.Laplace,
+}
+
+
+@pytest.mark.parametrize("eps0", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("name", TIGHT)
+def test_both_ends_meet_as_the_readme_says(name, eps0):
+    found = sb.epsilon(TIGHT[name](eps0), 10_000, 1e-6)
+    assert found.upper <= 1.001 * found.lower

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -650,8 +651,12 @@ epsilon --mechanism laplace:
 epsilon --also 5: '5' is not N:T
 epsilon --part 1: --part is only valid for the mechanisms joint and parallel
 epsilon no-k --mechanism joint: Missing option '--part' of joint
-epsilon no-k --mechanism joint --part x: type must be one of blh, collision
+epsilon no-k --mechanism joint --part x: --part 'x': the mechanism must be one of blh, collision
 epsilon no-k --mechanism joint --part 0.5: --part must be a share, a mechanism
+epsilon no-k --mechanism joint --part krr: --part 'krr': Missing option '--k' of krr
+epsilon no-k --mechanism joint --part "krr k=3 k=4": a parameter is given twice
+epsilon no-k --mechanism joint --part "-0.5 blh" --part "1.5 blh": the share of part 1 must be
+epsilon no-k --mechanism joint --part "matrix file=nowhere.csv": 'nowhere.csv' cannot be read
 epsilon no-k --mechanism parallel: Missing option '--part' of parallel
 epsilon no-k --mechanism parallel --part x: --part must be a weight, a mechanism
 epsilon --round 3: did you mean --rounds?
@@ -715,7 +720,7 @@ renyi no-delta: Missing option '--order'
 @pytest.mark.parametrize("mistake", re.split(r"\n(?! )", MISTAKES.strip()))
 def test_a_mistake_ends_in_one_sentence(mistake):
     asked, message = re.split(r":\s+", mistake, maxsplit=1)
-    command, *changes = asked.split()
+    command, *changes = shlex.split(asked)
     left_out = {change.removeprefix("no") for change in changes if change.startswith("no-")}
     changes = [change for change in changes if not change.startswith("no-")]
     kept = [

@@ -165,6 +165,15 @@ def test_eight_different_attributes_are_tight():
     assert found.enclosure.relative_width < 6e-3
 
 
+@pytest.mark.parametrize("n", [2000, 3000, 5000, 20_000])
+def test_what_underflows_is_not_nothing(n):
+    """That all send the most telling output is unlikely, but has a loss of the sum of all ε₀."""
+    parts = [sb.KRR(k, 0.05 + 0.01 * k) for k in range(2, 9)]
+    eps = 0.5 * math.fsum(part.eps0 for part in parts)
+    assert sb.mechanism_delta(sb.Joint(parts), eps, n).enclosure.upper >= 1e-304
+    assert supremum(linked_crowd(single_crowds(parts), parts, single_crowds(parts)), eps, n) > 0.0
+
+
 def test_reports_that_rule_inputs_out_are_not_claimed():
     certain = sb.MatrixRandomizer([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     parts = [sb.KRR(2, 0.5), certain]
