@@ -198,10 +198,12 @@ class Users(ABC):
         """What is to be said of the users who hide nobody."""
         if not self.colluding:
             return []
+        # Where the answer is a number of users.
+        counted = "" if self.n is not None else " and counted in the answers"
         return [
-            f"Users who collude, {self.colluding} here, work with the observer, drop out or break "
-            "the protocol. They hide nobody: the answers are those of the others alone, whoever "
-            "they are."
+            f"Users who collude, {self.colluding} here{counted}, work with the observer, drop out "
+            "or break the protocol. They hide nobody: the answers are those of the others alone, "
+            "whoever they are."
         ]
 
 
