@@ -55,7 +55,7 @@ _FEWEST = 3
 # count as when it comes to how precise they must be: speed only.
 _AHEAD, _DEEP, _MOST_STACKED, _ROUGH, _FAR_APART = 24, 25.0, 512, 2.0, 4
 # Grids that are remembered; each holds some thousand numbers.
-_REMEMBERED_GRIDS = 64
+_REMEMBERED_GRIDS = 256
 _known_grids: OrderedDict[tuple, Grid] = OrderedDict()
 _remembering = Lock()
 

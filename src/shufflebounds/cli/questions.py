@@ -175,7 +175,7 @@ def _answers(
 
 
 # The relative width of a first look, and how far above the best that is enough.
-_ROUGH, _FAR = 0.01, 20.0
+_ROUGH, _FAR = {"epsilon": 0.01, "delta": 0.1}, 20.0
 
 
 def _of_rounds(
@@ -199,7 +199,7 @@ def _of_rounds(
         if not bound.knows_mechanism and numerics.rtol is None:
             # What is so much larger is there for comparison only.
             best = min((one.enclosure.upper for one in answers.values()), default=math.inf)
-            rough = attempt(partial(composed, some, _ROUGH))
+            rough = attempt(partial(composed, some, _ROUGH[quantity]))
             if rough.enclosure.lower > _FAR * best:
                 answers[key] = rough.of(some[0])
                 continue
@@ -211,7 +211,7 @@ def _of_rounds(
         if len(some) > 1:  # any of them is a lower bound: the one that looks largest will do
             pair = max(
                 some[:FEW],
-                key=lambda one: attempt(partial(composed, [one], _ROUGH)).enclosure.lower,
+                key=lambda one: attempt(partial(composed, [one], _ROUGH[quantity])).enclosure.lower,
             )
         answers[key] = attempt(partial(composed, [pair])).of(pair)
     return answers
