@@ -144,6 +144,9 @@ def other(end: End) -> End:
     return "lower" if end == "upper" else "upper"
 
 
+_OTHERS = "other users' input"
+
+
 def show(
     asked: Users,
     answers: Mapping[str, Answer],
@@ -176,7 +179,7 @@ def show(
         "numerical error",
         "from lower bound",
         "victim's inputs",
-        "other users' input",
+        _OTHERS,
     ]
     lines, said = [head], {}
     for name, answer in answers.items():
@@ -262,10 +265,23 @@ def publish(
     for label, meaning in meanings.items():
         click.echo(f"{label[0].upper()}{label[1:]}: {meaning}")
     shown = [note if output.explain else _first_sentence(note) for note in notes]
+    if output.explain:
+        shown = [*_names_of_inputs(table), *shown]
     for note in shown:
         click.echo(f"\n{wrapped(note)}")
-    if shown != list(notes):
+    if not output.explain and shown != list(notes):
         click.echo("\nUse --explain for what this rests on.")
+
+
+def _names_of_inputs(table: Sequence[Sequence[str]]) -> list[str]:
+    """What the cells of the column with the other users' input mean, if there are any."""
+    cells = " ".join(line[-1] for line in table[1:]) if table[0][-1] == _OTHERS else ""
+    if not {"x0", "x1", "third"} & set(cells.split()):
+        return []
+    return [
+        "All other users hold one input in the datasets of the lower bound: x0 and x1 are the "
+        "victim's two, third is any other value. Of several attributes each has its own."
+    ]
 
 
 def _first_sentence(note: str) -> str:
@@ -402,6 +418,7 @@ def _certificate(
         *(("p", " ".join(paragraph.split())) for paragraph in question),
         ("table", table),
         ("ul", [f"{label[0].upper()}{label[1:]}: {said}" for label, said in meanings.items()]),
+        *(("p", said) for said in _names_of_inputs(table)),
         (
             "p",
             "Numbers are rounded outward: an upper bound is never below the truth, a lower bound "
