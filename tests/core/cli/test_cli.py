@@ -334,6 +334,15 @@ def test_a_report_of_several_attributes_says_that_they_are_linked():
     assert "an equal one if none is given" in note
 
 
+def test_names_of_the_others_inputs_are_explained(tmp_path):
+    asked = ("epsilon", *KRR10, "--eps0", "4", "--n", "1e4", "--delta", "1e-6")
+    said = "third is any other value"
+    assert said not in succeed(*asked).stdout
+    assert said in succeed(*asked, "--explain").stdout
+    succeed(*asked, "--report", str(tmp_path / "page.md"))
+    assert said in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
 JOINT = ("--mechanism", "hadamard", "--k-joint", "8", "--eps0", "16", "--n", "1e5")
 
 
