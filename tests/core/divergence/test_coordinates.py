@@ -76,9 +76,10 @@ def test_all_patterns_are_bounded_closely(parts):
             most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
             found = module._Asked(kinds, eps, n).largest(line)[0]
             assert most <= found * (1.0 + 1e-9)
-            # What the share of heads costs, and bounds of characteristic functions.
+            # What the share of heads costs, and bounds of characteristic functions. More than 1
+            # is as good as infinite.
             dearer = math.exp(0.5 * spread * line.theta**2 * line.tau * 1.5)
-            assert found <= 1.1 * dearer * most
+            assert min(found, 1.0) <= 1.1 * dearer * most
 
 
 @pytest.mark.parametrize(
