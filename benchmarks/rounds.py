@@ -17,12 +17,16 @@ from shufflebounds.accounting.composition import Composed, compose
 
 REPEATS = 5
 
+# Eight attributes of one report: losses that are rare in one round decide.
+LINKED = sb.Joint([sb.KRR(k=256, eps0=2.0)] * 8).dataset_pair()
+
 CASES = [
     ("256-RR", sb.KRR(k=256, eps0=2.0).blanket(), 2 * 10**6, 1e-8, (2, 30, 365, 10**5, 10**6)),
     ("256-RR", sb.KRR(k=256, eps0=2.0).blanket(), 2 * 10**6, 1e-100, (30, 10**6)),
     ("10-RR", sb.KRR(k=10, eps0=4.0).blanket(), 10**12, 1e-8, (30, 10**6)),
     ("10-RR", sb.KRR(k=10, eps0=4.0).blanket(), 10**4, 1e-6, (30, 10**6)),
     ("10-RR", sb.KRR(k=10, eps0=2.0).blanket(), 50, 1e-6, (30, 10**4)),
+    ("8 x 256-RR, pair", LINKED, 2 * 10**6, 1e-8, (30, 365)),
     ("BLH", sb.BLH(4.0).blanket(), 10**5, 1e-6, (30,)),
     ("RAPPOR", sb.RAPPOR(4.0).blanket(), 10**5, 1e-6, (30,)),
     ("OUE", sb.OUE(4.0).blanket(), 10**5, 1e-6, (30,)),

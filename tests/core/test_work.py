@@ -90,6 +90,7 @@ def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
     assert purse.left > 0.9 * work.BUDGET
     with work.budget() as purse:
         far = sb.delta(pair, eps=0.3, n=2 * 10**6, rounds=30)
-    assert 30 * sb.delta(pair, eps=0.3, n=2 * 10**6).upper >= 0.9 * far.lower > 0.0
+    # More rounds tell no less than one.
+    assert far.upper >= sb.delta(pair, eps=0.3, n=2 * 10**6).lower > 0.0
     assert far.relative_width <= 0.05
     assert purse.left > 0.8 * work.BUDGET

@@ -330,7 +330,8 @@ def crowd_grid(
 _NODE_WIDTH, _NARROW_NODE_WIDTH, _NARROW = 0.06, 0.09, 1e-5
 # Standard deviations of the sum that the lattice must have room for.
 _ROOM = 40.0
-# Rare losses: strides in those that normal losses need, and how much further they may reach.
+# Rare losses: strides in those that normal losses need, and how much further they may reach. Width
+# and speed only (benchmarks/rounds.py).
 _LONGER, _FURTHER = 4.0, 3.0
 
 
