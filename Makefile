@@ -48,7 +48,7 @@ fuzz: $(VENV)/.installed-dev
 	    $(addprefix tests/core/accounting/test_,$(addsuffix .py,amplification apart bracket extreme_matrices inversion joint_rounds rounds)) \
 	    tests/core/bounds/test_variation_ratio.py \
 	    $(addprefix tests/core/core/test_,$(addsuffix .py,decomposition domination uncertain_entries)) \
-	    $(addprefix tests/core/divergence/test_,$(addsuffix .py,closing_the_gap coordinates estimates fourier renyi saddlepoint supremum tree rare_values worst_dataset)) \
+	    $(addprefix tests/core/divergence/test_,$(addsuffix .py,closing_the_gap coordinates estimates fourier renyi saddlepoint supremum tree rare_values)) \
 	    $(addprefix tests/core/randomizers/test_,$(addsuffix .py,coarsening matrix matrix_joint))
 
 # Needs Graphviz.

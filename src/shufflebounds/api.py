@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
 from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.every_dataset import WorstDataset, worst_dataset
 from shufflebounds.accounting.many_pairs import (
     best_lower_delta,
     best_lower_epsilon,
@@ -25,8 +24,9 @@ from shufflebounds.accounting.questions import (
 )
 from shufflebounds.accounting.renyi import renyi, renyi_epsilon
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
-from shufflebounds.bounds.choosing import Choice, Ranking, choose
+from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.clones import standard_clone, stronger_clone
+from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,
     metric_variation_ratio,
@@ -34,11 +34,11 @@ from shufflebounds.bounds.variation_ratio import (
 )
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
-from shufflebounds.randomizers.continuous import Laplace, MetricLaplace
+from shufflebounds.randomizers.continuous import Laplace, MetricLaplace, Piecewise, PrivUnit
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
-from shufflebounds.randomizers.estimation import Error
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.matching import (
     HadamardBlocks,
@@ -47,7 +47,6 @@ from shufflebounds.randomizers.matching import (
 )
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
-from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 if TYPE_CHECKING:
     from shufflebounds.reproduce.curve import Curve

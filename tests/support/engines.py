@@ -4,7 +4,7 @@ from functools import partial
 
 from shufflebounds.divergence import fourier as module
 from shufflebounds.divergence import tree
-from shufflebounds.divergence.enclosing import enclose
+from shufflebounds.divergence.engine import enclose
 
 tree_bounds = partial(tree.log_bounds, fourier=module.log_mean_positive_part)
 

@@ -17,7 +17,6 @@ from functools import cache, partial
 import numpy as np
 
 from shufflebounds.accounting.composition import compose, round_of, smallest_eps
-from shufflebounds.accounting.every_dataset import PROBES, WITHIN, excess, least, unsettled
 from shufflebounds.accounting.many_pairs import (
     Question,
     Reached,
@@ -27,6 +26,7 @@ from shufflebounds.accounting.many_pairs import (
     worth_trying,
 )
 from shufflebounds.accounting.round_laws import pessimistic_sum, typical_loss
+from shufflebounds.accounting.worst_dataset import PROBES, WITHIN, excess, least, unsettled
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,12 +16,9 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
 from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
-from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
 from shufflebounds.divergence.estimates import Estimate, log_estimate
 from shufflebounds.divergence.law import U
 
-# So few are enumerated at once. They leave atoms near 0, which cost the Fourier engine dearly.
-_FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
 # The relative width of a direction in which D seems to be far smaller than in the other.
 _COARSE = 0.1
 
@@ -72,12 +68,7 @@ class Problem:
 
     def enclose(self, decomposition: Decomposition, eps: float, rtol: float) -> Enclosure:
         """D(ε) of one decomposition in the order it has, at this problem's n."""
-        few = _few_outcomes(decomposition, self.n)
-        counted = few.divergence(eps) if few is not None else Enclosure(0.0, math.inf)
-        if counted.relative_width <= rtol:
-            return counted
-        found = divergence(decomposition, eps, self.n, rtol, self.target)
-        return Enclosure(max(counted.lower, found.lower), min(counted.upper, found.upper))
+        return divergence(decomposition, eps, self.n, rtol, self.target)
 
     def estimate(self, eps: float) -> Estimate:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
@@ -116,14 +107,6 @@ class Problem:
         """Whether D(ε) may be 0 for all that rounding lets us know."""
         losses = (largest_loss(inner) for inner, _ in self.directions)
         return all(eps >= loss - slack for loss, slack in losses)
-
-
-@functools.lru_cache(maxsize=8)
-def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
-    """The outcomes of so few users that enumerating them costs next to nothing."""
-    if 1 < n <= _FEW_USERS and histogram_count(decomposition, n) <= _FEW_HISTOGRAMS:
-        return ranked_outcomes(decomposition, n)
-    return None
 
 
 def largest_loss(decomposition: Decomposition) -> tuple[float, float]:

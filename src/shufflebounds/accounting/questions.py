@@ -14,13 +14,6 @@ import numpy as np
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.every_dataset import (
-    AS_CLOSE,
-    all_datasets_delta,
-    all_datasets_epsilon,
-    few_switched,
-    unsettled,
-)
 from shufflebounds.accounting.many_pairs import (
     Reached,
     largest_answer,
@@ -28,6 +21,13 @@ from shufflebounds.accounting.many_pairs import (
     worth_trying,
 )
 from shufflebounds.accounting.single_shuffle import Several
+from shufflebounds.accounting.worst_dataset import (
+    AS_CLOSE,
+    all_datasets_delta,
+    all_datasets_epsilon,
+    few_switched,
+    unsettled,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition

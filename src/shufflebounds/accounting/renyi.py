@@ -29,7 +29,7 @@ from shufflebounds.core.work import WorkError, is_spent, limited, require_work, 
 from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import Knots, binomial_moments, few_moments, infinite, log_sum
-from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 DEFAULT_RTOL = 2e-3

@@ -41,7 +41,7 @@ from shufflebounds.divergence.losses import (
     optimistic,
     pessimistic,
 )
-from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.divergence.supremum import supremum
 
 # The divergence of shuffled reports at ε = 0, Δ, 2Δ, …, enclosed once and kept.
 

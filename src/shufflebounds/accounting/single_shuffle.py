@@ -16,7 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.enclosing import enclose
+from shufflebounds.divergence.engine import enclose
 from shufflebounds.divergence.estimates import roots
 from shufflebounds.divergence.fourier import log_bounds
 from shufflebounds.divergence.fourier_rows import stacked

@@ -10,8 +10,8 @@ from operator import methodcaller
 import numpy as np
 
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.every_dataset import worst_dataset
 from shufflebounds.accounting.questions import mechanism_delta, mechanism_epsilon
+from shufflebounds.accounting.worst_dataset import worst_dataset
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from shufflebounds.bounds import (
     blanket_inequalities,
-    choosing,
     clones,
     optimal,
-    renyi,
+    ranking,
+    renyi_closed_forms,
     rounds,
     variation_ratio,
 )
@@ -51,12 +51,12 @@ _ALL = (
     clones.CLONE_ACCOUNTED,
     clones.STRONGER_ACCOUNTED,
     clones.REDUCTION,
-    renyi.RENYI_3_1,
-    renyi.RENYI_3_3,
-    renyi.RENYI_3_4,
-    renyi.RENYI_3_5,
-    choosing.ESTIMATE_ERROR,
-    choosing.CURATOR_ERROR,
+    renyi_closed_forms.RENYI_3_1,
+    renyi_closed_forms.RENYI_3_3,
+    renyi_closed_forms.RENYI_3_4,
+    renyi_closed_forms.RENYI_3_5,
+    ranking.ESTIMATE_ERROR,
+    ranking.CURATOR_ERROR,
 )
 
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL})

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.choosing import WAYS, Choice, Ranking
-from shufflebounds.bounds.choosing import choose as ranked
+from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
+from shufflebounds.bounds.ranking import choose as ranked
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import ends, progress, publish
 from shufflebounds.cli.deployment import hiding, parameters
@@ -21,7 +21,7 @@ from shufflebounds.cli.options import JSON, REAL, WHOLE, Name, Output, command, 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.estimation import Error
+from shufflebounds.randomizers.accuracy import Error
 
 # What the local model would have one take, by what is estimated.
 _CUSTOMARY = {"values": "oue", "items": "privset", "numbers": "laplace"}

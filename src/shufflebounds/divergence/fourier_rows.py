@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError, spend
-from shufflebounds.divergence.enclosing import assembled, excess, known, trivial_bounds
-from shufflebounds.divergence.engine import log_bounds
+from shufflebounds.divergence.engine import assembled, excess, known, log_bounds, trivial_bounds
 from shufflebounds.divergence.estimates import tilting_points
 from shufflebounds.divergence.fourier import (
     ModeSums,
@@ -468,7 +467,7 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclosing.enclose`, whose bounds they are."""
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `engine.enclose`, whose bounds they are."""
     apart, (low, high), ends = known(decomposition, eps, n, rtol, log_bounds)
     each = (
         max(log(low), ends[0] - math.log(n)),

@@ -14,7 +14,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, named_inputs
-from shufflebounds.randomizers.composition import Composition
+from shufflebounds.randomizers.crowds import Composition
 from shufflebounds.randomizers.joint import Joint
 
 # The three numbers that variation-ratio knows of a protocol (Wang et al., PVLDB 17(8), 2024).
@@ -299,7 +299,7 @@ class Calibrated(Protocol):
 
     That is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in one of
     the ways of `choose`, in ``rounds`` rounds that meet the target together; ``mechanism`` is its
-    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `bounds.choosing` finds
+    name, and ``by`` says what ε₀ rests on, ``mechanism`` or ``clone``. `bounds.ranking` finds
     ε₀ and the other parameters, and checks all of it.
     """
 

@@ -12,7 +12,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import Candidate, InfeasibleError, MultiMessage, Ratios
-from shufflebounds.randomizers.estimation import Error, Spread, of_pure
+from shufflebounds.randomizers.accuracy import Error, Spread, of_pure
 
 # Relative rounding of a closed form: of masses, and with room to spare.
 _MASSES_ERR, _ROUNDED = 2.0**-50, 1.0 + 2.0**-46

@@ -15,8 +15,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
-from shufflebounds.randomizers import estimation, sampling
-from shufflebounds.randomizers.estimation import Error, Spread, Supports
+from shufflebounds.randomizers import accuracy, sampling
+from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.sampling import checked_values
 
 # Closed forms below take a handful of roundings each.
@@ -283,7 +283,7 @@ class Randomizer(ABC):
         matrix = self._channel_matrix()
         columns = checked_values("reports", reports, matrix.shape[1])
         counts = np.bincount(columns, minlength=matrix.shape[1])
-        best = estimation.best_linear(matrix, estimation.uniform(len(matrix)))
+        best = accuracy.best_linear(matrix, accuracy.uniform(len(matrix)))
         return np.asarray(best @ counts / columns.size)
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
@@ -291,7 +291,7 @@ class Randomizer(ABC):
         supports = self._supports()
         if supports is not None:
             return supports.spread
-        return estimation.of_matrix(self._channel_matrix(), frequencies)
+        return accuracy.of_matrix(self._channel_matrix(), frequencies)
 
     def _supports(self) -> Supports | None:
         """Of a mechanism whose reports support values, and nothing else; None for others."""

@@ -13,8 +13,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers import sampling
+from shufflebounds.randomizers.accuracy import WORD, Supports
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
-from shufflebounds.randomizers.estimation import WORD, Supports
 from shufflebounds.randomizers.sampling import required
 
 # Of other values' bits, the most that are looked at; a power that high errs by as many roundings.

@@ -16,6 +16,12 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
+from shufflebounds.randomizers.accuracy import (
+    WORD,
+    Spread,
+    Supports,
+    of_numbers,
+)
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
     DomainRandomizer,
@@ -25,12 +31,6 @@ from shufflebounds.randomizers.base import (
     from_channel,
     pairs_of_channel,
     refuse_frequencies,
-)
-from shufflebounds.randomizers.estimation import (
-    WORD,
-    Spread,
-    Supports,
-    of_numbers,
 )
 from shufflebounds.randomizers.sampling import mean_of, required
 

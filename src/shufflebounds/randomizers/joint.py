@@ -20,7 +20,7 @@ from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ra
 from shufflebounds.divergence.coordinates import pattern_count
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, the_only
 from shufflebounds.randomizers.coarsening import coarsened
-from shufflebounds.randomizers.composition import (
+from shufflebounds.randomizers.crowds import (
     Composition,
     by_others,
     check_sizes,

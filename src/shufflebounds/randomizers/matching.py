@@ -26,16 +26,16 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
 from shufflebounds.randomizers import sampling
+from shufflebounds.randomizers.accuracy import (
+    Spread,
+    Supports,
+    bits_of_sets,
+)
 from shufflebounds.randomizers.base import (
     Randomizer,
     crowd_of_rows,
     five_point,
     pairs_of_channel,
-)
-from shufflebounds.randomizers.estimation import (
-    Spread,
-    Supports,
-    bits_of_sets,
 )
 from shufflebounds.randomizers.sampling import required
 

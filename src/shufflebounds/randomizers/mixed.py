@@ -13,8 +13,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
+from shufflebounds.randomizers.accuracy import Spread
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer
-from shufflebounds.randomizers.composition import (
+from shufflebounds.randomizers.crowds import (
     Composition,
     by_others,
     check_sizes,
@@ -26,7 +27,6 @@ from shufflebounds.randomizers.composition import (
     parallel_crowd,
     single_crowds,
 )
-from shufflebounds.randomizers.estimation import Spread
 
 # Parts any of which two inputs of a crowd may differ in.
 _MOST_ALTERNATIVES = 4

@@ -12,10 +12,10 @@ from engines import overlap
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting import every_dataset as all_datasets
 from shufflebounds.accounting import questions as bounding
+from shufflebounds.accounting import worst_dataset as all_datasets
 from shufflebounds.accounting.problem import Problem
-from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 LISTED = [

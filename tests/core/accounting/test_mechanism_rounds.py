@@ -14,7 +14,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.losses import pessimistic
-from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.divergence.supremum import supremum
 from shufflebounds.protocols.base import SingleMessage
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 import shufflebounds as sb
-from shufflebounds.bounds.renyi import theorem_3_1
+from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import main
 
 AT = ("renyi", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e5")

@@ -13,8 +13,8 @@ from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.divergence import coordinates as module
-from shufflebounds.divergence.worst_dataset import supremum
-from shufflebounds.randomizers.composition import linked_crowd, single_crowds
+from shufflebounds.divergence.supremum import supremum
+from shufflebounds.randomizers.crowds import linked_crowd, single_crowds
 
 DIFFERENT = [sb.KRR(2, 0.5), sb.KRR(5, 0.6), sb.BLH(0.4, domain_size=3), sb.KRR(4, 0.3)]
 

@@ -20,7 +20,7 @@ from shufflebounds import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence import tree
-from shufflebounds.divergence.enclosing import assembled
+from shufflebounds.divergence.engine import assembled
 from shufflebounds.divergence.fourier import ModeSums, mean_bounds
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.window import Window

@@ -13,9 +13,9 @@ from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
-from shufflebounds.divergence import worst_dataset as module
+from shufflebounds.divergence import supremum as module
 from shufflebounds.divergence.law import law
-from shufflebounds.divergence.worst_dataset import Aim, supremum
+from shufflebounds.divergence.supremum import Aim, supremum
 
 
 def random_channel(rng):

@@ -26,7 +26,7 @@ from shufflebounds.divergence.atoms import (
     root,
     tilts,
 )
-from shufflebounds.divergence.enclosing import enclose
+from shufflebounds.divergence.engine import enclose
 from shufflebounds.divergence.fourier import log_mean_positive_part
 from shufflebounds.divergence.law import law
 

@@ -10,8 +10,8 @@ from shuffles import channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.divergence import worst_dataset as module
-from shufflebounds.divergence.worst_dataset import Aim
+from shufflebounds.divergence import supremum as module
+from shufflebounds.divergence.supremum import Aim
 
 KRR2, KRR3 = sb.KRR(2, math.log(3.0)), sb.KRR(3, math.log(2.0))
 BITS, UNARY = sb.BLH(math.log(3.0), domain_size=2), sb.RAPPOR(math.log(4.0), domain_size=2)

@@ -13,7 +13,7 @@ from shufflebounds.reproduce.plotting import figures, interactive
 
 
 def test_a_cell_is_the_first_of_a_ranking():
-    """Ratios of a program of its own (`test_choosing`)."""
+    """Ratios of a program of its own (`test_ranking`)."""
     given = BestMechanisms(values=(4,), n=(10_000,), eps=(0.2,), delta=1e-8)
     (row,) = maps.TABLE.compute(given, None).to_dict("records")
     assert row["best"] == "krr"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from shufflebounds.bounds.choosing import Choice, choose
+from shufflebounds.bounds.ranking import Choice, choose
 from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.papers.accuracy import BestMechanisms
 from shufflebounds.reproduce.papers.tables import Context, Page, TableCode

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from shufflebounds.bounds.renyi import log_special_moment
+from shufflebounds.bounds.renyi_closed_forms import log_special_moment
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
     Evidence,

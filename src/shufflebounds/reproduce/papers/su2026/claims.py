@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from shufflebounds.accounting import every_dataset
 from shufflebounds.accounting.questions import epsilon
+from shufflebounds.accounting.worst_dataset import worst_dataset as enumerated
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.description import CompositionOf, Mechanism
 from shufflebounds.randomizers.discrete import KRR
@@ -253,7 +253,7 @@ def worst_dataset(_: Evidence) -> Judgement:
     for k, eps0, n, delta in _FEW:
         randomizer = KRR(k, eps0)
         third = epsilon(randomizer.dataset_pairs()["third"], n, delta)
-        worst = every_dataset.worst_dataset(randomizer, n, delta=delta)
+        worst = enumerated(randomizer, n, delta=delta)
         holds.append(worst.enclosure.lower <= third.upper)
         excess = worst.enclosure.lower / third.upper - 1.0
         found.append((excess, f"{k}-RR, ε₀ = {eps0:g}, n = {n}", worst))

@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 
 from shufflebounds.accounting.questions import epsilon
-from shufflebounds.bounds.choosing import calibrated
+from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import outward
 from shufflebounds.protocols.base import Calibrated
+from shufflebounds.randomizers.accuracy import curator_mse
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.randomizers.estimation import curator_mse
 from shufflebounds.reproduce.papers.judging import (
     POSITIVE,
     Evidence,

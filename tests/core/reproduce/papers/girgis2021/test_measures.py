@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from shufflebounds.bounds.renyi import theorem_3_1
+from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.reproduce.papers.girgis2021 import claims
 from shufflebounds.reproduce.papers.girgis2021.claims import CLAIMS
 from shufflebounds.reproduce.papers.judging import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.bounds import renyi
+from shufflebounds.bounds import renyi_closed_forms as renyi
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.clones import same_input_clone
 from shufflebounds.bounds.registry import BOUNDS

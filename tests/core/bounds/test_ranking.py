@@ -6,13 +6,13 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds.bounds import choosing
+from shufflebounds.bounds import ranking
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.messages import Dump
-from shufflebounds.randomizers import estimation
+from shufflebounds.randomizers import accuracy
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
 # the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.
@@ -29,7 +29,7 @@ TABLE = [
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 1e-3), (0.1, 1e-12), (1.0, 1e-8), (20.0, 1e-5)])
 def test_noise_of_the_curator(eps, delta):
     """δ as the difference of two Gaussian tails, by SciPy's own distribution."""
-    s = estimation.gaussian_noise(eps, delta)
+    s = accuracy.gaussian_noise(eps, delta)
     found = norm.cdf(0.5 / s - eps * s) - math.exp(eps) * norm.cdf(-0.5 / s - eps * s)
     assert found == pytest.approx(delta, rel=1e-6)
 
@@ -37,7 +37,7 @@ def test_noise_of_the_curator(eps, delta):
 @pytest.mark.parametrize(("values", "n", "eps"), [(4, 10**4, 0.2), (256, 2 * 10**6, 1.0)])
 def test_ranking_of_values(values, n, eps):
     found = sb.choose(values, n=n, eps=eps, delta=1e-8)
-    s = estimation.gaussian_noise(eps, 1e-8)
+    s = accuracy.gaussian_noise(eps, 1e-8)
     curator = values * (math.sqrt(2.0) / n * s) ** 2
     assert found.curator_mse == pytest.approx(curator, rel=1e-9)
     ratios = {one.name: one.mse.upper / curator for one in found.choices}
@@ -73,9 +73,9 @@ def test_what_is_deployed_meets_the_target():
 @pytest.mark.parametrize("values", [12, 40])
 def test_parameters_are_the_best_of_all(values):
     """All sizes of subsets are tried, by what the blanket allows."""
-    task = choosing._Task(values, 1, 3000, 0.3, 1e-6, 1, 1)
-    subset = next(one for one in choosing._families(task) if one.name == "subset")
-    found = choosing._Candidate(task, subset, "separate", 2).searched()
+    task = ranking._Task(values, 1, 3000, 0.3, 1e-6, 1, 1)
+    subset = next(one for one in ranking._families(task) if one.name == "subset")
+    found = ranking._Candidate(task, subset, "separate", 2).searched()
 
     def mse(size):
         eps0 = sb.largest_eps0(
@@ -104,9 +104,9 @@ def test_numbers_and_sets():
 
 
 def test_ways_to_report_two_attributes():
-    task = choosing._Task(16, 1, 20_000, 1.0, 1e-6, attributes=2, rounds=1)
-    krr = next(choosing._families(task))
-    ways = {way: choosing._Candidate(task, krr, way).searched().certified() for way in task.ways}
+    task = ranking._Task(16, 1, 20_000, 1.0, 1e-6, attributes=2, rounds=1)
+    krr = next(ranking._families(task))
+    ways = {way: ranking._Candidate(task, krr, way).searched().certified() for way in task.ways}
     assert min(ways, key=lambda way: ways[way].mse.upper) == "separate"
     expected = sb.largest_eps0(
         lambda eps0: sb.KRR(16, eps0).blanket(), eps=1.0, delta=1e-6, n=20_000, rounds=2
@@ -155,14 +155,14 @@ def test_several_messages():
 
 def test_what_is_found_where_more_would_cost_too_much(monkeypatch):
     """The lower end was found to meet the target; without one there is nothing to deploy."""
-    task = choosing._Task(4, 1, 1000, 1.0, 1e-6, 1, 1)
-    krr = choosing._Candidate(task, next(choosing._families(task)), "separate")
+    task = ranking._Task(4, 1, 1000, 1.0, 1e-6, 1, 1)
+    krr = ranking._Candidate(task, next(ranking._families(task)), "separate")
     for lower in (2.0, 0.0):
 
         def spent(*_, lower=lower, **__):
             raise sb.PrecisionError("too much work", sb.Enclosure(lower, math.inf))
 
-        monkeypatch.setattr(choosing, "largest_eps0", spent)
+        monkeypatch.setattr(ranking, "largest_eps0", spent)
         if lower:
             found = krr.certified()
             assert (found.eps0.lower, found.eps0.upper) == (2.0, 300.0)

@@ -19,11 +19,11 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.base import Calibrated, MultiMessage, Protocol
 from shufflebounds.protocols.messages import CheuZhilyaev, Dump
-from shufflebounds.randomizers import estimation
+from shufflebounds.randomizers import accuracy
+from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.composition import lacking
+from shufflebounds.randomizers.crowds import lacking
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.randomizers.estimation import Error, Spread, Supports
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 from shufflebounds.randomizers.registry import mechanism
@@ -270,8 +270,8 @@ class _Task:
         """Of one attribute in one round."""
         sums = self.attributes * self.rounds
         if self.values is None:
-            return estimation.curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
-        return estimation.curator_mse(
+            return accuracy.curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
+        return accuracy.curator_mse(
             self.values, self.n, self.eps, self.delta, items=self.items, sums=sums
         )
 
@@ -383,7 +383,7 @@ def _of_numbers() -> Iterator[_Family]:
         3,
         _MOST_GRID,
         preparation="x rounded at random to one of k evenly spaced numbers",
-        spread=lambda randomizer: estimation.of_grid(_supports(randomizer)),
+        spread=lambda randomizer: accuracy.of_grid(_supports(randomizer)),
     )
 
 

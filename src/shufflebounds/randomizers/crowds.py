@@ -31,8 +31,8 @@ from shufflebounds.core.products import (
 )
 from shufflebounds.divergence.coordinates import is_feasible
 from shufflebounds.randomizers import sampling
+from shufflebounds.randomizers.accuracy import Error, Spread
 from shufflebounds.randomizers.base import Randomizer, relative_gap
-from shufflebounds.randomizers.estimation import Error, Spread
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22

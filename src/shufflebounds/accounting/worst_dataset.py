@@ -19,7 +19,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, compounded, ratio_labels
 from shufflebounds.core.work import is_spent
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.worst_dataset import supremum
+from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Histograms times datasets times inputs that are looked at: some ten seconds for each ε.

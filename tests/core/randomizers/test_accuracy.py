@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 import shufflebounds as sb
-from shufflebounds.randomizers import estimation
+from shufflebounds.randomizers import accuracy
 
 EPS0 = [0.3, 2.0, 6.0]
 # Mechanisms of which a report supports the values that make it likeliest.
@@ -142,7 +142,7 @@ def test_numbers_on_a_grid_against_their_law(k):
         law = weights @ matrix
         assert law @ scores == pytest.approx(x, abs=1e-12)
         worst = max(worst, law @ scores**2 - x * x)
-    assert estimation.of_grid(randomizer._supports()).total == pytest.approx(worst, rel=1e-6)
+    assert accuracy.of_grid(randomizer._supports()).total == pytest.approx(worst, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["krr", "subset"])
@@ -158,7 +158,7 @@ def test_the_best_linear_estimator_is_unbiased_and_the_best():
     rng = np.random.default_rng(1)
     matrix = rng.dirichlet(np.ones(6), size=3)
     weights = np.array([0.5, 0.3, 0.2])
-    best = estimation.best_linear(matrix, weights)
+    best = accuracy.best_linear(matrix, weights)
     np.testing.assert_allclose(best @ matrix.T, np.eye(3), atol=1e-12)
     null = np.linalg.svd(matrix)[2][3:]
     law = weights @ matrix
@@ -192,7 +192,7 @@ def test_bits_of_a_report():
     many = sb.Subset(1.0, domain_size=2**53, subset_size=2).bits
     assert many == pytest.approx(math.log2(math.comb(2**53, 2)))
     for values, size in ((10_000, 4_000), (2**53, 5_000)):
-        large = estimation.bits_of_sets(values, size)
+        large = accuracy.bits_of_sets(values, size)
         assert large == pytest.approx(math.log2(math.comb(values, size)))
     assert sb.HadamardResponse(1.0, domain_size=6).bits == 3.0
     assert sb.HadamardBlocks(1.0, blocks=4, domain_size=8).bits == 4.0

@@ -20,8 +20,7 @@ from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray, co
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
-from shufflebounds.divergence.enclosing import SMALLEST, assembled, excess
-from shufflebounds.divergence.engine import divergence
+from shufflebounds.divergence.engine import SMALLEST, assembled, divergence, excess
 from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier import unscaled, with_factor
 from shufflebounds.divergence.law import (
