@@ -24,7 +24,7 @@ from shufflebounds.accounting.round_laws import (
     typical_loss,
 )
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import both_directions
+from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.work import WorkError, limited, reserve
@@ -32,6 +32,7 @@ from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import LossSum
+from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer
 
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
@@ -53,14 +54,22 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     """
     n = validation.users(n)
     crowds = both_directions(randomizer.crowds())
-    size = sum(one.size for one in crowds)
+    if not _are_few(crowds):
+        crowds = both_directions(randomizer.few_crowds())
+        if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
+            crowds = []  # nothing is proven of parts that are too different
     return Round(
         tuple(randomizer.blankets().values()),
         n,
         times,
         tuple(_attained(list(randomizer.known_datasets().values()), n)),
-        tuple(crowds) if len(crowds) <= _MOST_PAIRS and size <= _LARGEST else (),
+        tuple(crowds) if _are_few(crowds) else (),
     )
+
+
+def _are_few(crowds: Sequence[Crowd]) -> bool:
+    size = sum(one.size for one in crowds if not one.kinds)
+    return len(crowds) <= _MOST_PAIRS and size <= _LARGEST
 
 
 def _attained(known: Sequence[Decomposition], n: int) -> list[Decomposition]:
@@ -166,7 +175,7 @@ DEFAULT_RTOL = 1e-3
 DEFAULT_DELTA_RTOL = 0.05
 
 # ε is wide by about this over the square of the lattice points per standard deviation.
-_WIDTH = 0.65
+_WIDTH = 0.9
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 6, 0.9
@@ -174,8 +183,9 @@ _REFINEMENTS, _GAIN = 6, 0.9
 _FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
 # Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
 _MOST_KINDS, _FEW_NUMBERS = 100, 48
-# Of what is proven for all datasets, whose every point takes some milliseconds.
-_FINEST_OF_CROWDS = 64.0
+# Of what is proven for all datasets, whose every point takes some milliseconds; and if patterns of
+# inputs are not even listed, a tenth of a second.
+_FINEST_OF_CROWDS, _FINEST_OF_KINDS = 64.0, 16.0
 # Pairs of inputs of a round beyond which composing them would take more than there is to spend.
 _MOST_COMPOSED = 300
 
@@ -376,7 +386,8 @@ class Composed:
                 if any(one.crowds for one in self.rounds):
                     # Blankets cost next to nothing, and often say all there is to say.
                     best = _both(best, enclose(density, blankets))
-                    density = min(density, _FINEST_OF_CROWDS)
+                    listed = not any(crowd.kinds for one in self.rounds for crowd in one.crowds)
+                    density = min(density, _FINEST_OF_CROWDS if listed else _FINEST_OF_KINDS)
                 if not is_done():
                     best = _both(best, enclose(density, self.rounds))
                 for _ in range(_REFINEMENTS):

@@ -19,7 +19,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import require_work
+from shufflebounds.core.work import is_scarce, require_work
 from shufflebounds.divergence import convolution as few
 from shufflebounds.divergence.convolution import Losses, composed
 from shufflebounds.divergence.enumeration import (
@@ -293,28 +293,36 @@ class CrowdGrid:
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def upper(self, level: float) -> FloatArray:
-        """Bounds of D in both directions, shape (K + 1,), as far as one is above `level`."""
+        """Bounds of D in both directions, shape (K + 1,), as far as one is above `level`.
+
+        Where work gets scarce the blankets have to do.
+        """
         size = max(one.reach(level) for one in self.blankets)
         for one in self.blankets:
             one.extend(size)
         blanket = np.max([one.upper(size) for one in self.blankets], axis=0)
         with self.growing:
             for i in range(len(self.found), size):
-                if i >= _FEWEST and self.found[-1] <= level:
+                if i >= _FEWEST and (self.found[-1] <= level or is_scarce()):
                     break
-                eps = float(self.points.eps[i])
-                every = 0.0
-                for k, crowd in enumerate(self.crowds):
-                    # D falls in ε: what it was at most before is enough where others are larger.
-                    if self.before.get(k, math.inf) > every:
-                        self.before[k] = supremum(crowd, eps, self.n)
-                        every = max(every, self.before[k])
+                every = self._largest(float(self.points.eps[i]))
                 require_work()
                 self.found.append(min(every, float(blanket[i])))
-        enough = next(
-            (i for i, x in enumerate(self.found) if i + 1 >= _FEWEST and x <= level), size - 1
-        )
-        return np.array(self.found[: enough + 1])
+        rest = np.minimum(blanket[len(self.found) :], self.found[-1])
+        found = np.append(self.found, rest)
+        low = np.flatnonzero(found[_FEWEST - 1 :] <= level)
+        return found[: low[0] + _FEWEST] if low.size else found
+
+    def _largest(self, eps: float) -> float:
+        if max(self.before.values(), default=0.0) >= 1.0:
+            return 1.0  # where nothing is proven at one point hardly anything is further out
+        every = 0.0
+        for k, crowd in enumerate(self.crowds):
+            # D falls in ε: what it was at most before is enough where others are larger.
+            if self.before.get(k, math.inf) > every:
+                self.before[k] = supremum(crowd, eps, self.n)
+                every = max(every, self.before[k])
+        return every
 
 
 @lru_cache(maxsize=_REMEMBERED_CROWDS)

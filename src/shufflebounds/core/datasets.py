@@ -110,6 +110,8 @@ class Crowd:
         Of a joint report with too many patterns of inputs to list: what its coordinates may be.
         Then the crowd stands for all of them, also for victims' inputs that agree in some
         coordinates, and ``others`` has promising inputs only.
+    rate
+        With which probability a user takes part, where there are ``kinds``, of those who do.
 
     Raises
     ------
@@ -129,6 +131,7 @@ class Crowd:
     extremes: tuple[Crowd, ...] = ()
     tried: tuple[str, ...] = ()
     kinds: Kinds = ()
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.others:
@@ -218,12 +221,7 @@ class Crowd:
         return labels
 
     def subsample(self, rate: float) -> Crowd:
-        """Poisson subsampling: every user reports with probability `rate`, else sends ⊥.
-
-        Raises ValueError for a crowd with ``kinds``.
-        """
-        if self.kinds:
-            raise ValueError("kinds must be empty to sample users, got those of a joint report")
+        """Poisson subsampling: every user reports with probability `rate`, else sends ⊥."""
         share, absent = float(rate), float(1 - validation.fraction(rate))
 
         def mixed(law: FloatArray) -> FloatArray:
@@ -242,6 +240,7 @@ class Crowd:
             others=Inputs(self.others, sampled),
             rel_err=compounded(self.rel_err, 4.0 * _U),
             extremes=tuple(one.subsample(rate) for one in self.extremes),
+            rate=self.rate * share,
         )
 
 

@@ -22,10 +22,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+# The share of it that nothing optional may touch.
+_KEPT = 0.3
+
+
 @dataclass
 class _Purse:
     left: float
     is_empty: bool = False
+
+    def __post_init__(self) -> None:
+        self.kept = _KEPT * self.left
 
 
 _purse: ContextVar[_Purse | None] = ContextVar("purse", default=None)
@@ -63,6 +70,12 @@ def is_spent() -> bool:
     """Whether what is computed now says less than it would with more work."""
     purse = _purse.get()
     return purse is not None and purse.is_empty
+
+
+def is_scarce() -> bool:
+    """Whether what is left had better be kept for what an answer cannot do without."""
+    purse = _purse.get()
+    return purse is not None and purse.left < purse.kept
 
 
 def require_work() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -30,16 +30,17 @@ from shufflebounds.divergence.law import U
 # for any 0 < τ < 1, θ, η and h, which are the same for all patterns; L(θ) may take the place of
 # |L(z_j)|. The series of L(s) − 1 has the terms
 #
-#     s^k Σ_{p+q=k} (−e^ε)^q/(p! q!) Π_i μ_i(p, q),
+#     s^k {r Σ_{p+q=k} (−e^ε)^q/(p! q!) Π_i μ_i(p, q) + (1 − r) (1 − e^ε)^k/k!},
 #
-# μ_i(p, q) being Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i.
+# μ_i(p, q) being Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i, and r the probability
+# that a user takes part.
 # docs/closing-the-gap.md, section 8, proves it, and what is added for the end of the series.
 
 # Patterns of the coordinates' inputs, the victim's and another user's, and of those of either side:
 # a second for each ε, and a hundred megabytes.
 _MOST_PATTERNS, _MOST_ROWS = 2_000_000, 5000
 # Degrees at which series may end.
-_DEGREES = (24, 40, 64)
+_DEGREES = (8, 14, 24, 40, 64)
 # Powers of likelihood ratios keep within floats, and the first order of errors covers them.
 _LARGEST_LOG, _MOST_DOUBT = 500.0, 1e-4
 # How much round-off and the end of the series may add to the logarithm of D; and what is aimed at
@@ -52,22 +53,26 @@ _SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
 # Heads on average: at first, as many as make what is left of D where there are none e^−6 of it, at
 # least and at most. What share of c they may take.
 _HEADS, _MORE_HEADS, _FEWEST_HEADS, _MOST_HEADS, _MOST_TAU = 20.0, 6.0, 4.0, 700.0, 0.5
-# Relative size of the modes beyond the last one.
-_BEYOND = 1e-6
+# Relative size of the modes beyond the last one. Standard deviations of S, and the share of the
+# first mode, beyond which modes need not be evaluated.
+_BEYOND, _NEAR, _FAR = 3e-3, 8.0, 1e-6
 # Where another pattern has so much more than that which was aimed at, aim at it.
 _AIM_AGAIN = 1.02
-# Patterns of which L(θ) is looked at together, entries of other arrays, and of how many patterns
-# all |L(z_j)| are taken.
-_BLOCK, _ENTRIES, _MOST_LOOKED = 2**18, 2**21, 15_000
+# Patterns of which L(θ) is looked at together, or |L(z_j)|, and of all the latter, how many modes
+# and moments are taken.
+_BLOCK, _TOGETHER, _MOST_LOOKED = 2**18, 1000, 2**23
+# Levels of variances that are told apart before.
+_VARIANCES = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Π_i μ_i(p, q) of patterns: those of a row of ``left`` times those of one of ``right``.
 
-    Columns are the pairs (``p``, ``q``) with 1 ≤ p + q ≤ ``degree``. ``rel_err`` is by how much a
-    product may be off, ``most`` the largest of any pattern, ``ends`` those of (degree + 1, 0) and
-    (0, degree + 1), and ``ratio`` the largest likelihood ratio.
+    Columns are the pairs (``p``, ``q``) with p + q ≤ ``degree``, of which the first, (0, 0), stands
+    for the mass of all outputs. ``rel_err`` is by how much a product may be off, ``most`` the
+    largest of any pattern, ``ends`` those of (degree + 1, 0) and (0, degree + 1), and ``ratio`` the
+    largest likelihood ratio.
     """
 
     left: FloatArray
@@ -80,15 +85,18 @@ class Moments:
     ends: FloatArray
     ratio: float
 
-    def series(self, eps: float) -> Series:
-        """What makes of a pattern's products the terms of its L."""
+    def series(self, eps: float, rate: float) -> Series:
+        """What makes of products the terms of L, of users who take part with probability `rate`."""
         orders = np.arange(1.0, self.degree + 1.0)
         one, two = (np.cumprod(np.append(1.0, x / orders)) for x in (1.0, -math.exp(eps)))
-        values, places = one[self.p] * two[self.q], self.p + self.q - 1
-        terms = np.zeros((values.size, self.degree))
-        terms[np.arange(values.size), places] = values
-        rounding = (8.0 * places + 60.0 + values.size) * U
+        absent = np.cumprod(-math.expm1(eps) / orders)
+        places = self.p + self.q - 1
+        terms = np.zeros((places.size, self.degree))
+        terms[np.arange(places.size), places] = rate * one[self.p] * two[self.q]
+        terms[0] = (1.0 - rate) * absent
+        rounding = (8.0 * self.degree + 64.0 + places.size) * U
         doubts = np.abs(terms) * (1.01 * (self.rel_err + rounding))[:, None]
+        doubts[0] += 8.0 * U * np.abs(absent)  # of a rate that is a rounded product
         return Series(self, eps, terms, doubts)
 
 
@@ -120,11 +128,30 @@ class Series:
             found = found + np.where(part < 0.9, rest, math.inf)
         return found
 
+    def derivative(self, theta: float, order: int) -> tuple[FloatArray, float]:
+        """Weights of products that make a derivative of L at θ, and what it may be off by.
+
+        Of order 0 it is L − 1. Of any pattern.
+        """
+        k = np.arange(1.0, self.moments.degree + 2.0)
+        # k!/(k − d)! θ^{k−d}
+        falling = np.prod([np.maximum(k - d, 0.0) for d in range(order)], axis=0)
+        factors = falling * theta ** np.maximum(k - order, 0.0)
+        off = float(self.moments.most @ self.doubts @ factors[:-1])
+        after = k[-1]
+        for one in range(2):
+            slope = theta * math.exp(self.eps * one)
+            part = slope * self.moments.ratio / (after + 1.0 - order)
+            scale = math.exp(min(one * self.eps * after - math.lgamma(after + 1.0), 700.0))
+            rest = 1.001 * float(self.moments.ends[one]) * scale * factors[-1] / (1.0 - part)
+            off += rest if part < 0.9 else math.inf
+        return self.terms @ factors[:-1], off
+
 
 @lru_cache(maxsize=8)
 def moments(kinds: Kinds, degree: int) -> Moments | None:
     """Of all patterns; None where R(x) is 0 in one, or ratios are too far apart."""
-    p, q = np.array([(k - q, q) for k in range(1, degree + 1) for q in range(k + 1)]).T
+    p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
     left, right = np.ones((1, p.size)), np.ones((1, p.size))
     rel_err, logs, ends = np.zeros(p.size), np.zeros(2), np.ones(2)
     on_left = _sides(kinds)[0]
@@ -148,6 +175,7 @@ def moments(kinds: Kinds, degree: int) -> Moments | None:
             right = (right[:, None] * rows).reshape(-1, p.size)
     if not float(rel_err.max()) < _MOST_DOUBT:
         return None
+    left[:, 0], right[:, 0] = 1.0, 1.0
     most, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
     return Moments(left, right, p, q, degree, 1.01 * rel_err, most, 1.01 * ends, ratio)
 
@@ -213,54 +241,111 @@ def is_feasible(kinds: Kinds) -> bool:
 
 @dataclass(frozen=True)
 class _Line:
-    """τ, and the line of integration: tilt, smoothing, step, and modes that are evaluated."""
+    """τ, and the line of integration: tilt, smoothing, step, modes, and how many of them count."""
 
     tau: float
     theta: float
     eta: float
     step: float
     modes: int
+    near: int
 
     @staticmethod
     def of(tau: float, theta: float, smoothing: float, sigma: float) -> _Line:
         eta = smoothing / theta
         step = 2.0 * math.pi / (8.0 * sigma + 16.0 / theta)
-        modes = math.ceil(math.sqrt(-2.0 * math.log(_BEYOND)) / (eta * step))
-        return _Line(tau, theta, eta, step, max(1, modes))
+        modes = max(1, math.ceil(math.sqrt(-2.0 * math.log(_BEYOND)) / (eta * step)))
+        return _Line(tau, theta, eta, step, modes, min(modes, math.ceil(_NEAR / (sigma * step))))
 
-    def log_bounds(self, growth: FloatArray, sizes: FloatArray, n: int) -> FloatArray:
+    def weights(self, modes: int) -> FloatArray:
+        """Of t = 0, ±h, … in the sum, without e^{η²θ²/2} and h/2π, shape (modes + 1,)."""
+        t = np.arange(modes + 1.0) * self.step
+        weights: FloatArray = np.where(t == 0.0, 1.0, 2.0) / (self.theta**2 + t**2)
+        return weights * np.exp(-0.5 * (self.eta * t) ** 2 * (1.0 - 8.0 * U))
+
+    def logs(self, growth: FloatArray, totals: FloatArray, n: int) -> FloatArray:
         """Logarithms of what patterns give in the maximum, shape (N,).
 
-        By q − 1, q = τ + (1 − τ)|L|, of L(θ), shape (N,), and of L(z_j), (N, modes + 1).
+        By L(θ) − 1, and by what the modes' weights times powers of q = τ + (1 − τ)|L| sum to, in
+        units of the power of the first.
         """
-        t = np.arange(self.modes + 1.0) * self.step
-        weights = np.where(t == 0.0, 1.0, 2.0) / (self.theta**2 + t**2)
-        weights *= np.exp(-0.5 * (self.eta * t) ** 2 * (1.0 - 8.0 * U))
-        top = n * np.log1p(growth)
-        # |L(z_j)| is at most L(θ), and less than what rounding leaves of it near 0 is of no use.
-        exponents = n * np.log1p(np.clip(sizes, -1.0 + 1e-15, growth[:, None])) - top[:, None]
-        total = np.exp(np.maximum(exponents, -700.0)) @ weights
-        last = float(t[-1])
+        top = n * np.log1p((1.0 - self.tau) * growth)
+        last = self.modes * self.step
         beyond = math.exp(-0.5 * (self.eta * last) ** 2) / (math.pi * self.eta**2 * last**3)
-        total = (total * self.step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
+        totals = (totals * self.step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
         factor = 0.5 * (self.theta * self.eta) ** 2 - math.log(n) - math.log1p(-self.tau)
-        found: FloatArray = top + np.log(total) + factor
+        found: FloatArray = top + np.log(totals) + factor
         return found + 1e-13 * (1.0 + np.abs(top) + math.log(n))
 
+    def sums(self, sizes: FloatArray, n: int) -> FloatArray:
+        """What the first modes' weights times powers sum to, by |L(z_j)| − 1, shape (N, modes)."""
+        # |L(z_j)| is at most L(θ), and less than what rounding leaves of it near 0 is of no use.
+        sizes = np.clip((1.0 - self.tau) * sizes, -1.0 + 1e-15, (1.0 - self.tau) * sizes[:, :1])
+        logs = n * np.log1p(sizes)
+        powers = np.exp(np.maximum(logs - logs[:, :1], -700.0))
+        found: FloatArray = powers @ self.weights(sizes.shape[1] - 1)
+        return found
 
-def joint_supremum(kinds: Kinds, eps: float, n: int, hopeless: float = 1.0) -> float:
+    def smooth(self, shape: _Shape, variances: FloatArray, n: int) -> FloatArray:
+        """The same mode by mode, shape (V, modes + 1), of at least these variances; from above."""
+        t = np.arange(self.modes + 1.0) * self.step
+        fourth = t**4 * shape.fourth / 24.0 if shape.fourth < math.inf else math.inf
+        falls = np.maximum(t**2 * variances[:, None] - fourth, 0.0)
+        powers = np.exp(-0.5 * n * shape.share * (1.0 - 1e-9) * falls)
+        found: FloatArray = powers * self.weights(self.modes)
+        return found
+
+
+class _Shape(NamedTuple):
+    """What is known of L near θ, of several patterns.
+
+    ``growth`` is at least L(θ) − 1 and ``variances`` at most that of X = u/R(x) under the tilted
+    law; ``fourth`` at least the fourth moment of the difference of two independent X there, of any
+    of them, and ``share`` at most (1 − τ)L(θ)/q(θ).
+    """
+
+    growth: FloatArray
+    variances: FloatArray
+    fourth: float
+    share: float
+
+    @staticmethod
+    def of(series: Series, line: _Line, sums: Callable[[FloatArray], FloatArray]) -> _Shape:
+        """By the sums of patterns' products times weights."""
+        moments, errors = [], []
+        for order in (0, 1, 2, 4):
+            weights, off = series.derivative(line.theta, order)
+            moments.append(sums(weights))
+            errors.append(off)
+        growth = moments[0] + errors[0]
+        least = 1.0 + moments[0] - errors[0] - 8.0 * U * (1.0 + np.abs(moments[0]))
+        mean, second, fourth = (
+            (np.abs(one) + off) / least for one, off in zip(moments[1:], errors[1:], strict=True)
+        )
+        variances = np.maximum(moments[2] - errors[2], 0.0) / (1.0 + growth) - mean**2
+        variances *= 1.0 - 1e-9
+        apart = 2.0 * fourth + 8.0 * mean * np.sqrt(second * fourth) + 6.0 * second**2
+        sure = (1.0 - line.tau) * least
+        if not (np.isfinite(apart).all() and (least > 0.0).all()):
+            return _Shape(growth, np.zeros_like(growth), math.inf, 0.0)
+        share = float((sure / (line.tau + sure)).min())
+        return _Shape(growth, np.maximum(variances, 0.0), float(apart.max()) * (1 + 1e-9), share)
+
+
+def joint_supremum(kinds: Kinds, rate: float, eps: float, n: int, hopeless: float = 1.0) -> float:
     """Upper bound of D(ε) of n ≥ 2 users over all datasets and pairs of inputs of a joint report.
 
-    1 where nothing better can be claimed, or the bound promises to be above `hopeless`.
+    Each user takes part with probability `rate`. 1 where nothing better can be claimed, or the
+    bound promises to be above `hopeless`.
     """
-    asked, found = _Asked(kinds, eps, n), 1.0
+    asked, found = _Asked(kinds, rate, eps, n), 1.0
     i, j = asked.widest()
     for _ in range(2):
         aim = asked.aim(i, j)
         if aim is None or not aim[0] < hopeless:
             break
         promised, line = aim
-        main, worst = asked.largest(line)
+        main, worst = asked.largest(line, i, j)
         found = min(found, (main + asked.no_heads(line)) * (1.0 + 8.0 * U))
         if worst is None or not _AIM_AGAIN * promised < main < hopeless:
             break
@@ -270,9 +355,10 @@ def joint_supremum(kinds: Kinds, eps: float, n: int, hopeless: float = 1.0) -> f
 
 @dataclass(frozen=True)
 class _Asked:
-    """D of so many users of a joint report at ε."""
+    """D of so many users of a joint report at ε, each of whom takes part at a rate."""
 
     kinds: Kinds
+    rate: float
     eps: float
     n: int
 
@@ -283,7 +369,8 @@ class _Asked:
         for count, crowds in self.kinds:
             rounding = max(one.rel_err + (one.c.size + 8.0) * U for one in crowds)
             found *= (min(float(one.c.sum()) for one in crowds) * (1.0 - 1.01 * rounding)) ** count
-        return found * (1.0 - 1e-12)
+        absent = max(0.0, 1.0 - self.rate - 8.0 * U)
+        return (self.rate * found + absent) * (1.0 - 1e-12)
 
     def no_heads(self, line: _Line) -> float:
         """Upper bound of (1 − λ)^{n−1}."""
@@ -292,117 +379,162 @@ class _Asked:
 
     def widest(self) -> tuple[int, int]:
         """The pattern with the largest mean of (u/R(x))², at first."""
-        series = _series(self.kinds, _DEGREES[0], self.eps)
+        series = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
         if series is None:
             return 0, 0
         spreads = (series.moments.left * series.terms[:, 1]) @ series.moments.right.T
         i, j = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
         return int(i), int(j)
 
-    def series(self, theta: float) -> Series | None:
-        """Of the least degree that is enough, if any is."""
+    def series(self, line: _Line, modes: int) -> Series | None:
+        """Of the least degree that is enough for so many modes, if any is."""
         found = None
+        most = min(math.hypot(line.theta, modes * line.step), _REACH * line.theta)
         for degree in _DEGREES:
-            one = _series(self.kinds, degree, self.eps)
+            one = _series(self.kinds, degree, self.eps, self.rate)
             if one is None:
                 break
-            near, far = one.errors(one.moments.most, theta * np.array([1.0, _REACH])) * self.n
+            sizes = np.array([line.theta, most])
+            near, far = one.errors(one.moments.most, sizes) * self.n
             found = one if near < _NEGLIGIBLE else found
             if near < _NEGLIGIBLE and far < _ENOUGH:
                 break
         return found
 
-    def log_bounds(self, series: Series, products: FloatArray, line: _Line) -> FloatArray:
-        """Logarithms of what patterns give, by their products of moments, shape (N, columns)."""
-        z = line.theta + 1j * line.step * np.append(0.0, np.arange(line.modes + 1.0))
-        away, off = products @ series.terms @ series.powers(z), series.errors(products, np.abs(z))
+    def log_bounds(
+        self, i: NDArray[np.int64], j: NDArray[np.int64], line: _Line, *, near: bool = True
+    ) -> tuple[FloatArray, int, int]:
+        """Logarithms of what patterns give, by their rows on either side; infinite if unknown.
+
+        And how many modes and moments that took. Of all modes unless the `near` ones may do.
+        """
+        for modes in (line.near, line.modes)[not near :]:
+            series = self.series(line, modes)
+            if series is None:
+                break
+            products = series.moments.left[i] * series.moments.right[j]
+            spend(5.0 * products.size + 60.0 * i.size * modes)
+            shape = _Shape.of(series, line, products.__matmul__)
+            rest = line.smooth(shape, shape.variances.min(keepdims=True), self.n)[0, modes + 1 :]
+            far = float(rest.sum())
+            if far < _FAR * float(line.weights(0)[0]):
+                sizes = self._sizes(series, products, line, modes)
+                found = line.logs(shape.growth, line.sums(sizes, self.n) + far, self.n)
+                return np.where(np.isnan(found), math.inf, found), modes, products.shape[1]
+        return np.full(i.size, math.inf), line.modes, 0
+
+    def _sizes(self, series: Series, products: FloatArray, line: _Line, modes: int) -> FloatArray:
+        """Upper bounds of |L(z_j)| − 1, shape (N, modes + 1)."""
+        z = line.theta + 1j * line.step * np.arange(modes + 1.0)
+        away = products @ series.terms @ series.powers(z)
         real, imag = away.real, away.imag
         # |1 + x| − 1, with no cancellation but that of the numerator.
         more = (2.0 * real + (real**2 + imag**2)) / (np.hypot(1.0 + real, imag) + 1.0)
-        more = more + off + 32.0 * U * (np.abs(real) + np.abs(imag))
-        more *= 1.0 - line.tau
-        found = line.log_bounds(more[:, 0], more[:, 1:], self.n)
-        return np.where(np.isnan(found), math.inf, found)
+        off = series.errors(products, np.abs(z)) + 32.0 * U * (np.abs(real) + np.abs(imag))
+        found: FloatArray = more + off
+        return found
 
     def aim(self, i: int, j: int) -> tuple[float, _Line] | None:
         """What suits one pattern, and its bound; None where the blanket has too few heads."""
-        start = _series(self.kinds, _DEGREES[0], self.eps)
+        start = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
         if start is None or not self.sure > 0.0:
             return None
         products = start.moments.left[i] * start.moments.right[j]
         sigma = math.sqrt(max(2.0 * self.n * float(products @ start.terms[:, 1]), 1e-300))
-        heads = _HEADS
+        heads, centre = _HEADS, 1.0 / sigma
+        scans: tuple[tuple[FloatArray, tuple[float, ...]], ...]
+        scans = (_TILTS, _SMOOTHINGS[1::2]), (_CLOSER, _SMOOTHINGS)
         for _ in range(2):
-            tau, centre = heads / ((self.n - 1) * self.sure), 1.0 / sigma
+            tau = heads / ((self.n - 1) * self.sure)
             if not tau < _MOST_TAU:
                 return None
-            for around in (_TILTS, _CLOSER):
-                tried = list(self._tried(i, j, tau, centre * around, sigma))
-                if not tried:
-                    return None
+            for around, smoothings in scans:
+                tried = list(self._tried(i, j, tau, centre * around, sigma, smoothings))
                 found = min(tried, key=lambda one: one[0])
                 centre = found[1].theta
+            scans = ((_CLOSER, _SMOOTHINGS),)
             heads = min(max(_MORE_HEADS - found[0], _FEWEST_HEADS), _MOST_HEADS)
         return math.exp(min(found[0], 1.0)), found[1]
 
     def _tried(
-        self, i: int, j: int, tau: float, tilts: FloatArray, sigma: float
+        self,
+        i: int,
+        j: int,
+        tau: float,
+        tilts: FloatArray,
+        sigma: float,
+        smoothings: tuple[float, ...],
     ) -> Iterator[tuple[float, _Line]]:
         """Logarithms of what lines give for one pattern, and the lines."""
+        lost = math.inf
         for theta in tilts.tolist():
-            series = self.series(theta)
-            if series is None:
-                return
-            products = (series.moments.left[i] * series.moments.right[j])[None]
-            for smoothing in _SMOOTHINGS:
+            for smoothing in smoothings:
                 line = _Line.of(tau, theta, smoothing, sigma)
-                spend(1e3 * line.modes)
-                yield float(self.log_bounds(series, products, line)[0]), line
+                spend(3e5)
+                last = line.modes * line.step
+                logs, modes, _ = self.log_bounds(
+                    np.array([i]), np.array([j]), line, near=last < lost
+                )
+                if modes == line.modes > line.near:
+                    lost = min(lost, last)
+                yield float(logs[0]), line
+                if modes < line.modes:
+                    break  # more smoothing would only cost
 
-    def largest(self, line: _Line) -> tuple[float, tuple[int, int] | None]:
-        """The largest of all patterns, and its rows on the left and on the right, if known."""
-        series = self.series(line.theta)
+    def largest(self, line: _Line, i: int, j: int) -> tuple[float, tuple[int, int] | None]:
+        """The largest of all patterns, and its rows on the left and on the right, if known.
+
+        That of rows `i` and `j` is looked at first.
+        """
+        series = self.series(line, line.near)
         if series is None:
             return math.inf, None
         left, right = series.moments.left, series.moments.right
-        spend(0.2 * len(left) * len(right) * right.shape[1])
-        tilt = np.array([line.theta])
-        sums, off = (
-            (series.terms @ series.powers(tilt))[:, 0],
-            float(series.errors(series.moments.most, tilt)[0]),
-        )
-        # With no phases at all.
-        flat = float(line.log_bounds(np.zeros(1), np.zeros((1, line.modes + 1)), self.n)[0])
-        best, looked = -math.inf, 0
-        where: tuple[int, int] | None = None
+        spend(len(left) * len(right) * (30.0 + 0.2 * right.shape[1]))
+        logs, modes, _ = self.log_bounds(np.array([i]), np.array([j]), line)
+        best, looked, near = float(logs[0]), 0, modes < line.modes
+        where: tuple[int, int] | None = (i, j)
         rows = max(1, _BLOCK // len(right))
-        size = max(1, _ENTRIES // (right.shape[1] + line.modes))
         for first in range(0, len(left), rows):
-            growth = (left[first : first + rows] * sums) @ right.T
-            top = self.n * np.log1p((1.0 - line.tau) * (growth + off)) + flat
-            top += 1e-9 * (1.0 + np.abs(top))
+            sums = partial(_summed, left[first : first + rows], right)
+            top = self._tops(_Shape.of(series, line, sums), line)
             if np.isnan(top).any():
                 return math.inf, None
             open_ = np.argwhere(top > best)
             open_ = open_[np.argsort(-top[tuple(open_.T)])]
-            for start in range(0, len(open_), size):
-                i, j = open_[start : start + size].T
-                if top[i[0], j[0]] <= best:
+            for start in range(0, len(open_), _TOGETHER):
+                some = open_[start : start + _TOGETHER]
+                highest = float(top[tuple(some[0])])
+                if highest <= best:
                     break
                 if looked > _MOST_LOOKED:
-                    best, where = float(top[i[0], j[0]]), None
+                    best, where = highest, None
                     break
-                looked += len(i)
-                products = left[first + i] * right[j]
-                spend(5.0 * products.size + 60.0 * len(i) * line.modes)
-                logs = self.log_bounds(series, products, line)
+                above, beside = first + some[:, 0], some[:, 1]
+                logs, modes, columns = self.log_bounds(above, beside, line, near=near)
+                near, looked = modes < line.modes, looked + len(some) * (modes + columns)
                 k = int(np.argmax(logs))
                 if logs[k] > best:
-                    best, where = float(logs[k]), (first + int(i[k]), int(j[k]))
+                    best, where = float(logs[k]), (int(above[k]), int(beside[k]))
         return math.exp(best) if best < 1.0 else math.inf, where
+
+    def _tops(self, shape: _Shape, line: _Line) -> FloatArray:
+        """Logarithms of what patterns give at most, roughly."""
+        low, high = float(shape.variances.min()), float(shape.variances.max())
+        levels = np.linspace(low, high, _VARIANCES)
+        at = np.searchsorted(levels, shape.variances, side="right") - 1
+        totals = line.smooth(shape, levels, self.n).sum(axis=1)
+        found = line.logs(shape.growth, totals[at], self.n)
+        return found + 1e-9 * (1.0 + np.abs(found))
+
+
+def _summed(left: FloatArray, right: FloatArray, weights: FloatArray) -> FloatArray:
+    """The sum of weights times products, of all pairs of rows."""
+    found: FloatArray = (left * weights) @ right.T
+    return found
 
 
 @lru_cache(maxsize=8)
-def _series(kinds: Kinds, degree: int, eps: float) -> Series | None:
+def _series(kinds: Kinds, degree: int, eps: float, rate: float) -> Series | None:
     some = moments(kinds, degree)
-    return None if some is None else some.series(eps)
+    return None if some is None else some.series(eps, rate)

@@ -335,7 +335,8 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     with np.errstate(all="ignore"), nothing:
         if crowd.kinds:
             # What underflows there is not 0.
-            return max(_at_most_one(joint_supremum(crowd.kinds, eps, n, hopeless)), SMALLEST)
+            found = joint_supremum(crowd.kinds, crowd.rate, eps, n, hopeless)
+            return max(_at_most_one(found), SMALLEST)
         spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         best = best_aim(crowd, eps, n)
         if best is not None and best.goal() < math.log(hopeless):

@@ -150,6 +150,10 @@ class Randomizer(ABC):
         """
         return ()
 
+    def few_crowds(self) -> tuple[Crowd, ...]:
+        """As `crowds`, or one that stands for all of them where there are many."""
+        return self.crowds()
+
     def coarser(self, components: int) -> Randomizer:
         """One of about so many components at most of which this one is a post-processing.
 

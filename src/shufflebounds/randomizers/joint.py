@@ -398,11 +398,17 @@ class Joint(Composition):
             )
             for differing in (places if pairs <= _MOST_CROWDS or are_few else ())
         )
-        several = named(len(self.parts), found)
-        if several:
-            return several
-        exact = single_crowds(self.parts) or crowds
-        linked = linked_crowd(exact, self.parts, crowds)
+        return named(len(self.parts), found) or self._linked()
+
+    def few_crowds(self) -> tuple[Crowd, ...]:
+        """One by moments of the parts, where there is one (docs/closing-the-gap.md, section 8)."""
+        return (self._linked() if self.is_alike else ()) or self.crowds()
+
+    def _linked(self) -> tuple[Crowd, ...]:
+        coarse, exact = single_crowds(_coarser(self.parts)), single_crowds(self.parts)
+        if coarse is None:
+            return ()
+        linked = linked_crowd(exact or coarse, self.parts, coarse)
         return () if linked is None else (linked,)
 
     def check_distance(self, distance: int) -> None:

@@ -199,10 +199,11 @@ class Subsampled(Composition):
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Of the same inputs."""
-        crowds = self.randomizer.crowds()
-        if any(crowd.kinds for crowd in crowds):
-            return ()
-        return tuple(crowd.subsample(self.rate) for crowd in crowds)
+        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
+
+    def few_crowds(self) -> tuple[Crowd, ...]:
+        """Of the same inputs."""
+        return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.few_crowds())
 
     def blankets(self) -> dict[str, Decomposition]:
         """Of the same pairs of inputs."""

@@ -8,8 +8,9 @@ import pytest
 from shuffles import adaptive, in_floats
 
 import shufflebounds as sb
+from shufflebounds.accounting import round_laws
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.round_laws import Points, crowd_grid
+from shufflebounds.accounting.round_laws import CrowdGrid, Points, crowd_grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
@@ -116,3 +117,34 @@ def test_points_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
     for i, bound in enumerate(bounds):
         every = max(supremum(one, 0.01 * i, 10_000) for one in made.crowds)
         assert bound == pytest.approx(every, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.2])
+def test_rounds_of_many_different_parts_are_tight(rate):
+    """Between what two datasets attain and what their blanket says."""
+    parts = [sb.KRR(2, 0.5), sb.KRR(5, 0.6), sb.BLH(0.4), sb.KRR(16, 0.3), sb.RAPPOR(0.5)]
+    joint = sb.Joint(parts) if rate == 1.0 else sb.Subsampled(sb.Joint(parts), rate)
+    assert [bool(one.kinds) for one in round_of(joint, 10**5, 30).crowds] == [True]
+    found = sb.epsilon(joint, 10**5, 1e-6, rounds=30)
+    assert found.lower <= found.upper <= 1.015 * found.lower
+    assert found.upper < 0.85 * sb.epsilon(joint.blanket(), 10**5, 1e-6, rounds=30).lower
+
+
+def test_parts_that_are_too_different_leave_the_blankets():
+    assert not round_of(sb.Joint([sb.KRR(256, 2.0)] * 8), 10**6, 2).crowds
+
+
+def test_points_are_no_closer_where_work_is_scarce(monkeypatch):
+    made = round_of(sb.BLH(2.0), 1000, 2)
+    points = Points(0.02, 1e-3)
+    every = CrowdGrid(
+        crowd_grid(made.decompositions, (), 1000, points).blankets, made.crowds, 1000, points
+    )
+    scarce = replace(every, found=[])
+    most = every.upper(1e-6)
+    asked = iter(range(10**6))
+    monkeypatch.setattr(round_laws, "is_scarce", lambda: next(asked) > 2)
+    found = scarce.upper(1e-6)
+    assert len(scarce.found) < most.size <= found.size
+    assert (found[: most.size] >= most).all()
+    assert (np.diff(found) <= 0.0).all()

@@ -54,10 +54,13 @@ def some_line(rng, sigma):
     [DIFFERENT[:2], DIFFERENT[1:3], DIFFERENT[2:], [DIFFERENT[0], DIFFERENT[2], DIFFERENT[3]]],
     ids=lambda parts: " ".join(one.label for one in parts),
 )
-def test_all_patterns_are_bounded_closely(parts):
-    """By Theorem 1 as it stands, of every triple of inputs with all its outputs."""
+@pytest.mark.parametrize("rate", [1.0, 0.2])
+def test_all_patterns_are_bounded_closely(parts, rate):
+    """By Theorem 1 as it stands, of every triple of inputs with all its outputs, ⊥ included."""
     rng, kinds = np.random.default_rng(97), kinds_of(parts)
     laws = list({np.round(x, 12).tobytes(): x for x in patterns(parts)}.values())
+    if rate < 1.0:
+        laws = [np.column_stack([rate * x, np.full(4, 1.0 - rate)]) for x in laws]
     for n, eps in ((10**3, 0.0), (10**4, 0.03), (10**6, 0.002)):
         spread = n * max(float(np.sum((a - b) ** 2 / r)) for a, b, r, _ in laws)
         for _ in range(FUZZ):
@@ -74,7 +77,7 @@ def test_all_patterns_are_bounded_closely(parts):
                 q = line.tau * c.sum() + np.abs(moved)
                 truth.append(float(weights @ q**n))
             most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
-            found = module._Asked(kinds, eps, n).largest(line)[0]
+            found = module._Asked(kinds, rate, eps, n).largest(line, 0, 0)[0]
             assert most <= found * (1.0 + 1e-9)
             # What the share of heads costs, and bounds of characteristic functions. More than 1
             # is as good as infinite.
@@ -95,18 +98,19 @@ def test_all_patterns_are_bounded_closely(parts):
 def test_no_dataset_of_a_joint_exceeds_its_bound(parts, n):
     rng, kinds = np.random.default_rng(98), kinds_of(parts)
     p, q = in_floats(channel(parts), n).swapaxes(0, 1)
-    sure = module._Asked(kinds, 0.0, n).sure
+    sure = module._Asked(kinds, 1.0, 0.0, n).sure
     for eps in (0.0, 0.5):
         truth = float(np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max())
         for _ in range(10 * FUZZ):
             line = some_line(rng, math.sqrt(n))
             chance = (1.0 - line.tau * sure) ** (n - 1)
-            found = module._Asked(kinds, eps, n).largest(line)[0] + chance
+            found = module._Asked(kinds, 1.0, eps, n).largest(line, 0, 0)[0] + chance
             assert truth <= found
 
 
-def test_series_are_those_of_50_digits():
-    """Of E e^{zG}, G = (a − e^ε b)/R(x), to within the errors that are charged."""
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_series_are_those_of_50_digits(rate):
+    """Of E e^{zG}, G = (a − e^ε b)/R(x), and of derivatives, within the errors that are charged."""
     parts, eps = DIFFERENT[:3], 0.4
     kinds = kinds_of(parts)
     rows = [part.matrix() for part in parts]
@@ -123,14 +127,47 @@ def test_series_are_those_of_50_digits():
             for held in inputs
         )
         values = [(x - mpmath.exp(eps) * y) / w for x, y, w in zip(a, b, r, strict=True)]
+        values, r = [*values, 1 - mpmath.exp(eps)], [*(rate * w for w in r), 1 - mpmath.mpf(rate)]
         for degree, z in ((24, 0.05 + 0.3j), (24, 1.0), (40, 0.6 + 0.9j), (64, 1.5 + 1.0j)):
-            series = module.moments(kinds, degree).series(eps)
+            series = module.moments(kinds, degree).series(eps, rate)
             some, powers = series.moments, series.powers(np.array([z]))
-            found = (some.left[:, None] * some.right).reshape(-1, some.p.size) @ series.terms
+            products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
+            found = products @ series.terms
             off = series.errors(some.most, np.array([abs(z)]))[0]
             exact = mpmath.fsum(w * mpmath.exp(z * v) for v, w in zip(values, r, strict=True))
             assert np.abs(1.0 + found @ powers - complex(exact)).min() <= off + 4e-16
             assert off < 1e-3
+            for order in (0, 1, 2, 4):
+                weights, off = series.derivative(0.7, order)
+                exact = mpmath.fsum(
+                    w * v**order * mpmath.exp(0.7 * v) for v, w in zip(values, r, strict=True)
+                )
+                exact = float(exact - (order == 0))
+                assert np.abs(products @ weights - exact).min() <= off + 4e-16 * abs(exact)
+                assert off < 1e-3 * abs(exact)
+
+
+@pytest.mark.parametrize("n", [30, 10**3, 10**4, 10**7])
+def test_modes_are_below_what_variances_say(n):
+    """Mode by mode, and in all, of every pattern of three parts."""
+    kinds, rng = kinds_of(DIFFERENT[:3]), np.random.default_rng(99)
+    for eps in (0.0, 0.2):
+        asked = module._Asked(kinds, 0.7, eps, n)
+        line = some_line(rng, math.sqrt(n) * float(rng.uniform(0.5, 3.0)))
+        series = asked.series(line, line.modes)
+        some = series.moments
+        products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
+        shape = module._Shape.of(series, line, products.__matmul__)
+        modes = line.smooth(shape, shape.variances, n)
+        sizes = asked._sizes(series, products, line, line.modes)
+        sizes = np.minimum(sizes, sizes[:, :1])
+        q = 1.0 + (1.0 - line.tau) * sizes
+        truth = (q / q[:, :1]) ** n * line.weights(line.modes)
+        assert (truth <= modes * (1.0 + 1e-7)).all()
+        assert np.allclose(truth.sum(axis=1), line.sums(sizes, n), rtol=1e-6)
+        tops = asked._tops(shape, line)
+        logs = asked.log_bounds(*np.indices((len(some.left), len(some.right))).reshape(2, -1), line)
+        assert (logs[0] <= tops + 1e-3).all()
 
 
 def test_ends_of_the_series_are_charged():
@@ -138,7 +175,7 @@ def test_ends_of_the_series_are_charged():
     kinds, size = kinds_of(DIFFERENT), np.array([2.0])
     found, errors = [], []
     for degree in (24, 64):
-        series = module.moments(kinds, degree).series(0.1)
+        series = module.moments(kinds, degree).series(0.1, 1.0)
         some = series.moments
         products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
         found.append((products @ series.terms @ series.powers(size))[:, 0])
@@ -180,7 +217,7 @@ def test_reports_that_rule_inputs_out_are_not_claimed():
     parts = [sb.KRR(2, 0.5), certain]
     crowds = [(one, one.same_input()) for one in (part.crowds()[0] for part in parts)]
     kinds = tuple((1, some) for some in crowds)
-    assert module.joint_supremum(kinds, 0.1, 10**4) == 1.0
+    assert module.joint_supremum(kinds, 1.0, 0.1, 10**4) == 1.0
 
 
 def test_far_apart_probabilities_are_not_claimed():
@@ -194,9 +231,17 @@ def test_too_many_patterns_are_refused_at_once():
         assert sb.Joint(parts).crowds() == ()
 
 
-def test_samples_of_many_attributes_have_their_blanket():
-    parts = [sb.KRR(k, 0.3) for k in range(2, 8)]
-    (crowd,) = sb.Joint(parts).crowds()
-    with pytest.raises(ValueError, match="kinds must be empty to sample users"):
-        crowd.subsample(0.5)
-    assert sb.Subsampled(sb.Joint(parts), 0.5).crowds() == ()
+def test_samples_of_written_out_products_agree():
+    """Five parts, whose 31 crowds are written out, against their moments, at a rate."""
+    parts = [*DIFFERENT, sb.KRR(3, 0.45)]
+    written, crowds = sb.Joint(parts).crowds(), single_crowds(parts)
+    sample = linked_crowd(crowds, parts, crowds).subsample(0.4).subsample(0.5)
+    for n, eps in ((10**4, 0.01), (10**5, 0.002)):
+        truth = max(supremum(one.subsample(0.2), eps, n) for one in written)
+        assert truth * 0.999 <= supremum(sample, eps, n) <= 1.1 * truth
+
+
+def test_samples_of_many_attributes_are_tight():
+    joint = sb.Subsampled(sb.Joint([sb.KRR(k, 0.3) for k in range(2, 9)]), 0.1)
+    found = sb.epsilon(joint, 10**5, 1e-6)
+    assert found.upper <= 1.02 * found.lower < sb.epsilon(joint.blanket(), 10**5, 1e-6).lower
