@@ -37,7 +37,7 @@ from shufflebounds.randomizers.base import Randomizer
 
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
 # do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
-# and width only.
+# and width only (benchmarks/mechanisms.py).
 _MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
 # Rare losses may count more than typical ones: of which δ the worst dataset is, how closely, and
 # of how many datasets that is asked.

@@ -232,7 +232,7 @@ def _require_single(**given: object) -> None:
 # A mechanism's own ε and δ, and what shows them.
 
 # The blankets of crowds are of coarser parts; finer ones may matter where they came so close, and
-# the lower end did not. Speed and width only.
+# the lower end did not. Speed and width only (benchmarks/mechanisms.py).
 _NEARLY, _CLOSE = 0.9, 1e-3
 # So few decompositions are asked at all points together.
 _FEW_TOGETHER = 4

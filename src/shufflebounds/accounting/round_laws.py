@@ -52,7 +52,7 @@ MAX_NODES = 6000
 _FEWEST = 3
 # Points that are enclosed at once, by how much log D may fall among them, and components and excess
 # kurtoses of the tilted sum beyond which each is by itself; and how many steps further apart points
-# count as when it comes to how precise they must be: speed only.
+# count as when it comes to how precise they must be: speed only (benchmarks/rounds.py).
 _AHEAD, _DEEP, _MOST_STACKED, _ROUGH, _FAR_APART = 24, 25.0, 512, 2.0, 4
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED_GRIDS = 256

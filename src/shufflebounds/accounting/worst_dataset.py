@@ -305,7 +305,7 @@ def _more(
 # A blanket that is so close to the lower end is as good as the bound for all datasets.
 AS_CLOSE = 3e-4
 # The search ends where the bound cannot be lowered by more than about this share, or with so many
-# probes. Speed and width only (no benchmark asks for mechanisms so far).
+# probes. Speed and width only (benchmarks/mechanisms.py).
 WITHIN = 1e-4
 PROBES = 40
 # So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.

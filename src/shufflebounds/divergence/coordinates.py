@@ -39,6 +39,8 @@ from shufflebounds.divergence.law import U
 # Patterns of the coordinates' inputs, the victim's and another user's, and of those of either side:
 # a second for each ε, and a hundred megabytes.
 _MOST_PATTERNS, _MOST_ROWS = 2_000_000, 5000
+# All but the errors that are charged decides about speed and width only (benchmarks/mechanisms.py).
+#
 # Degrees at which series may end.
 _DEGREES = (8, 14, 24, 40, 64)
 # Powers of likelihood ratios keep within floats, and the first order of errors covers them.
@@ -48,7 +50,7 @@ _LARGEST_LOG, _MOST_DOUBT = 500.0, 1e-4
 _NEGLIGIBLE, _ENOUGH, _REACH = 1e-3, 0.1, 6.0
 # Tilts that are tried in standard deviations of S, then around the best; smoothings in terms of the
 # tilt.
-_TILTS, _CLOSER = np.geomspace(0.5, 40.0, 24), np.geomspace(0.85, 1.18, 9)
+_TILTS, _CLOSER = np.geomspace(0.5, 40.0, 12), np.geomspace(0.78, 1.28, 9)
 _SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
 # Heads on average: at first, as many as make what is left of D where there are none e^−6 of it, at
 # least and at most. What share of c they may take.
@@ -419,7 +421,8 @@ class _Asked:
             far = float(rest.sum())
             if far < _FAR * float(line.weights(0)[0]):
                 sizes = self._sizes(series, products, line, modes)
-                found = line.logs(shape.growth, line.sums(sizes, self.n) + far, self.n)
+                growth = np.maximum(shape.growth, sizes[:, 0])
+                found = line.logs(growth, line.sums(sizes, self.n) + far, self.n)
                 return np.where(np.isnan(found), math.inf, found), modes, products.shape[1]
         return np.full(i.size, math.inf), line.modes, 0
 
@@ -442,8 +445,7 @@ class _Asked:
         products = start.moments.left[i] * start.moments.right[j]
         sigma = math.sqrt(max(2.0 * self.n * float(products @ start.terms[:, 1]), 1e-300))
         heads, centre = _HEADS, 1.0 / sigma
-        scans: tuple[tuple[FloatArray, tuple[float, ...]], ...]
-        scans = (_TILTS, _SMOOTHINGS[1::2]), (_CLOSER, _SMOOTHINGS)
+        scans = [(_TILTS, _SMOOTHINGS[1::2]), (_CLOSER, _SMOOTHINGS)]
         for _ in range(2):
             tau = heads / ((self.n - 1) * self.sure)
             if not tau < _MOST_TAU:
@@ -452,7 +454,8 @@ class _Asked:
                 tried = list(self._tried(i, j, tau, centre * around, sigma, smoothings))
                 found = min(tried, key=lambda one: one[0])
                 centre = found[1].theta
-            scans = ((_CLOSER, _SMOOTHINGS),)
+            # The same smoothing will do for other heads.
+            scans = [(_CLOSER[2:-2], (found[1].eta * centre,))]
             heads = min(max(_MORE_HEADS - found[0], _FEWEST_HEADS), _MOST_HEADS)
         return math.exp(min(found[0], 1.0)), found[1]
 

@@ -33,8 +33,8 @@ from shufflebounds.divergence.law import (
 )
 from shufflebounds.divergence.window import rounded_down
 
-# How to aim: any aim gives a bound, and these decide how tight it is and what it costs (no
-# benchmark asks for mechanisms so far).
+# How to aim: any aim gives a bound, and these decide how tight it is and what it costs
+# (benchmarks/mechanisms.py).
 #
 # Users who report from the blanket, on average: tried first, the fewest and most, and numbers tried
 # where they are dear, so that each makes the main term larger than by this (its logarithm).

@@ -238,7 +238,7 @@ _MOST_PAIRS = 1000
 # The same of all distances, for crowds, unless they have few patterns in all.
 _MOST_CROWDS, _FEW_PATTERNS = 40, 4500
 # Components of two continuous parts, and of more parts together, whose product has some thousand
-# pieces for each input of another user. Speed and width only.
+# pieces for each input of another user. Speed and width only (benchmarks/mechanisms.py).
 _OF_TWO, _OF_MORE = 90, 60
 
 
