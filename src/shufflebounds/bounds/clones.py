@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from shufflebounds.bounds.base import Bound, Kind, closed_form
-from shufflebounds.bounds.divergences import accounted, divergence_bound
+from shufflebounds.bounds.divergences import PairsOf, accounted, divergence_bound
 from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
@@ -133,9 +133,7 @@ def _with_sure(
     return Decomposition(a, b, sure(a, b), decomposition.rel_err + 2.0**-50, inner, outer)
 
 
-def _of_eps0(
-    clone: Callable[[float], Decomposition],
-) -> Callable[[Protocol], tuple[Candidate, ...]]:
+def _of_eps0(clone: Callable[[float], Decomposition]) -> PairsOf:
     def candidates(protocol: Protocol) -> tuple[Candidate, ...]:
         if protocol.eps0 is None or math.isinf(protocol.eps0):
             raise ValueError("clones need a randomizer with an eps0, got one without")
@@ -212,7 +210,6 @@ REDUCTION = divergence_bound(
     Kind.UPPER,
     label="Girgis et al., Theorem 3.6",
     source="Girgis et al., CCS 2021, Theorem 3.6",
-    knows_mechanism=True,
     candidates=_candidates,
 )
 

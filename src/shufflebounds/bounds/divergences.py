@@ -37,6 +37,8 @@ from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
+PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
+
 # Divergences of several rounds: compositions of a bound's decompositions.
 
 # Dataset pairs of a part that are composed, each of which takes a while.
@@ -45,7 +47,7 @@ _TRIES = 4
 
 def of_rounds(
     kind: Kind,
-    pairs_of: Callable[[Protocol], tuple[Candidate, ...]],
+    pairs_of: PairsOf,
     quantity: str,
     asked: Asked,
     rtol: float | None,
@@ -85,8 +87,6 @@ def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -
 
 
 # Rényi divergences of decompositions.
-
-PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 
 
 def renyi_answers(
@@ -166,8 +166,8 @@ def divergence_bound(
     *,
     label: str,
     source: str,
-    knows_mechanism: bool,
-    candidates: Callable[[Protocol], tuple[Candidate, ...]],
+    candidates: PairsOf,
+    knows_mechanism: bool = True,
 ) -> Bound:
     """The largest divergence of a protocol's `candidates`."""
 

@@ -33,7 +33,6 @@ UPPER = divergence_bound(
     Kind.UPPER,
     label="upper bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorems 5-8 and 13: the blanket",
-    knows_mechanism=True,
     candidates=methodcaller("upper_candidates"),
 )
 
@@ -42,7 +41,6 @@ LOWER = divergence_bound(
     Kind.LOWER,
     label="lower bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorem 14: a pair of datasets",
-    knows_mechanism=True,
     candidates=lower_candidates,
 )
 
@@ -83,7 +81,6 @@ MERGED_LOWER = divergence_bound(
     Kind.LOWER,
     label="lower bound, three groups",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 5.1, of a coarser histogram",
-    knows_mechanism=True,
     candidates=_candidates,
 )
 

@@ -12,11 +12,12 @@ import numpy as np
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt, smallest
+from shufflebounds.bounds.divergences import PairsOf
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
+from shufflebounds.protocols.base import Protocol, Shuffles
 
 # The roundings of exp, a quotient and two products.
 _ROUNDED = 2.0**-50
@@ -80,29 +81,6 @@ def _worst(eps: float, delta: float) -> Decomposition:
 # The rounds share a part of δ evenly, at which each has the ε of its worst decomposition.
 # Composing whole profiles (`compositions`) is never worse.
 
-PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
-
-
-def _of_rounds(
-    theorem: Theorem, shares: Sequence[float], pairs_of: PairsOf
-) -> Callable[[Protocol, str, Numerics], Evaluate]:
-    """`shares` are parts of δ that the rounds may have together; the best one counts."""
-
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        def answer(setting: Setting) -> Answer:
-            often, delta = setting.rounds or 1, setting.require("delta")
-            parts = [
-                part._replace(times=part.times * often)
-                for part in protocol.parts(setting.require("n"))
-            ]
-            if sum(part.times for part in parts) == 1:
-                return attempt(partial(_alone, parts[0], pairs_of, delta))
-            return _answer(theorem, shares, parts, pairs_of, delta)
-
-        return lambda settings: [answer(setting) for setting in settings]
-
-    return prepare
-
 
 def _answer(
     theorem: Theorem,
@@ -162,10 +140,27 @@ def theorem_bound(
     source: str,
     theorem: Theorem,
     shares: Sequence[float],
-    pairs_of: PairsOf,
-    knows_mechanism: bool,
+    pairs_of: PairsOf = methodcaller("upper_candidates"),
+    knows_mechanism: bool = True,
 ) -> Bound:
-    """What `theorem` gives of the largest ε of all pairs, with the best of `shares` of δ."""
+    """What `theorem` gives of the largest ε of all pairs.
+
+    `shares` are parts of δ that the rounds may have together; the best one counts.
+    """
+
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        def answer(setting: Setting) -> Answer:
+            often, delta = setting.rounds or 1, setting.require("delta")
+            parts = [
+                part._replace(times=part.times * often)
+                for part in protocol.parts(setting.require("n"))
+            ]
+            if sum(part.times for part in parts) == 1:
+                return attempt(partial(_alone, parts[0], pairs_of, delta))
+            return _answer(theorem, shares, parts, pairs_of, delta)
+
+        return lambda settings: [answer(setting) for setting in settings]
+
     return Bound(
         name=name,
         kind=Kind.UPPER,
@@ -174,34 +169,28 @@ def theorem_bound(
         knows_mechanism=knows_mechanism,
         quantities=("epsilon",),
         composes=True,
-        prepare=_of_rounds(theorem, shares, pairs_of),
+        prepare=prepare,
     )
 
 
-def _of_blanket(name: str, label: str, source: str, theorem: Theorem, share: float) -> Bound:
-    return theorem_bound(
-        name, label, source, theorem, (share,), methodcaller("upper_candidates"), True
-    )
-
-
-BASIC = _of_blanket(
+BASIC = theorem_bound(
     "basic_composition",
     "basic composition",
     "Dwork, McSherry, Nissim and Smith, TCC 2006, of the best single round at δ/T",
     basic,
-    1.0,
+    (1.0,),
 )
-ADVANCED = _of_blanket(
+ADVANCED = theorem_bound(
     "advanced_composition",
     "advanced composition",
     "Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.5, of the best single round at δ/(2T)",
     advanced,
-    0.5,
+    (0.5,),
 )
-OPTIMAL = _of_blanket(
+OPTIMAL = theorem_bound(
     "optimal_composition",
     "optimal composition of (ε, δ)",
     "Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.3, of the best single round at δ/(2T)",
     optimal,
-    0.5,
+    (0.5,),
 )

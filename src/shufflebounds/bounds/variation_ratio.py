@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Collection
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -123,14 +124,9 @@ def _domain(q: float | tuple[float, float]) -> str:
     return "q >= 1 + beta"
 
 
-def _repaired(protocol: Protocol) -> tuple[Candidate, ...]:
+def _pair(protocol: Protocol, *, published: bool) -> tuple[Candidate, ...]:
     ratios = protocol.ratios()
-    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q)),)
-
-
-def _published(protocol: Protocol) -> tuple[Candidate, ...]:
-    ratios = protocol.ratios()
-    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q, published=True)),)
+    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q, published=published)),)
 
 
 def _printed(protocol: Protocol) -> tuple[Candidate, ...]:
@@ -139,7 +135,7 @@ def _printed(protocol: Protocol) -> tuple[Candidate, ...]:
     if isinstance(sent, LocalHash):
         assert sent.hash_values is not None
         protocol = SingleMessage(KRR(sent.hash_values, sent.eps0), protocol.eps0)
-    return _published(protocol)
+    return _pair(protocol, published=True)
 
 
 VARIATION_RATIO = divergence_bound(
@@ -148,8 +144,7 @@ VARIATION_RATIO = divergence_bound(
     label="variation-ratio, repaired",
     source="docs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., PVLDB "
     "17(8), 2024",
-    knows_mechanism=True,
-    candidates=_repaired,
+    candidates=partial(_pair, published=False),
 )
 
 PUBLISHED = divergence_bound(
@@ -158,8 +153,7 @@ PUBLISHED = divergence_bound(
     label="variation-ratio, as published",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7: published, not proven unless beta is at "
     "its maximum or the leftovers of the victim and of the others have one law",
-    knows_mechanism=True,
-    candidates=_published,
+    candidates=partial(_pair, published=True),
 )
 
 PRINTED = divergence_bound(
@@ -168,7 +162,6 @@ PRINTED = divergence_bound(
     label="variation-ratio, at the printed beta",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7 at the beta of Table 2, which is larger "
     "than that of local hashing",
-    knows_mechanism=True,
     candidates=_printed,
 )
 
@@ -342,7 +335,6 @@ VECTOR_BITS_PUBLISHED = divergence_bound(
     Kind.UNPROVEN,
     label="Theorem 1 of Wang et al. 2025",
     source="Wang, Zeng, Li, Huang and Chen, Appl. Sci. 15(3):1595, 2025, Theorem 1",
-    knows_mechanism=True,
     candidates=_candidates,
 )
 

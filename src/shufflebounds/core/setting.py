@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from shufflebounds.core import validation
@@ -47,22 +49,10 @@ class Setting:
     messages: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n is not None:
-            object.__setattr__(self, "n", validation.users(self.n))
-        if self.eps0 is not None:
-            object.__setattr__(self, "eps0", validation.eps0(self.eps0))
-        if self.eps is not None:
-            object.__setattr__(self, "eps", validation.eps(self.eps))
-        if self.delta is not None and not isinstance(self.delta, OverN):
-            object.__setattr__(self, "delta", validation.delta(self.delta))
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", validation.rounds(self.rounds))
-        if self.order is not None:
-            object.__setattr__(self, "order", validation.order(self.order))
-        if self.target is not None:
-            object.__setattr__(self, "target", validation.eps0(self.target, "target"))
-        if self.messages is not None:
-            object.__setattr__(self, "messages", validation.messages(self.messages))
+        for name, checked in _CHECKED.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, checked(value))
 
     def given(self) -> dict[str, Any]:
         """What is not left open, by name."""
@@ -85,3 +75,13 @@ class Setting:
 
 
 NAMES = tuple(field.name for field in fields(Setting))
+_CHECKED: Mapping[str, Callable[[Any], Any]] = {
+    "n": validation.users,
+    "eps0": validation.eps0,
+    "eps": validation.eps,
+    "delta": lambda at: at if isinstance(at, OverN) else validation.delta(at),
+    "rounds": validation.rounds,
+    "order": validation.order,
+    "target": partial(validation.eps0, name="target"),
+    "messages": validation.messages,
+}

@@ -25,38 +25,17 @@ _UP = 1.0 + 2.0**-50
 
 @dataclass(frozen=True)
 class Ratios:
-    """p, β and q of a protocol, as `bounds.variation_ratio` defines them, each rounded up.
-
-    ``same_leftovers`` says that what the victim's two laws have in common and what hides it follow
-    one law. Then the published pair is the protocol's divergence, and so it is proven; with β at
-    its maximum there is nothing in common.
-    """
+    """p, β and q of a protocol, as `bounds.variation_ratio` defines them, each rounded up."""
 
     p: float
     beta: float
     q: float
-    same_leftovers: bool = False
 
     @classmethod
-    def rounded_up(
-        cls,
-        p: float | Fraction,
-        beta: float | Fraction,
-        q: float | Fraction,
-        *,
-        same_leftovers: bool = False,
-    ) -> Ratios:
+    def rounded_up(cls, p: float | Fraction, beta: float | Fraction, q: float | Fraction) -> Ratios:
         """Of numbers that are known exactly, or up to a few roundings."""
         p, q = float(p) * _UP, float(q) * _UP
-        return cls(p, min(float(beta) * _UP, largest_variation(p)), q, same_leftovers)
-
-    @property
-    def proven(self) -> bool:
-        """Whether the published pair is an upper bound: there w = 0, or leftovers are alike."""
-        if self.same_leftovers or math.isinf(self.p):
-            return self.same_leftovers or self.beta == 1.0
-        p = Fraction(self.p)
-        return Fraction(self.beta) * (p + 1) >= p - 1
+        return cls(p, min(float(beta) * _UP, largest_variation(p)), q)
 
 
 def of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:

@@ -65,7 +65,7 @@ class BallsIntoBins(MultiMessage):
     def ratios(self) -> Ratios:
         """Two values exclude each other; every bin is as likely for a blanket."""
         share = Fraction(self.bins, self.special)
-        return Ratios.rounded_up(math.inf, 1, share, same_leftovers=True)
+        return Ratios.rounded_up(math.inf, 1, share)
 
     def original_epsilon(self, n: int, delta: float) -> float | None:
         """ε = √(32 log(2/δ) d/(s m)) for m blanket messages, d bins and s special ones; up to 2."""
@@ -297,4 +297,4 @@ class Dump(MultiMessage):
         d, flip = self.domain_size, Fraction(self.flip)
         own, other = 1 - flip, flip / (d - 1)
         p = own / other if other else math.inf
-        return Ratios.rounded_up(p, own - other, own * d, same_leftovers=True)
+        return Ratios.rounded_up(p, own - other, own * d)
