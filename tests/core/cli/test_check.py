@@ -2,22 +2,21 @@
 
 import json
 import math
+from functools import partial
 
+import commands
 import pytest
-from click.testing import CliRunner
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Answer, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli import main
 from shufflebounds.cli.check import Finding, Verdict
 
 KRR10 = ("--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "10000", "--delta", "1e-6")
 R = sb.KRR(10, 4.0)
 
 
-def run(*options: str):
-    return CliRunner().invoke(main, ["check", *options])
+run = partial(commands.run, "check")
 
 
 def answer(*options: str) -> dict:

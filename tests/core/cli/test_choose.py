@@ -1,27 +1,18 @@
 """The command `choose` prints what `sb.choose` finds, and nothing that is not certified."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
+from commands import answer, run, succeed
 
 import shufflebounds as sb
-from shufflebounds import cli
 
 # Few bits, so that few mechanisms are left to certify.
 ASKED = ("--values", "4", "--eps", "0.5", "--delta", "1e-6", "--most-bits", "3")
 
 
-def run(*args: str) -> str:
-    result = CliRunner().invoke(cli.main, ["choose", *args])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.fixture(scope="module")
 def answers():
     users = ("--n", "10_000", "--colluding", "1000", "--dropout", "0.5")
-    return json.loads(run(*ASKED, *users, "--json")), run(*ASKED, *users)
+    return answer("choose", *ASKED, *users), succeed("choose", *ASKED, *users).stdout
 
 
 def test_answers_are_those_of_the_library(answers):
@@ -47,15 +38,13 @@ def test_eps0_is_certified(answers):
         options = [f"--{name.replace('_', '-')}={value}" for name, value in names.items()]
         options += ["--k", "4"] if one["mechanism"] == "krr" else []
         asked = ["--mechanism", one["mechanism"], *options, "--n", "4500", "--eps", "0.5"]
-        result = CliRunner().invoke(
-            cli.main, ["delta", *asked, "--eps0", repr(one["eps0"]["lower"]), "--json"]
-        )
-        assert json.loads(result.stdout)["tight"]["upper"] <= 1e-6 * (1 + 1e-6)
+        found = answer("delta", *asked, "--eps0", repr(one["eps0"]["lower"]))
+        assert found["tight"]["upper"] <= 1e-6 * (1 + 1e-6)
 
 
 def test_a_target_that_only_useless_answers_meet_is_told():
-    few = run("--values", "2", "--most-bits", "1", "--n", "10", "--eps", "0.01", "--delta", "1e-6")
-    assert "No mechanism here is of use" in few
+    few = ("--values", "2", "--most-bits", "1", "--n", "10", "--eps", "0.01", "--delta", "1e-6")
+    assert "No mechanism here is of use" in succeed("choose", *few).stdout
 
 
 @pytest.mark.parametrize(
@@ -79,7 +68,7 @@ def test_a_target_that_only_useless_answers_meet_is_told():
     ],
 )
 def test_mistakes_are_told_in_a_sentence(args, told):
-    result = CliRunner().invoke(cli.main, ["choose", *args])
+    result = run("choose", *args)
     assert result.exit_code == 2
     assert told in result.stderr
     assert "Traceback" not in result.output

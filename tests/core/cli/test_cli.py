@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from commands import answer, run, succeed
 from enumeration import precise_exp, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +29,7 @@ import shufflebounds as sb
 from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import answers, deployment
 from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.errors import PrecisionNotReached
@@ -47,20 +48,6 @@ from shufflebounds.reproduce.storage import CurveName
 KRR10 = ("--mechanism", "krr", "--k", "10")
 BINARY = ("--mechanism", "krr", "--k", "2")
 AT_4 = (*KRR10, "--eps0", "4", "--n", "10000")
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(cli.main, args)
-
-
-def succeed(*args: str) -> Result:
-    result = run(*args)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def answer(*args: str) -> dict:
-    return json.loads(succeed(*args, "--json").stdout)
 
 
 def value(text: str, label: str) -> Decimal:
@@ -499,6 +486,33 @@ def test_every_axis_has_a_range_of_its_own(x):
     asked = ("--x", x, "--quantity", quantity, "--points", "2", "--bound", "upper")
     result = succeed("curve", *KRR10, *fixed, *asked)
     assert len(list(csv.DictReader(io.StringIO(result.stdout)))) == 2
+
+
+# Rényi divergences.
+
+RENYI = ("renyi", *KRR10, "--eps0", "4", "--n", "1e5")
+
+
+def test_divergences_are_those_of_the_library():
+    found = answer(*RENYI, "--order", "16", "--rounds", "3")
+    R = sb.KRR(10, 4.0)
+    lower = max(sb.renyi(pair, 10**5, 16.0, rounds=3).lower for pair in R.dataset_pairs().values())
+    upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
+    assert found["upper"] == {"lower": upper.lower, "upper": upper.upper}
+    assert found["lower"]["lower"] == pytest.approx(lower, rel=2e-3)
+    mechanism = sb.renyi(R, 10**5, 16.0, rounds=3)
+    assert found["upper"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
+    assert found["lower"]["lower"] == pytest.approx(mechanism.lower, rel=2e-3)
+    assert found["girgis_upper"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
+    assert (found["order"], found["rounds"], found["n"], found["precise"]) == (16.0, 3, 10**5, True)
+
+
+def test_printed_divergences_are_rounded_outward():
+    result = succeed(*RENYI, "--order", "2.5")
+    assert "KRR(k=10, eps0=4.0), n = 100000 users, order = 2.5" in result.stdout
+    [line] = [one for one in result.stdout.splitlines() if one.startswith("  upper bound")]
+    assert float(line.split()[2]) >= sb.renyi(sb.KRR(10, 4.0).blanket(), 10**5, 2.5).upper
+    assert "Girgis et al., Theorem 3.1" in result.stdout
 
 
 # Curves.

@@ -1,7 +1,9 @@
-"""How commands end other than with an answer, and what they show until then."""
+"""The command in its surroundings: how it ends without an answer, progress, and the Tab key."""
 
 import io
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,3 +173,45 @@ def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
 def test_nothing_is_shown_elsewhere(monkeypatch):
     assert shown(monkeypatch, io.StringIO()) == ""
     assert shown(monkeypatch, Terminal(), hidden=True) == ""
+
+
+# Completion by the Tab key, as docs/library.md switches it on, in a real bash.
+
+PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+(SWITCH,) = re.findall(r'^eval "\$\(_SHUFFLEBOUNDS_COMPLETE.*$', PAGE, re.MULTILINE)
+
+# What bash does at the Tab key: it calls the function that was registered for the command.
+ASK = """
+set -eu
+{switch}
+function=$(complete -p shufflebounds | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+COMP_WORDS=({words})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+COMPREPLY=()
+$function shufflebounds "${{COMP_WORDS[COMP_CWORD]}}" ""
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("shufflebounds ep", {"eps0", "epsilon"}),
+        ("shufflebounds epsilon --mechanism kr", {"krr"}),
+    ],
+)
+def test_the_tab_key_completes(words, expected, tmp_path):
+    bash = shutil.which("bash")
+    if not bash:
+        pytest.skip("bash is not installed")
+    command = tmp_path / "shufflebounds"
+    command.write_text(f"#!/bin/sh\nexec {sys.executable} -m shufflebounds\n", encoding="utf-8")
+    command.chmod(0o755)
+    found = subprocess.run(
+        [bash, "--norc", "-c", ASK.format(switch=SWITCH, words=words)],
+        env={**ENVIRONMENT, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(found.stdout.split()) == expected

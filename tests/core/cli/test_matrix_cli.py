@@ -12,8 +12,9 @@ import sys
 
 import numpy as np
 import pytest
+from commands import answer, run, succeed
 from repository import ROOT
-from test_cli import answer, holds, largest, run, succeed
+from test_cli import holds, largest
 
 import shufflebounds as sb
 

@@ -3,23 +3,13 @@
 import json
 
 import pytest
-from click.testing import CliRunner
+from commands import answer, run
 
 import shufflebounds as sb
-from shufflebounds.cli import deployment, main
+from shufflebounds.cli import deployment
 from shufflebounds.protocols.histograms import DecisionTrees
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
 from shufflebounds.protocols.registry import PROTOCOLS
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(one) for one in arguments])
-
-
-def answered(*arguments):
-    found = run(*arguments, "--json")
-    assert found.exit_code == 0, found.output
-    return json.loads(found.output)
 
 
 @pytest.mark.parametrize(
@@ -31,14 +21,14 @@ def answered(*arguments):
     ],
 )
 def test_answers_are_those_of_the_decomposition(options, protocol):
-    found = answered("epsilon", "--protocol", *options, "--n", 5000, "--delta", 1e-6)
+    found = answer("epsilon", "--protocol", *options, "--n", 5000, "--delta", 1e-6)
     expected = sb.epsilon(protocol.decomposition(), protocol.draws(5000), 1e-6)
     assert found["upper"] == {"lower": expected.lower, "upper": expected.upper}
     assert "mechanism" not in found
-    delta = answered("delta", "--protocol", *options, "--n", 5000, "--eps", expected.upper)
+    delta = answer("delta", "--protocol", *options, "--n", 5000, "--eps", expected.upper)
     assert delta["upper"]["lower"] <= 1e-6
     # Who colludes sends nothing that hides anybody.
-    fewer = answered(
+    fewer = answer(
         "epsilon", "--protocol", *options, "--n", 6000, "--colluding", 1000, "--delta", 1e-6
     )
     assert fewer["upper"] == found["upper"]
@@ -46,7 +36,7 @@ def test_answers_are_those_of_the_decomposition(options, protocol):
 
 def test_rounds_of_several_shuffles_are_composed():
     options = ["--height", 2, "--attributes", 4, "--messages", 3, "--n", 5000, "--delta", 1e-6]
-    found = answered("epsilon", "--protocol", "decision_trees", *options, "--rounds", 2)
+    found = answer("epsilon", "--protocol", "decision_trees", *options, "--rounds", 2)
     parts = DecisionTrees(2, 4, 3).parts(5000)
     expected = sb.compose(
         (part.protocol.decomposition(), part.protocol.draws(part.n), 2 * part.times)

@@ -1,31 +1,19 @@
 """The command `risk`, against attacks on enumerated shuffles."""
 
 import itertools
-import json
 import math
 import sys
 
 import numpy as np
 import pytest
 import shuffles
-from click.testing import CliRunner, Result
+from commands import answer, run
 
 import shufflebounds as sb
-from shufflebounds import cli
 from shufflebounds.randomizers.discrete import KRR
 
 EPS0 = 1.0
 TERNARY = ("risk", "--mechanism", "krr", "--k", "3", "--eps0", "1")
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(cli.main, args)
-
-
-def answer(*args: str) -> dict:
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def corners(pair: shuffles.Pair) -> tuple[list[float], list[float]]:
