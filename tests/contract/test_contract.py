@@ -228,9 +228,7 @@ def reports(name, k=4, eps0=EPS0):
 
 
 def ask(name, quantity, eps0=EPS0, k=4, **setting):
-    [answer] = BOUNDS[name].prepare(reports(name, k, eps0), quantity, NUMERICS)(
-        [Setting(**setting)]
-    )
+    answer = BOUNDS[name].answer(reports(name, k, eps0), quantity, Setting(**setting), NUMERICS)
     assert not answer.shortfall
     return answer.enclosure
 

@@ -53,6 +53,9 @@ class Numerics:
             object.__setattr__(self, "rtol", validation.rtol(self.rtol))
 
 
+_USUAL = Numerics()
+
+
 @dataclass(frozen=True)
 class Answer:
     """An enclosure, the pair that attains it, and a sentence if it is wider than it should be."""
@@ -136,6 +139,13 @@ class Bound:
     def seen(self, protocol: Protocol) -> Protocol:
         """What of a protocol the bound looks at."""
         return protocol if self.knows_mechanism else protocol.generic()
+
+    def answer(
+        self, protocol: Protocol, quantity: str, setting: Setting, numerics: Numerics = _USUAL
+    ) -> Answer:
+        """What it says of a protocol at one setting; ValueError where it says nothing."""
+        [found] = self.prepare(self.seen(protocol), quantity, numerics)([setting])
+        return found
 
 
 def _of_one_round(name: str, prepare: Prepare) -> Prepare:

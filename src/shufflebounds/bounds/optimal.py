@@ -19,15 +19,6 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
 
-
-def lower_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
-    """The pairs of datasets that are known of a protocol; ValueError where there are none."""
-    found = protocol.lower_candidates()
-    if not found:
-        raise ValueError(f"no pair of datasets is known for a lower bound of {protocol!r}")
-    return found
-
-
 UPPER = divergence_bound(
     "upper",
     Kind.UPPER,
@@ -41,7 +32,7 @@ LOWER = divergence_bound(
     Kind.LOWER,
     label="lower bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorem 14: a pair of datasets",
-    candidates=lower_candidates,
+    candidates=methodcaller("known_lower_candidates"),
 )
 
 UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
@@ -72,7 +63,7 @@ def three_groups(pair: Decomposition) -> Decomposition:
 def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
     return tuple(
         replace(pair, decomposition=three_groups(pair.decomposition))
-        for pair in lower_candidates(protocol)
+        for pair in protocol.known_lower_candidates()
     )
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import click
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.catalog import bounds, mechanisms
 from shufflebounds.cli.check import check
-from shufflebounds.cli.choosing import bounds, choose, mechanisms
+from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curves import curve
 from shufflebounds.cli.errors import Group
 from shufflebounds.cli.questions import delta, epsilon, renyi

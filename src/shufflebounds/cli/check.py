@@ -111,8 +111,8 @@ def findings_on(
         found = {}
         for name, bound in one_by_one(some):
             try:
-                evaluate = bound.prepare(bound.seen(asked.protocol), "epsilon", numerics)
-                found[name] = Finding(bound, evaluate([setting])[0])
+                answer = bound.answer(asked.protocol, "epsilon", setting, numerics)
+                found[name] = Finding(bound, answer)
             except ValueError:
                 # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
                 if name in ("upper", "lower"):

@@ -221,7 +221,7 @@ def _evaluated(
     asked: Users, keys: Sequence[str], quantity: str, setting: Setting, numerics: Numerics
 ) -> dict[str, Answer]:
     return {
-        key: bound.prepare(bound.seen(asked.protocol), quantity, numerics)([setting])[0]
+        key: bound.answer(asked.protocol, quantity, setting, numerics)
         for key, bound in one_by_one(answering(asked, *keys))
     }
 

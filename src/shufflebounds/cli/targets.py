@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,17 @@ from shufflebounds.accounting.calibration import FewestUsers
 from shufflebounds.bounds.base import Answer, Bound, Kind, attempt, smallest
 from shufflebounds.bounds.divergences import largest_answer
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import OF_PAIRS, answering, one_by_one, pairs, progress, proof, show
+from shufflebounds.cli.answers import (
+    OF_PAIRS,
+    End,
+    answering,
+    one_by_one,
+    other,
+    pairs,
+    progress,
+    proof,
+    show,
+)
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import Output, question
 from shufflebounds.core import validation
@@ -73,7 +84,9 @@ def users(asked: Deployment, eps: float, delta: float, rtol: float | None, outpu
         found = _fewest_users(asked, eps, delta, rtol)
     more = asked.colluding
     answers = {
-        key: replace(one, enclosure=Enclosure(*(end + more for end in _ends(one))))
+        key: replace(
+            one, enclosure=Enclosure(one.enclosure.lower + more, one.enclosure.upper + more)
+        )
         for key, one in found.items()
     }
     show(
@@ -146,15 +159,19 @@ def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> d
     def sent(eps0: float) -> Randomizer:
         return replace(asked, eps0=eps0).protocol.randomizer
 
-    low, missed = answers["upper"].enclosure.lower, answers["lower"]
     ask = partial(calibration.largest_eps0, sent, eps, delta, asked.honest)
-    found = max(low, attempt(partial(ask, rounds=asked.times, rtol=rtol)).enclosure.lower)
-    return {"tight": _tight(missed, found, missed.enclosure.upper), **answers}
+    return _with_tight(answers, attempt(partial(ask, rounds=asked.times, rtol=rtol)))
 
 
-def _tight(missed: Answer, *ends: float) -> Answer:
-    """Between what is proven for all datasets and what two datasets miss."""
-    return replace(missed, enclosure=Enclosure(min(ends), max(ends)), shortfall="")
+def _with_tight(
+    answers: Mapping[str, Answer], found: Answer, pick: Callable[..., float] = max
+) -> dict[str, Answer]:
+    """The best of what is proven, for all datasets or by the blanket, to what two datasets miss."""
+    end: End = "lower" if pick is max else "upper"
+    proven = pick(getattr(one.enclosure, end) for one in (answers["upper"], found))
+    missed = answers["lower"]
+    ends = proven, pick(proven, getattr(missed.enclosure, other(end)))
+    return {"tight": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
 
 
 def _largest_eps0_of(
@@ -207,34 +224,23 @@ def _fewest_users(
         key: _held_to(promised, largest_answer(one.kind, compared[key], target), asked, one)
         for key, one in one_by_one(bounds)
     }
-    missed, enough = answers["lower"], answers["upper"].enclosure.upper
-    least, randomizer = int(missed.enclosure.lower), asked.protocol.randomizer
+    randomizer = asked.protocol.randomizer
     ask = partial(calibration.fewest_users, randomizer, eps, delta, rounds=asked.times)
-    enough = min(enough, attempt(ask).enclosure.upper)
-    return {"tight": _tight(missed, min(least, enough), enough), **answers}
+    return _with_tight(answers, attempt(ask), min)
 
 
 def _most_rounds(
     asked: Deployment, eps: float, delta: float, rtol: float | None
 ) -> dict[str, Answer]:
+    width = rtol or _FINER_RTOL
+    most = partial(calibration.most_rounds, eps=eps, delta=delta, n=asked.honest, rtol=width)
     answers = {}
     for key, bound in one_by_one(answering(asked, *OF_PAIRS)):
-        most = partial(
-            calibration.most_rounds, eps=eps, delta=delta, n=asked.honest, rtol=rtol or _FINER_RTOL
-        )
         found = smallest(
             attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked)
         )
         answers[key] = _held_to(rtol or _ROUNDS_RTOL, found, asked, bound)
-    missed, affordable = answers["lower"], answers["upper"].enclosure.lower
-    found = attempt(partial(most, asked.protocol.randomizer))
-    affordable = max(affordable, found.enclosure.lower)
-    tight = _tight(missed, affordable, max(affordable, missed.enclosure.upper))
-    return {"tight": tight, **answers}
-
-
-def _ends(answer: Answer) -> tuple[float, float]:
-    return answer.enclosure.lower, answer.enclosure.upper
+    return _with_tight(answers, attempt(partial(most, asked.protocol.randomizer)))
 
 
 def _held_to(rtol: float, answer: Answer, asked: Deployment, bound: Bound) -> Answer:
@@ -244,7 +250,7 @@ def _held_to(rtol: float, answer: Answer, asked: Deployment, bound: Bound) -> An
     several rounds nothing is promised of the lower bound: where its two directions differ, so do
     the ends (docs/composition.md, section 1).
     """
-    lower, upper = _ends(answer)
+    lower, upper = answer.enclosure.lower, answer.enclosure.upper
     most = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS)
     beyond = math.isinf(upper) and lower in most
     counted = isinstance(lower, int) and upper - lower <= 1  # numbers next to each other

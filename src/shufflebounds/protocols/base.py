@@ -108,6 +108,12 @@ class Protocol(ABC):
         """Pairs of datasets to try, the divergence of each a lower bound; none unless known."""
         return ()
 
+    def known_lower_candidates(self) -> tuple[Candidate, ...]:
+        """The same; ValueError where there are none."""
+        if found := self.lower_candidates():
+            return found
+        raise ValueError(f"no pair of datasets is known for a lower bound of {self!r}")
+
     def of_lower_bounds(self) -> Protocol:
         """The protocol whose `lower_candidates` and `draws` make lower bounds.
 

@@ -13,7 +13,6 @@ from oracles import exact_delta
 
 import shufflebounds as sb
 from shufflebounds.bounds import blanket_inequalities
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.blanket_inequalities import bennett_divergence, hoeffding_divergence
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
@@ -51,9 +50,8 @@ class Reports(Protocol):
 
 def epsilon(name, *, blanket, eps0, n, delta):
     """What a bound of the registry says of ε."""
-    ask = BOUNDS[name].prepare(Reports(eps0, blanket), "epsilon", Numerics())
-    [answer] = ask([Setting(n=n, delta=delta)])
-    return answer.enclosure
+    setting = Setting(n=n, delta=delta)
+    return BOUNDS[name].answer(Reports(eps0, blanket), "epsilon", setting).enclosure
 
 
 def on_delta(divergence, blanket, eps, n):

@@ -7,7 +7,6 @@ import pytest
 import shuffles
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.rounds import advanced, basic, optimal
 from shufflebounds.core.setting import Setting
@@ -19,7 +18,7 @@ SINGLE_ROUNDS = (*THEOREMS, "clone_advanced")
 
 
 def ask(name, protocol, **setting):
-    (found,) = BOUNDS[name].prepare(protocol, "epsilon", Numerics())([Setting(**setting)])
+    found = BOUNDS[name].answer(protocol, "epsilon", Setting(**setting))
     assert not found.shortfall
     return found.enclosure
 
@@ -103,9 +102,8 @@ def test_advanced_of_losses_whose_squares_are_no_floats(rounds, delta):
 def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
     """None may be raised to the least δ: together the rounds would exceed theirs."""
     protocol, rounds = SingleMessage(sb.KRR(2, 1.0)), 1000
-    (found,) = BOUNDS[name].prepare(protocol, "epsilon", Numerics())(
-        [Setting(n=100, delta=1e-299, rounds=rounds)]
-    )
+    setting = Setting(n=100, delta=1e-299, rounds=rounds)
+    found = BOUNDS[name].answer(protocol, "epsilon", setting)
     assert found.enclosure.upper == math.inf
     assert "1e-299 leaves each of 1000 rounds less than 1e-300" in found.shortfall
     few = ask("clone_advanced", protocol, n=100, delta=1e-299, rounds=2)

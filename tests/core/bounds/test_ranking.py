@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 import shufflebounds as sb
 from shufflebounds.bounds import ranking
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
@@ -195,7 +194,7 @@ SETTING = Setting(n=10_000, delta=1e-6, target=0.5)
 
 def mse(bound, **parameters):
     protocol = registry.parse({"type": "calibrated", "values": 4, **parameters}).protocol(SETTING)
-    return BOUNDS[bound].prepare(protocol, "mse", Numerics())([SETTING])[0].enclosure
+    return BOUNDS[bound].answer(protocol, "mse", SETTING).enclosure
 
 
 def test_errors_along_curves_are_those_of_the_ranking():

@@ -13,7 +13,7 @@ from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Kind, Numerics
+from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.optimal import three_groups
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.variation_ratio import (
@@ -30,10 +30,8 @@ from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhily
 INF = math.inf
 
 
-def epsilon(name, protocol, n, delta, **numerics):
-    evaluate = BOUNDS[name].prepare(protocol, "epsilon", Numerics(**numerics))
-    [answer] = evaluate([Setting(n=n, delta=delta)])
-    return answer
+def epsilon(name, protocol, n, delta):
+    return BOUNDS[name].answer(protocol, "epsilon", Setting(n=n, delta=delta))
 
 
 def close_above(found, exact_value):
@@ -397,7 +395,7 @@ def test_it_is_asked_for_by_joint_reports():
     assert bound.kind is Kind.UNPROVEN
     reports = SingleMessage(sb.Joint([sb.KRR(2, 1.0)] * 4))
     setting = Setting(n=10**4, delta=1e-6, rounds=3)
-    (found,) = bound.prepare(reports, "epsilon", Numerics())([setting])
+    found = bound.answer(reports, "epsilon", setting)
     composed = sb.epsilon(published_vector_bits(4, 4.0), 10**4, 1e-6, rounds=3)
     assert found.enclosure == composed
 
@@ -413,6 +411,4 @@ def test_it_is_asked_for_by_joint_reports():
 )
 def test_other_reports_are_refused(sent):
     with pytest.raises(ValueError, match="needs reports of alike randomized bits, krr with k = 2"):
-        BOUNDS["vector_bits_published"].prepare(sent, "epsilon", Numerics())(
-            [Setting(n=10, delta=1e-3)]
-        )
+        epsilon("vector_bits_published", sent, 10, 1e-3)

@@ -8,7 +8,6 @@ import pytest
 import shuffles
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
@@ -105,8 +104,7 @@ def test_curves_know_them(bits):
     protocol = coordinate_sums(bits, 3.0)
     setting = Setting(n=100, eps0=3.0, delta=1e-2, rounds=2)
     upper, lower = (
-        BOUNDS[name].prepare(protocol, "epsilon", Numerics())([setting])[0].enclosure
-        for name in ("upper", "lower")
+        BOUNDS[name].answer(protocol, "epsilon", setting).enclosure for name in ("upper", "lower")
     )
     assert upper == sb.compose(protocol.upper_rounds(100, 2)).epsilon(1e-2)
     ends = [sb.compose(one).epsilon(1e-2) for one in protocol.lower_rounds(100, 2).values()]

@@ -75,9 +75,7 @@ def test_separate_levels_have_their_share_of_the_users():
         ("upper", sb.KRR(8, 2.0).blanket()),
         ("lower", sb.KRR(8, 2.0).dataset_pair()),
     ):
-        [found] = BOUNDS[name].prepare(protocol, "epsilon", Numerics())(
-            [Setting(n=1000, delta=1e-6)]
-        )
+        found = BOUNDS[name].answer(protocol, "epsilon", Setting(n=1000, delta=1e-6))
         assert found.enclosure == sb.epsilon(pair, n=166, delta=1e-6)
     with pytest.raises(ValueError, match=r"^n must leave a user for each level of 64, got 5$"):
         protocol.draws(5)

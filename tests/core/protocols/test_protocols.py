@@ -12,7 +12,6 @@ from enumeration import truth
 from oracles import exact
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.histograms import HierarchicalHistogram
@@ -155,12 +154,8 @@ def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
     assert protocol.draws(100) == 201
     assert protocol.of_lower_bounds().draws(100) == 300
     assert not protocol.lower_candidates()
-    found = {
-        name: BOUNDS[name].prepare(protocol, "epsilon", Numerics())([Setting(n=100, delta=1e-6)])
-        for name in ("upper", "lower")
-    }
     for name, draws in (("upper", 201), ("lower", 300)):
-        [answer] = found[name]
+        answer = BOUNDS[name].answer(protocol, "epsilon", Setting(n=100, delta=1e-6))
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
 
 
