@@ -8,7 +8,7 @@ privacy, nor Corollary 3.2. Write e for e^{ε₀}, λ for the order and n̄ = �
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from shufflebounds.accounting.renyi_conversion import (
     SMALLEST_ORDER,
     epsilon_of_orders,
 )
-from shufflebounds.bounds.base import Bound, Formula, Kind, closed_form
+from shufflebounds.bounds.base import Bound, Kind, closed_form
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
@@ -131,11 +131,15 @@ def _log_sinh(x: float) -> float:
     return x + math.log(-math.expm1(-2.0 * x) / 2.0)
 
 
-def _upper(name: str, label: str, source: str, divergence: Callable[..., float]) -> Bound:
+def _bound(
+    name: str, label: str, source: str, kind: Kind, divergence: Callable[..., Enclosure]
+) -> Bound:
+    """Of D_λ by ε₀, n and λ; an upper bound is one of ε, too."""
+
     def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
         def at(setting: Setting) -> Enclosure:
             found = divergence(eps0, setting.require("n"), setting.require("order"))
-            return _exactly(found).times(setting.rounds or 1)
+            return found.times(setting.rounds or 1)
 
         return at
 
@@ -145,37 +149,21 @@ def _upper(name: str, label: str, source: str, divergence: Callable[..., float])
         def at(setting: Setting) -> Enclosure:
             n = setting.require("n")
             if n not in curves:
-                curves[n] = np.array([divergence(eps0, n, order) for order in _ORDERS.tolist()])
+                curves[n] = np.array([divergence(eps0, n, x).upper for x in _ORDERS.tolist()])
             times = setting.rounds or 1
             found = epsilon_of_orders(_ORDERS, curves[n], setting.require("delta"), rounds=times)
             return _exactly(min(found, _exactly(eps0).times(times).upper))
 
         return at
 
-    return _bound(name, label, source, Kind.UPPER, {"renyi": renyi_at, "epsilon": epsilon_at})
-
-
-def _lower(name: str, label: str, source: str, divergence: Callable[..., Enclosure]) -> Bound:
-    def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        def at(setting: Setting) -> Enclosure:
-            found = divergence(eps0, setting.require("n"), setting.require("order"))
-            return found.times(setting.rounds or 1)
-
-        return at
-
-    return _bound(name, label, source, Kind.CLASS_LOWER, {"renyi": renyi_at})
-
-
-def _bound(
-    name: str, label: str, source: str, kind: Kind, quantities: Mapping[str, Formula]
-) -> Bound:
+    quantities = {"renyi": renyi_at, "epsilon": epsilon_at}
     return closed_form(
         name,
         kind,
         label=label,
         source=f"Girgis et al., CCS 2021, {source}",
         knows_mechanism=False,
-        quantities=quantities,
+        quantities=quantities if kind is Kind.UPPER else {"renyi": renyi_at},
         composes=True,
     )
 
@@ -184,19 +172,31 @@ def _exactly(value: float) -> Enclosure:
     return Enclosure(value, value)
 
 
-RENYI_3_1 = _upper(
-    "girgis_upper", "Girgis et al., Theorem 3.1", "Theorem 3.1, from 3.6 and 3.7", theorem_3_1
+RENYI_3_1 = _bound(
+    "girgis_upper",
+    "Girgis et al., Theorem 3.1",
+    "Theorem 3.1, from 3.6 and 3.7",
+    Kind.UPPER,
+    lambda eps0, n, order: _exactly(theorem_3_1(eps0, n, order)),
 )
-RENYI_3_3 = _upper("girgis_simple", "Girgis et al., Theorem 3.3", "Theorem 3.3", theorem_3_3)
-RENYI_3_4 = _lower(
+RENYI_3_3 = _bound(
+    "girgis_simple",
+    "Girgis et al., Theorem 3.3",
+    "Theorem 3.3",
+    Kind.UPPER,
+    lambda eps0, n, order: _exactly(theorem_3_3(eps0, n, order)),
+)
+RENYI_3_4 = _bound(
     "girgis_lower",
     "Girgis et al., Theorem 3.4 (attained by some randomizer)",
     "Theorem 3.4, in both directions: of 2-RR",
+    Kind.CLASS_LOWER,
     theorem_3_4,
 )
-RENYI_3_5 = _lower(
+RENYI_3_5 = _bound(
     "girgis_lower_simple",
     "Girgis et al., Corollary 3.5 (attained by some randomizer)",
     "Corollary 3.5: of 2-RR",
+    Kind.CLASS_LOWER,
     lambda eps0, n, order: _exactly(corollary_3_5(eps0, n, order)),
 )

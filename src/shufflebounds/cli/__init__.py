@@ -9,6 +9,14 @@ is refuted, and 4 for an open one.
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import IO, Any
+
 import click
 
 from shufflebounds._version import __version__
@@ -16,12 +24,121 @@ from shufflebounds.cli.catalog import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curves import curve
-from shufflebounds.cli.errors import Group
 from shufflebounds.cli.questions import delta, epsilon, renyi
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.targets import eps0, rounds, users
+from shufflebounds.core.enclosure import PrecisionError
 
 __all__ = ["main"]
+
+# What people call options that have another name.
+_MEANT = {
+    **{"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"},
+    **{"--days": "--rounds", "--dropout": "--colluding"},
+}
+# Commands that have no option for what they compute: which, and what they need in its place.
+_COMPUTED = {
+    "epsilon": ("--eps", "--delta"),
+    "delta": ("--delta", "--eps"),
+    "eps0": ("--eps0", "--eps and --delta"),
+    "users": ("--n", "--eps and --delta"),
+}
+# Exit codes; those of Ctrl-C and a closed pipe are as of a program that a signal ends.
+_MISTAKE, _IMPRECISE, _CRASH, _STOPPED, _CLOSED_PIPE = 2, 3, 70, 130, 141
+# Longer than any summary.
+_WHOLE = 1_000
+
+
+class Ending(click.ClickException):
+    """A sentence on standard error and an exit code, even where the sentence cannot be printed.
+
+    The 1 that click ends with would be a verdict of `check`.
+    """
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code  # type: ignore[misc]
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        try:
+            super().show(file)
+        except OSError:
+            _drop(sys.stderr)
+
+
+class Group(click.Group):
+    """Commands whose errors end in one sentence, and whose summaries are not cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _in_one_sentence():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _in_one_sentence():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.NoSuchOption as error:
+        raise Ending(_unknown_option(error), _MISTAKE) from None
+    except click.UsageError as error:
+        # Without its context, and so without lines on usage.
+        said = error.format_message()
+        named = "; every option has a name, such as --mechanism" if "extra argument" in said else ""
+        raise Ending(f"{said}{named}", _MISTAKE) from None
+    except PrecisionError as error:
+        raise Ending(_sentence(error), _IMPRECISE) from None
+    except (ValueError, OverflowError) as error:
+        raise Ending(_sentence(error), _MISTAKE) from None
+    except KeyboardInterrupt:
+        raise Ending("stopped", _STOPPED) from None
+    except MemoryError:
+        raise Ending("there is not enough memory for this", _CRASH) from None
+    except BrokenPipeError:
+        _drop(sys.stdout)
+        raise click.exceptions.Exit(_CLOSED_PIPE) from None
+    except OSError as error:
+        _drop(sys.stdout)
+        where = error.filename or "standard output"
+        raise Ending(f"{where}: {error.strerror or error}", _CRASH) from None
+    except (click.exceptions.Exit, click.ClickException):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        raise Ending(f"this is a mistake of the program: {error!r}", _CRASH) from None
+
+
+def _drop(stream: IO[str]) -> None:
+    """Drop what is left to print, which would fail again as Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """With what was probably meant, or what has to be given in place of what is computed."""
+    assert error.ctx is not None
+    command = error.ctx.command
+    name = _MEANT.get(error.option_name, error.option_name)
+    computed, needed = _COMPUTED.get(command.name or "", ("", ""))
+    if name == computed:
+        return f"{error.option_name} is what {command.name} computes; it needs {needed}"
+    options = [flag for option in command.params for flag in option.opts]
+    near = get_close_matches(name, options, n=1, cutoff=0.7)
+    guess = f"; did you mean {near[0]}?" if near else "."
+    return f"No such option {error.option_name!r}{guess}"
+
+
+def _sentence(error: Exception) -> str:
+    return ", ".join([str(error), *getattr(error, "__notes__", [])])
 
 
 main = Group(

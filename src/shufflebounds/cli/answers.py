@@ -8,11 +8,12 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
+from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,8 +23,7 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.base import Candidate
 from shufflebounds.reproduce.storage import write_text
 
@@ -36,6 +36,14 @@ FEW = 4
 
 # The bounds that are divergences of pairs.
 OF_PAIRS = ("upper", "lower", "stronger_clone")
+
+
+def or_value_error(path: Path, write: Callable[[], None]) -> None:
+    """Call `write`; where it fails to write, that is a ValueError that names the file."""
+    try:
+        write()
+    except OSError as error:
+        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 def answering(asked: Users, *names: str) -> dict[str, Bound]:
@@ -166,7 +174,7 @@ def show(
     other. `meanings` say what that lets one claim, by the bound's name; `instead` has those of
     numbers that say something else, by the kind of bound and the number.
 
-    Raises `PrecisionNotReached` afterwards where an enclosure is too wide.
+    Raises `PrecisionError` afterwards where an enclosure is too wide.
     """
     ends = {
         name: kind_of(name) if better == "smaller" else other(kind_of(name)) for name in answers
@@ -196,25 +204,22 @@ def show(
                 answer.others,
             ]
         )
-    shortfalls = [
-        f"{label}: {answer.shortfall}"
-        for label, answer in zip(said, answers.values(), strict=True)
-        if answer.shortfall
-    ]
+    wide = {labels[name]: answer for name, answer in answers.items() if answer.shortfall}
     publish(
         output,
         facts=asked.facts(**target)
         | {name: _plain(answer) for name, answer in answers.items()}
         | {key: _plain(answers[name]) for key, name in _FORMER.items() if name in answers}
-        | {"precise": not shortfalls},
+        | {"precise": not wide},
         paragraphs=[asked.title(wording)],
         table=_without_empty_columns(lines),
         meanings=said,
         notes=[*asked.notes(), *notes],
         bounds=tuple(answers),
     )
-    if shortfalls:
-        raise PrecisionNotReached("; ".join(shortfalls))
+    if wide:
+        shortfalls = [f"{label}: {answer.shortfall}" for label, answer in wide.items()]
+        raise PrecisionError("; ".join(shortfalls), next(iter(wide.values())).enclosure)
 
 
 def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -250,7 +255,7 @@ def publish(
             whole=whole,
         )
         path = output.report
-        or_usage_error(path, lambda: write_text(text, path))
+        or_value_error(path, lambda: write_text(text, path))
     if output.as_json:
         click.echo(whole)
         return

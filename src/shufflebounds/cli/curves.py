@@ -12,14 +12,13 @@ import click
 
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import least, within_eps0
-from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import (
-    PrecisionNotReached,
-    missing,
-    or_usage_error,
-    require_plotting,
+from shufflebounds.cli.answers import (
+    OF_PAIRS,
+    least,
+    or_value_error,
+    within_eps0,
 )
+from shufflebounds.cli.deployment import Deployment, missing
 from shufflebounds.cli.options import (
     FIGURE,
     NUMBER,
@@ -31,14 +30,13 @@ from shufflebounds.cli.options import (
     option,
     question,
 )
+from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.specification import Axis, Grid, Specification, needed
 from shufflebounds.reproduce.storage import CurveName
-
-_DEFAULT_BOUNDS = ("upper", "lower", "stronger_clone")
 
 # Where an axis begins and ends unless the options say otherwise.
 _RANGES: dict[str, tuple[float, float]] = {
@@ -97,7 +95,7 @@ _RANGES: dict[str, tuple[float, float]] = {
         Name(tuple(BOUNDS)),
         "May be repeated; `shufflebounds bounds` lists them.",
         multiple=True,
-        default=_DEFAULT_BOUNDS,
+        default=OF_PAIRS,
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     click.option(
@@ -130,10 +128,8 @@ def curve(
 
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
-    if plot is not None:
-        require_plotting()
-        if plot == output:
-            raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
+    if plot is not None and plot == output:
+        raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     first, last = _RANGES[x]
     start, stop = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
@@ -152,15 +148,16 @@ def curve(
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
     else:
-        or_usage_error(output, lambda: curves.write_all(computed, output))
+        or_value_error(output, lambda: curves.write_all(computed, output))
     if plot is not None:
-        or_usage_error(plot, lambda: _draw(computed, asked, plot))
+        or_value_error(plot, lambda: _draw(computed, asked, plot))
     rounds = 1 if asked.rounds in (None, 1) and x != "rounds" else None
     for note in replace(asked, rounds=rounds).notes() + capped:
         click.echo(note, err=True)
-    if missed := [sentence for one in computed for sentence in curves.shortfalls(one)]:
+    if missed := [(said, one) for one in computed for said in curves.shortfalls(one)]:
         more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
-        raise PrecisionNotReached(f"{missed[0]}{more}")
+        sentence, where = missed[0]
+        raise PrecisionError(f"{sentence}{more}", where.enclosures)
 
 
 def _require_what_is_used(quantity: str, x: str, setting: Setting, wanted: set[str]) -> None:

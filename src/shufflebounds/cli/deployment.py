@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 from shufflebounds._version import __version__
-from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -84,6 +83,11 @@ def parameters(name: str) -> dict[str, Parameter]:
             default = None if is_required else one.default
             found[key] = Parameter(type_, is_required, default, metadata[key].get("help", ""))
     return found
+
+
+def missing(option: str, of: str = "") -> ValueError:
+    """Such as "Missing option '--k' of krr.", as click says where it knows."""
+    return ValueError(f"Missing option {option!r}{f' of {of}' if of else ''}.")
 
 
 def hiding(n: int, colluding: int) -> int:
@@ -251,11 +255,6 @@ class Deployment(Users):
     def has_own_eps0(self) -> bool:
         """Whether the mechanism fixes ε₀."""
         return self.mechanism.has_own_eps0
-
-    def require_eps0(self) -> None:
-        """Raise `UsageError` where ε₀ must be given."""
-        if self.eps0 is None and not self.has_own_eps0:
-            raise missing("--eps0")
 
     def refuse_own_eps0(self) -> None:
         """Raise ValueError where no ε₀ can be looked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 import re
 import shlex
@@ -21,10 +22,10 @@ from shufflebounds.cli.deployment import (
     MessageDeployment,
     Parameter,
     Users,
+    missing,
     parameters,
     protocols,
 )
-from shufflebounds.cli.errors import missing
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS, outward
 from shufflebounds.protocols.registry import Messages
@@ -127,6 +128,20 @@ class Target(click.Path):
         return path
 
 
+class Figure(Target):
+    """A figure to draw; ValueError where what draws is not installed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = super().convert(value, param, ctx)
+        needed = ("matplotlib", "pandas")
+        if absent := [name for name in needed if importlib.util.find_spec(name) is None]:
+            raise ValueError(
+                f"--plot needs {', '.join(absent)}, which are not installed: "
+                f"pip install {' '.join(absent)}"
+            )
+        return path
+
+
 class Real(click.ParamType):
     """A float, written as Python prints it or in full; what it could not keep is refused.
 
@@ -172,7 +187,7 @@ class Number(Real):
 REAL = Real()
 WHOLE = Whole()
 NUMBER = Number()
-FIGURE = Target((".pdf", ".png", ".svg"))
+FIGURE = Figure((".pdf", ".png", ".svg"))
 
 Option = Callable[[Callable], Callable]
 
@@ -323,8 +338,8 @@ def question(*options: str | Option, messages: bool = False) -> Callable[[Callab
                 asked: Users = _sending(mechanism, protocol, own, parts, described)
             else:
                 asked = Deployment(_described(mechanism, own, parts), **described)
-                if "eps0" in options:
-                    asked.require_eps0()
+                if "eps0" in options and asked.eps0 is None and not asked.has_own_eps0:
+                    raise missing("--eps0")
             ask(asked=asked, **given)
 
         choose = [

@@ -20,13 +20,13 @@ from shufflebounds.cli.answers import (
     is_zero,
     least,
     one_by_one,
+    or_value_error,
     progress,
     proof,
     show,
     within_eps0,
 )
 from shufflebounds.cli.deployment import Deployment, Users
-from shufflebounds.cli.errors import UsageError, or_usage_error
 from shufflebounds.cli.options import REAL, Output, option, question
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
@@ -230,15 +230,15 @@ def _evaluated(
 
 
 def _require_verifiable(asked: Users) -> Deployment:
-    """What is asked; `UsageError` for what the program cannot check, before it is computed."""
+    """What is asked; ValueError for what the program cannot check, before it is computed."""
     if not isinstance(asked, Deployment) or proofs.described(asked.protocol.randomizer) is None:
-        raise UsageError(
+        raise ValueError(
             f"--claim needs reports that verify/verify.py defines (matrix, "
             f"{', '.join(proofs.VERIFIED)}; of several only equal ones, no matrices, without "
             f"--rate), got {asked.name}"
         )
     if len(asked.every_round) > 1:
-        raise UsageError("--claim needs rounds of one number of users: leave out --also")
+        raise ValueError("--claim needs rounds of one number of users: leave out --also")
     return asked
 
 
@@ -254,7 +254,7 @@ def _write_claims(
     assert what is not None  # since `_require_verifiable`
     end = {key: one.enclosure.upper for key, one in answers.items()}
     if math.isinf(end["upper"]):
-        raise UsageError("--claim must be left out: no epsilon is known to hold at this delta")
+        raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
     # The program's own grid of losses is coarser than the library's.
     eps = end["upper"] * (1.0 if rounds == 1 else 1.001)
     claims = [proofs.upper("blanket", what, n, delta, eps, rounds)]
@@ -264,4 +264,4 @@ def _write_claims(
     if rounds == 1 and pair.enclosure.lower > 0.0:
         found = proofs.lower(pair.others, what, n, delta, pair.enclosure.lower, pair.inputs)
         claims += [] if found is None else [found]
-    or_usage_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
+    or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))

@@ -17,6 +17,7 @@ from shufflebounds.cli.answers import (
     answering,
     kind_of,
     one_by_one,
+    or_value_error,
     other,
     pairs,
     progress,
@@ -24,7 +25,6 @@ from shufflebounds.cli.answers import (
     wrapped,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.errors import PrecisionNotReached, or_usage_error, require_plotting
 from shufflebounds.cli.options import FIGURE, REAL, Output, option, question
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -129,8 +129,6 @@ def risk(
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
-    if plot is not None:
-        require_plotting()
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     bounds = answering(asked, *OF_PAIRS)
     compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
@@ -182,13 +180,12 @@ def risk(
         notes=[_TEST, *([] if alike else [_UNLIKE]), *asked.notes()],
     )
     if plot is not None:
-        or_usage_error(plot, lambda: _draw(risks, asked.title(), plot))
+        or_value_error(plot, lambda: _draw(risks, asked.title(), plot))
     for key in bounds:
         width = advantages[key].relative_width
         if rtol is not None and width > rtol:
-            raise PrecisionNotReached(
-                f"{labels[key]}: the advantage is known only to a relative width of {width:.1e}"
-            )
+            sentence = f"{labels[key]}: the advantage is known only to a relative width of"
+            raise PrecisionError(f"{sentence} {width:.1e}", advantages[key])
 
 
 def _curve(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:

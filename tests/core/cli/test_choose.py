@@ -1,7 +1,7 @@
 """The command `choose` prints what `sb.choose` finds, and nothing that is not certified."""
 
 import pytest
-from commands import answer, run, succeed
+from commands import answer, succeed
 
 import shufflebounds as sb
 
@@ -45,30 +45,3 @@ def test_eps0_is_certified(answers):
 def test_a_target_that_only_useless_answers_meet_is_told():
     few = ("--values", "2", "--most-bits", "1", "--n", "10", "--eps", "0.01", "--delta", "1e-6")
     assert "No mechanism here is of use" in succeed("choose", *few).stdout
-
-
-@pytest.mark.parametrize(
-    ("args", "told"),
-    [
-        (
-            ("--n", "100", "--eps", "1", "--delta", "1e-6"),
-            "Missing option '--values' or '--numbers'.",
-        ),
-        ((*ASKED, "--n", "100", "--numbers"), "exclude each other"),
-        (
-            (*ASKED, "--n", "100", "--dropout", "1"),
-            "dropout must be a number with 0 <= dropout < 1",
-        ),
-        (
-            (*ASKED, "--n", "100", "--colluding", "100"),
-            "must be an integer from 0 to 99, got 100",
-        ),
-        ((*ASKED, "--n", "1", "--dropout", "0.5"), "dropout must leave a user who reports"),
-        ((*ASKED, "--n", "100", "--rounds", "0"), "rounds must be an integer from 1 to 1000000"),
-    ],
-)
-def test_mistakes_are_told_in_a_sentence(args, told):
-    result = run("choose", *args)
-    assert result.exit_code == 2
-    assert told in result.stderr
-    assert "Traceback" not in result.output

@@ -61,26 +61,6 @@ def test_every_protocol_that_is_offered_says_what_its_options_mean():
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("dump --flip 0.2", "Missing option '--domain-size' of dump."),
-        ("dump --domain-size 5 --k 3", "--k is not a parameter of dump, which has only"),
-        ("binary_sum --eps0 1", "--eps0 must be left out: binary_sum has none"),
-        ("hierarchical_histogram --domain-size 8", "Missing option '--eps0'."),
-        ("binary_sum --mechanism krr --k 3", "--protocol must be given in place of --mechanism"),
-        ("binary_sum --k-joint 2", "--k-joint, --rate and --part must be left out"),
-        ("cheu_zhilyaev --flip 0.7", "flip must be a number with 1e-100 <= flip < 0.5, got 0.7"),
-        ("binary_sum --claim x.json", "--claim needs reports that verify/verify.py defines"),
-        ("binary", "'binary' is not known; did you mean binary_sum?"),
-    ],
-)
-def test_mistakes_are_told_in_one_sentence(options, sentence):
-    found = run("epsilon", "--protocol", *options.split(), "--n", 100, "--delta", 1e-3)
-    assert found.exit_code == 2
-    assert sentence in found.output
-
-
 def test_descriptions_of_mechanisms_are_their_own():
     listed = {
         one["name"]: one["description"] for one in json.loads(run("mechanisms", "--json").output)
