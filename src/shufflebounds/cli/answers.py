@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context, Decimal
@@ -181,29 +181,24 @@ def show(
     }
     numbers = {name: getattr(one.enclosure, ends[name]) for name, one in answers.items()}
     labels = {name: BOUNDS[name].label for name in answers}
-    head = [
-        "",
-        column,
-        "numerical error",
-        "from lower bound",
-        "victim's inputs",
-        _OTHERS,
-    ]
-    lines, said = [head], {}
-    for name, answer in answers.items():
-        label, number = labels[name], numbers[name]
-        said[label] = (instead or {}).get((kind_of(name), number), meanings[name])
-        lines.append(
-            [
-                label,
-                output.text(number, up=ends[name] == "upper"),
-                # The lower end of its enclosure is that of the worst known dataset.
-                "" if name == "tight" else width(answer.enclosure),
-                "" if name == "lower" else distance(number, numbers.get("lower")),
-                answer.inputs,
-                answer.others,
-            ]
-        )
+    columns = {
+        "": labels.values(),
+        column: [output.text(numbers[name], up=ends[name] == "upper") for name in answers],
+        # Of the best proven bound the lower end is that of the worst known dataset.
+        "numerical error": [
+            "" if name == "tight" else width(one.enclosure) for name, one in answers.items()
+        ],
+        "from lower bound": [
+            "" if name == "lower" else distance(number, numbers.get("lower"))
+            for name, number in numbers.items()
+        ],
+        "victim's inputs": [one.inputs for one in answers.values()],
+        _OTHERS: [one.others for one in answers.values()],
+    }
+    said = {
+        labels[name]: (instead or {}).get((kind_of(name), number), meanings[name])
+        for name, number in numbers.items()
+    }
     wide = {labels[name]: answer for name, answer in answers.items() if answer.shortfall}
     publish(
         output,
@@ -212,7 +207,7 @@ def show(
         | {key: _plain(answers[name]) for key, name in _FORMER.items() if name in answers}
         | {"precise": not wide},
         paragraphs=[asked.title(wording)],
-        table=_without_empty_columns(lines),
+        table=table_of({name: cells for name, cells in columns.items() if any(cells)}),
         meanings=said,
         notes=[*asked.notes(), *notes],
         bounds=tuple(answers),
@@ -222,9 +217,9 @@ def show(
         raise PrecisionError("; ".join(shortfalls), next(iter(wide.values())).enclosure)
 
 
-def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    columns = zip(*lines, strict=True)
-    return list(zip(*(one for one in columns if any(one[1:])), strict=True))
+def table_of(columns: Mapping[str, Iterable[str]]) -> list[Sequence[str]]:
+    """Its lines, the first of which has the names of the columns."""
+    return [tuple(columns), *zip(*columns.values(), strict=True)]
 
 
 def publish(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,7 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
 from shufflebounds.bounds.ranking import choose as ranked
-from shufflebounds.cli.answers import ends, progress, publish
+from shufflebounds.cli.answers import ends, progress, publish, table_of
 from shufflebounds.cli.deployment import hiding
 from shufflebounds.cli.options import REAL, WHOLE, Output, command, flag, option
 from shufflebounds.core import validation
@@ -105,7 +105,7 @@ def _reporting(n: int, colluding: int, dropout: float) -> int:
     return reporting
 
 
-def _table(found: Ranking, asked: Mapping[str, Any]) -> list[list[str]]:
+def _table(found: Ranking, asked: Mapping[str, Any]) -> list[Sequence[str]]:
     is_mean = found.best.error.values == 1
     columns = {
         "mechanism": [_briefly(one, found) for one in found.choices],
@@ -124,8 +124,7 @@ def _table(found: Ranking, asked: Mapping[str, Any]) -> list[list[str]]:
         "in users": not is_mean,
         "if rare": not is_mean,
     }
-    shown = {name: cells for name, cells in columns.items() if said.get(name, True)}
-    return [list(shown), *map(list, zip(*shown.values(), strict=True))]
+    return table_of({name: cells for name, cells in columns.items() if said.get(name, True)})
 
 
 def _in_users(error: Error) -> float:

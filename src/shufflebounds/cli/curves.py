@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,9 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
     OF_PAIRS,
     least,
+    one_by_one,
     or_value_error,
+    progress,
     within_eps0,
 )
 from shufflebounds.cli.deployment import Deployment, missing
@@ -135,15 +136,21 @@ def curve(
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
     setting = Setting(n=asked.n, eps0=asked.eps0, rounds=asked.rounds).at(**fixed)
     _require_what_is_used(quantity, x, setting, needed(quantity, asked.reports))
-    specifications = [
-        Specification(
-            BOUNDS[name], asked.reports, setting, axis, quantity, None, Numerics(rtol=rtol)
-        )
-        for name in dict.fromkeys(bound)
-    ]
-    for specification in specifications:
+    bounds, numerics = {name: BOUNDS[name] for name in bound}, Numerics(rtol=rtol)
+    specifications = {
+        name: Specification(one, asked.reports, setting, axis, quantity, None, numerics)
+        for name, one in bounds.items()
+    }
+    for specification in specifications.values():
         specification.check()
-    computed, capped = _settled(_computed(asked, specifications))
+    with progress(hidden=False):
+        found = [
+            curves.compute(
+                CurveName(asked.mechanism.type, "command line", name), specifications[name]
+            )
+            for name, _ in one_by_one(bounds)
+        ]
+    computed, capped = _settled(found)
     if output is None:
         rows = [row for one in computed for row in curves.rows(one)]
         click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
@@ -173,18 +180,6 @@ def _require_what_is_used(quantity: str, x: str, setting: Setting, wanted: set[s
             )
     for name in sorted(wanted - {x, *setting.given()}) if x in wanted | OPTIONAL else ():
         raise missing(flag(name), f"a curve of {quantity} along {x}")
-
-
-def _computed(asked: Deployment, specifications: Sequence[Specification]) -> list[Curve]:
-    """All curves, their progress shown on a terminal."""
-    hidden = not sys.stderr.isatty()
-    with click.progressbar(
-        specifications, label="computing", file=sys.stderr, hidden=hidden
-    ) as shown:
-        return [
-            curves.compute(CurveName(asked.mechanism.type, "command line", one.bound.name), one)
-            for one in shown
-        ]
 
 
 def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
