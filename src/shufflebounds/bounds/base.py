@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
@@ -204,9 +204,8 @@ def _extreme(
 
 # Bounds that a formula gives, of the blanket or of ε₀ alone.
 
-# Of a protocol's blanket (None where the bound does not look at it) and its ε₀: the quantity at a
-# setting.
-Formula = Callable[[Decomposition | None, float], Callable[[Setting], Enclosure]]
+# The quantity by a protocol's blanket (None where the bound does not look at it), ε₀ and a setting.
+Formula = Callable[[Any, float, Setting], Enclosure]
 
 
 def closed_form(
@@ -226,17 +225,14 @@ def closed_form(
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
-        if knows_mechanism:
-            candidates = protocol.upper_candidates()
-            pairs: list[tuple[Candidate | None, Callable[[Setting], Enclosure]]] = [
-                (one, formula(one.decomposition, eps0)) for one in candidates
-            ]
-        else:
-            pairs = [(None, formula(None, eps0))]
+        pairs = protocol.upper_candidates() if knows_mechanism else ()
 
         def answer(setting: Setting) -> Answer:
-            answers = ((pair, Answer(of_pair(setting))) for pair, of_pair in pairs)
-            return largest(answer.of(pair) if pair else answer for pair, answer in answers)
+            if not knows_mechanism:
+                return Answer(formula(None, eps0, setting))
+            return largest(
+                Answer(formula(pair.decomposition, eps0, setting)).of(pair) for pair in pairs
+            )
 
         return lambda settings: [answer(setting) for setting in settings]
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +227,8 @@ class _OneWay:
         return values, error
 
 
+_SOURCE = "Balle, Bell, Gascón and Nissim, CRYPTO 2019"
+
 # Of R, n and the side: what an inequality says of D.
 Inequality = Callable[[Loss, int, int], float]
 
@@ -238,42 +241,44 @@ _TOLERANCE = 1e-10
 _PATIENCE = 1000
 
 
-def _bounds(name: str, label: str, inequality: Inequality) -> tuple[Bound, Bound, Bound]:
-    """What an inequality gives for a known blanket, for all ε₀-LDP randomizers, for a known γ."""
-    return (
-        _bound(name, inequality, label, lambda blanket, _: specific(blanket)),
-        _bound(f"{name}_generic", inequality, f"{label}, generic", None),
-        _bound(f"{name}_similarity", inequality, f"{label}, γ known", with_similarity),
-    )
+def _of_eps0(_: None, eps0: float) -> Losses:
+    return generic(eps0)
+
+
+# Endings of names and labels, and what a blanket and ε₀ say of R: where the blanket is known, for
+# all ε₀-LDP randomizers, and where γ is known of it.
+_KNOWN: Sequence[tuple[str, str, Callable[[Any, float], Losses]]] = (
+    ("", "", lambda blanket, _: specific(blanket)),
+    ("_generic", ", generic", _of_eps0),
+    ("_similarity", ", γ known", with_similarity),
+)
+
+
+def _bounds(name: str, label: str, inequality: Inequality) -> list[Bound]:
+    """What an inequality gives, for each of what is `_KNOWN`."""
+    return [
+        _bound(name + ending, label + words, inequality, losses_of)
+        for ending, words, losses_of in _KNOWN
+    ]
 
 
 def _bound(
-    name: str,
-    inequality: Inequality,
-    label: str,
-    losses_of: Callable[[Decomposition, float], Losses] | None,
+    name: str, label: str, inequality: Inequality, losses_of: Callable[[Any, float], Losses]
 ) -> Bound:
-    def losses(blanket: Decomposition | None, eps0: float) -> Losses:
-        if blanket is None or losses_of is None:
-            return generic(eps0)
-        return losses_of(blanket, eps0)
+    def epsilon(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
+        losses = losses_of(blanket, eps0)
+        return smallest_eps(inequality, losses, eps0, at.require("n"), at.require("delta"))
 
-    def epsilon(blanket: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        known = losses(blanket, eps0)
-        return lambda at: smallest_eps(
-            inequality, known, eps0, at.require("n"), at.require("delta")
-        )
-
-    def delta(blanket: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        known = losses(blanket, eps0)
-        return lambda at: delta_enclosed(inequality, known, at.require("eps"), at.require("n"))
+    def delta(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
+        losses = losses_of(blanket, eps0)
+        return delta_enclosed(inequality, losses, at.require("eps"), at.require("n"))
 
     return closed_form(
         name,
         Kind.UPPER,
         label=label,
-        source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
-        knows_mechanism=losses_of is not None,
+        source=_SOURCE,
+        knows_mechanism=losses_of is not _of_eps0,
         quantities={"epsilon": epsilon, "delta": delta},
     )
 
@@ -345,9 +350,8 @@ def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
     return average(loss, prefactor, 2.0 / squared_range, n, side)
 
 
-HOEFFDING, HOEFFDING_GENERIC, HOEFFDING_SIMILARITY = _bounds(
-    "blanket_hoeffding", "blanket, Hoeffding", hoeffding_divergence
-)
+_HOEFFDING = _bounds("blanket_hoeffding", "blanket, Hoeffding", hoeffding_divergence)
+HOEFFDING, HOEFFDING_GENERIC, HOEFFDING_SIMILARITY = _HOEFFDING
 
 
 # The blanket bound by Bennett's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
@@ -396,15 +400,14 @@ def _kappa(u: float) -> float:
     return total
 
 
-BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _bounds(
-    "blanket_bennett", "blanket, Bennett", bennett_divergence
-)
+_BENNETT = _bounds("blanket_bennett", "blanket, Bennett", bennett_divergence)
+BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _BENNETT
 
 
 # The smaller of the blanket's bounds by Hoeffding's and by Bennett's inequality.
 
 
-def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
+def _smaller(name: str, label: str, *bounds: Bound) -> Bound:
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         each = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
 
@@ -418,7 +421,7 @@ def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
         name=name,
         kind=Kind.UPPER,
         label=label,
-        source="Balle, Bell, Gascón and Nissim, CRYPTO 2019",
+        source=_SOURCE,
         knows_mechanism=bounds[0].knows_mechanism,
         quantities=bounds[0].quantities,
         prepare=prepare,
@@ -426,10 +429,6 @@ def _smaller(name: str, label: str, bounds: Sequence[Bound]) -> Bound:
 
 
 BLANKET_BEST, BLANKET_BEST_GENERIC, BLANKET_BEST_SIMILARITY = (
-    _smaller(f"blanket_best{ending}", f"blanket, best inequality{words}", bounds)
-    for ending, words, bounds in (
-        ("", "", (HOEFFDING, BENNETT)),
-        ("_generic", ", generic", (HOEFFDING_GENERIC, BENNETT_GENERIC)),
-        ("_similarity", ", γ known", (HOEFFDING_SIMILARITY, BENNETT_SIMILARITY)),
-    )
+    _smaller(f"blanket_best{ending}", f"blanket, best inequality{words}", *bounds)
+    for (ending, words, _), *bounds in zip(_KNOWN, _HOEFFDING, _BENNETT, strict=True)
 )

@@ -256,8 +256,8 @@ def _capped(eps: float, eps0: float) -> Enclosure:
 def _formula_of_eps0(
     name: str, label: str, source: str, epsilon: Callable[[float, int, float], Enclosure]
 ) -> Bound:
-    def formula(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        return lambda at: epsilon(eps0, at.require("n"), at.require("delta"))
+    def formula(_: None, eps0: float, at: Setting) -> Enclosure:
+        return epsilon(eps0, at.require("n"), at.require("delta"))
 
     return closed_form(
         name,

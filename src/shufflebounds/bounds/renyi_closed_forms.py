@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from shufflebounds.accounting.renyi_conversion import (
     epsilon_of_orders,
 )
 from shufflebounds.bounds.base import Bound, Kind, closed_form
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
@@ -136,25 +136,19 @@ def _bound(
 ) -> Bound:
     """Of D_λ by ε₀, n and λ; an upper bound is one of ε, too."""
 
-    def renyi_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        def at(setting: Setting) -> Enclosure:
-            found = divergence(eps0, setting.require("n"), setting.require("order"))
-            return found.times(setting.rounds or 1)
+    # Many rounds or δ are asked of the same curve.
+    @lru_cache(maxsize=16)
+    def curve(eps0: float, n: int) -> FloatArray:
+        return np.array([divergence(eps0, n, order).upper for order in _ORDERS.tolist()])
 
-        return at
+    def renyi_at(_: None, eps0: float, at: Setting) -> Enclosure:
+        found = divergence(eps0, at.require("n"), at.require("order"))
+        return found.times(at.rounds or 1)
 
-    def epsilon_at(_: Decomposition | None, eps0: float) -> Callable[[Setting], Enclosure]:
-        curves: dict[int, FloatArray] = {}
-
-        def at(setting: Setting) -> Enclosure:
-            n = setting.require("n")
-            if n not in curves:
-                curves[n] = np.array([divergence(eps0, n, x).upper for x in _ORDERS.tolist()])
-            times = setting.rounds or 1
-            found = epsilon_of_orders(_ORDERS, curves[n], setting.require("delta"), rounds=times)
-            return _exactly(min(found, _exactly(eps0).times(times).upper))
-
-        return at
+    def epsilon_at(_: None, eps0: float, at: Setting) -> Enclosure:
+        values, delta, times = curve(eps0, at.require("n")), at.require("delta"), at.rounds or 1
+        found = epsilon_of_orders(_ORDERS, values, delta, rounds=times)
+        return _exactly(min(found, _exactly(eps0).times(times).upper))
 
     quantities = {"renyi": renyi_at, "epsilon": epsilon_at}
     return closed_form(

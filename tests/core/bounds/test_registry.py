@@ -66,7 +66,7 @@ TRIVIAL = closed_form(
     label="local privacy",
     source="post-processing",
     knows_mechanism=False,
-    quantities={"epsilon": lambda _, eps0: lambda at: Enclosure(eps0, eps0)},
+    quantities={"epsilon": lambda _, eps0, at: Enclosure(eps0, eps0)},
 )
 
 
