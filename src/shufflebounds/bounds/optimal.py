@@ -154,15 +154,12 @@ _ROUNDING = 2.0**-40
 def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     def answer(setting: Setting) -> Answer:
         eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))
-        return _answer(eps)
+        if eps is None:
+            nothing = "original says nothing of these messages"
+            return Answer(Enclosure(0.0, math.inf), shortfall=nothing)
+        return Answer(Enclosure(eps * (1.0 - _ROUNDING), eps))
 
     return lambda settings: [answer(setting) for setting in settings]
-
-
-def _answer(eps: float | None) -> Answer:
-    if eps is None:
-        return Answer(Enclosure(0.0, math.inf), shortfall="original says nothing of these messages")
-    return Answer(Enclosure(eps * (1.0 - _ROUNDING), eps))
 
 
 ORIGINAL = Bound(

@@ -31,21 +31,11 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import proofs
 
 # Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
-_OF_SEVERAL_ROUNDS = frozenset(
-    {
-        "basic_composition",
-        "advanced_composition",
-        "optimal_composition",
-        "clone_advanced",
-        "upper_renyi",
-        "clone_renyi",
-        "stronger_clone_renyi",
-    }
-)
+_BY_RENYI = {"upper_renyi", "clone_renyi", "stronger_clone_renyi"}
+_BY_THEOREMS = {"basic_composition", "advanced_composition", "optimal_composition"}
+_OF_SEVERAL_ROUNDS = _BY_THEOREMS | {"clone_advanced"} | _BY_RENYI
 # By way of Rényi divergences, which takes longer than all others together and hardly ever decides.
-_LAST = frozenset(
-    {"upper_renyi", "clone_renyi", "stronger_clone_renyi", "girgis_upper", "girgis_simple"}
-)
+_LAST = _BY_RENYI | {"girgis_upper", "girgis_simple"}
 
 
 class Verdict(StrEnum):

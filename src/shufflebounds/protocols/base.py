@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -173,6 +173,7 @@ class MultiMessage(Protocol):
     """
 
     blankets: int = field(default=1, kw_only=True)
+    eps0: ClassVar[None] = None  # type: ignore[misc] # a single message may give its input away
 
     def __post_init__(self) -> None:
         validation.whole("blankets", self.blankets, minimum=1)
@@ -180,11 +181,6 @@ class MultiMessage(Protocol):
     @abstractmethod
     def decomposition(self) -> Decomposition:
         """Laws of the victim's message on two inputs, as far apart as can be, and of a blanket."""
-
-    @property
-    def eps0(self) -> None:  # type: ignore[override]
-        """None: a single message may give its input away."""
-        return
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """One decomposition, which the protocol's symmetry makes the worst."""
@@ -298,11 +294,7 @@ class Calibrated(Protocol):
     by: str = "mechanism"
     rounds: int = 1
     most_messages: int = 1
-
-    @property
-    def eps0(self) -> None:  # type: ignore[override]
-        """None: it is what is sought."""
-        return
+    eps0: ClassVar[None] = None  # type: ignore[misc] # it is what is sought
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """None: ValueError, as what it leaks is the target, by definition."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -118,17 +118,13 @@ class DecisionTrees(Protocol):
     attributes: int
     messages: int
     trees: int = 1
+    eps0: ClassVar[None] = None  # type: ignore[misc] # a single message gives its category away
 
     def __post_init__(self) -> None:
         validation.whole("height", self.height, minimum=1, maximum=_HIGHEST)
         validation.whole("attributes", self.attributes, minimum=self.height)
         validation.whole("messages", self.messages, minimum=2)
         validation.whole("trees", self.trees, minimum=1)
-
-    @property
-    def eps0(self) -> None:  # type: ignore[override]
-        """None: a single message gives its category away."""
-        return
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Those of the parts."""

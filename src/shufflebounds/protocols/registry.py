@@ -117,6 +117,8 @@ class Reports:
 
     mechanism: Description | AsGiven
     k_joint: int = 1
+    # Settings that follow from others.
+    gives: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         validation.whole("k_joint", self.k_joint, minimum=1, maximum=validation.MAX_JOINT)
@@ -125,11 +127,6 @@ class Reports:
     def needs(self) -> tuple[str, ...]:
         """Settings that decide what is sent."""
         return () if self.mechanism.has_own_eps0 else ("eps0",)
-
-    @property
-    def gives(self) -> frozenset[str]:
-        """Settings that follow from others: none."""
-        return frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -168,6 +165,10 @@ class Messages(Named):
     Raises ValueError for an unknown protocol, and for a parameter that it does not have or lacks.
     """
 
+    # They are read from no files, and not repeated.
+    files: ClassVar[tuple[str, ...]] = ()
+    k_joint: ClassVar[int] = 1
+
     def __post_init__(self) -> None:
         require_arguments(self.type, self._entry.make, dict(self.parameters), self.needs)
 
@@ -186,19 +187,9 @@ class Messages(Named):
         return frozenset() if self._entry.users is None else frozenset({"n"})
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """Paths of the files that the protocol is read from: none."""
-        return ()
-
-    @property
     def mechanism(self) -> Messages:
         """What tables call the mechanism: itself."""
         return self
-
-    @property
-    def k_joint(self) -> int:
-        """Messages are not repeated."""
-        return 1
 
     def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
         """The protocol at a setting; ValueError for a distance, which is one of reports."""
