@@ -131,6 +131,8 @@ def _cap(eps0: float | None, rounds: int) -> float:
 
 # How they are printed.
 
+# Parts of a page: their tag, and a text, its lines or the rows of a table.
+Page: TypeAlias = list[tuple[str, Any]]
 End: TypeAlias = Literal["upper", "lower"]
 
 # What version 0.1 called bounds in JSON, for scripts that read it.
@@ -238,19 +240,13 @@ def publish(
     be one, has all of it, and the theorems of the `bounds`.
     """
     whole = json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False)
-    if output.report is not None:
-        text = _certificate(
-            output.report.suffix,
-            question=paragraphs,
-            command=output.command,
-            table=table,
-            meanings=meanings,
-            notes=notes,
-            theorems={BOUNDS[name].label: BOUNDS[name].source for name in bounds},
-            whole=whole,
-        )
-        path = output.report
-        or_value_error(path, lambda: write_text(text, path))
+    said = [f"{label[0].upper()}{label[1:]}: {meaning}" for label, meaning in meanings.items()]
+    if (path := output.report) is not None:
+        question = [("p", " ".join(paragraph.split())) for paragraph in paragraphs]
+        inputs = [("p", text) for text in _names_of_inputs(table)]
+        answered: Page = [*question, ("table", table), ("ul", said), *inputs]
+        page = _certificate(output.command, answered, notes, bounds, whole)
+        or_value_error(path, lambda: write_text(_rendered(page, path.suffix), path))
     if output.as_json:
         click.echo(whole)
         return
@@ -260,10 +256,10 @@ def publish(
     for line in table:
         padded = (f"{cell:{size}}" for cell, size in zip(line, widths, strict=True))
         click.echo(f"  {'   '.join(padded)}".rstrip())
-    if meanings:
+    if said:
         click.echo()
-    for label, meaning in meanings.items():
-        click.echo(f"{label[0].upper()}{label[1:]}: {meaning}")
+    for meaning in said:
+        click.echo(meaning)
     shown = [note if output.explain else _first_sentence(note) for note in notes]
     if output.explain:
         shown = [*_names_of_inputs(table), *shown]
@@ -400,25 +396,14 @@ _TAIL = "</body></html>"
 
 
 def _certificate(
-    suffix: str,
-    *,
-    question: Sequence[str],
-    command: str,
-    table: Sequence[Sequence[str]],
-    meanings: Mapping[str, str],
-    notes: Sequence[str],
-    theorems: Mapping[str, str],
-    whole: str,
-) -> str:
-    """The page as Markdown (``.md``) or HTML; `whole` is what ``--json`` prints."""
+    command: str, answered: Page, notes: Sequence[str], bounds: Sequence[str], whole: str
+) -> Page:
+    """What a report says; `whole` is what ``--json`` prints."""
     digest = hashlib.sha256(f"{whole}\n".encode()).hexdigest()
-    page: list[tuple[str, Any]] = [
+    return [
         ("h1", _TITLE),
         ("h2", "Question and answer"),
-        *(("p", " ".join(paragraph.split())) for paragraph in question),
-        ("table", table),
-        ("ul", [f"{label[0].upper()}{label[1:]}: {said}" for label, said in meanings.items()]),
-        *(("p", said) for said in _names_of_inputs(table)),
+        *answered,
         (
             "p",
             "Numbers are rounded outward: an upper bound is never below the truth, a lower bound "
@@ -427,7 +412,7 @@ def _certificate(
         ("h2", "Assumptions"),
         ("ul", [*_ASSUMED, *notes]),
         ("h2", "Theorems"),
-        ("ul", [f"{label}: {source}." for label, source in theorems.items()]),
+        ("ul", [f"{BOUNDS[name].label}: {BOUNDS[name].source}." for name in bounds]),
         ("p", "docs/engine.md proves how they are evaluated, and every error term."),
         ("h2", "How to verify"),
         (
@@ -444,6 +429,10 @@ def _certificate(
         ),
         ("details", whole),
     ]
+
+
+def _rendered(page: Page, suffix: str) -> str:
+    """As HTML or, for ``.md``, Markdown; without parts that are empty."""
     if suffix == ".html":
         return "\n".join([_HEAD, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
     return "\n\n".join(_markdown(*part) for part in page if part[1]) + "\n"
