@@ -23,7 +23,7 @@ from shufflebounds._version import __version__
 from shufflebounds.cli.catalog import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
-from shufflebounds.cli.curves import curve
+from shufflebounds.cli.curve import curve
 from shufflebounds.cli.questions import delta, epsilon, renyi
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.targets import eps0, rounds, users

@@ -37,7 +37,7 @@ def both(root: Path) -> tuple[str, str]:
         ("src/shufflebounds/reproduce/papers/su2026/claims.yaml", False, True),
         ("src/shufflebounds/reproduce/papers/new/tables.py", False, True),
         ("workflow/html_page.py", False, True),
-        ("src/shufflebounds/cli/curves.py", False, False),
+        ("src/shufflebounds/cli/curve.py", False, False),
         ("src/shufflebounds/notebook.py", False, False),
         ("src/shufflebounds/reproduce/plan.py", False, False),
         ("src/shufflebounds/__pycache__/curve.cpython-311.pyc", False, False),
