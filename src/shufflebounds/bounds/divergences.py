@@ -46,11 +46,7 @@ _TRIES = 4
 
 
 def of_rounds(
-    kind: Kind,
-    pairs_of: PairsOf,
-    quantity: str,
-    asked: Asked,
-    rtol: float | None,
+    kind: Kind, pairs_of: PairsOf, quantity: str, asked: Asked, rtol: float | None
 ) -> Answer:
     """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
     function = Composed.delta if quantity == "delta" else Composed.epsilon

@@ -133,10 +133,7 @@ _HELD = {
     "users",
     "delta",
     option(
-        "--eps",
-        REAL,
-        "The epsilon that is claimed: natural logarithm, at least 0.",
-        required=True,
+        "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
     ),
     "rounds",
     "rtol",

@@ -73,16 +73,8 @@ _RANGES: dict[str, tuple[float, float]] = {
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option(
-        "--start",
-        NUMBER,
-        "Where it begins.  [default: depends on the axis, such as n = 1000]",
-    ),
-    option(
-        "--stop",
-        NUMBER,
-        "Where it ends.  [default: depends on the axis, such as n = 100000]",
-    ),
+    option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
+    option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
     click.option("--linear", is_flag=True, help="Space them evenly, not geometrically."),
     option(
@@ -100,10 +92,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     click.option(
-        "-o",
-        "--output",
-        type=Target(),
-        help="CSV file to write.  [default: standard output]",
+        "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
 )

@@ -87,16 +87,7 @@ def epsilon(
     )
 
 
-@question(
-    "eps0",
-    "users",
-    "eps",
-    "rounds",
-    "also",
-    "rtol",
-    "output",
-    messages=True,
-)
+@question("eps0", "users", "eps", "rounds", "also", "rtol", "output", messages=True)
 def delta(asked: Users, eps: float, rtol: float | None, output: Output) -> None:
     """What delta can you claim at a given epsilon?
 

@@ -224,10 +224,7 @@ def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
 
     lines = [
         sheets.TradeOffLine(
-            BOUNDS[key].label,
-            one.false_negatives,
-            other(kind_of(key)),
-            STYLES[key],
+            BOUNDS[key].label, one.false_negatives, other(kind_of(key)), STYLES[key]
         )
         for key, one in risks.items()
     ]

@@ -195,10 +195,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("shufflebounds ep", {"eps0", "epsilon"}),
-        ("shufflebounds epsilon --mechanism kr", {"krr"}),
-    ],
+    [("shufflebounds ep", {"eps0", "epsilon"}), ("shufflebounds epsilon --mechanism kr", {"krr"})],
 )
 def test_the_tab_key_completes(words, expected, tmp_path):
     bash = shutil.which("bash")
