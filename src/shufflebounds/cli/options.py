@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +197,12 @@ def option(flag: str, type_: click.ParamType | type, meaning: str, **settings: A
     return click.option(flag, type=type_, help=meaning, **{**shown, **settings})
 
 
+def together(*options: Option) -> Option:
+    """Several options, in this order."""
+    # The last one added is the first one listed.
+    return lambda command: functools.reduce(lambda made, add: add(made), options[::-1], command)
+
+
 @dataclass(frozen=True)
 class Output:
     """How an answer is printed: as JSON, with all that it rests on, and into which report too.
@@ -228,16 +233,14 @@ COLLUDING = option(
 
 
 # Options of several commands. Those of ``output`` become an `Output`.
-_COMMON: Mapping[str, tuple[Option, ...]] = {
-    "eps0": (
-        option(
-            "--eps0",
-            REAL,
-            "Local privacy parameter of all that a user sends in a shuffle: natural logarithm, up "
-            "to 300. Required, except for a matrix, which has its own.",
-        ),
+_COMMON: Mapping[str, Option] = {
+    "eps0": option(
+        "--eps0",
+        REAL,
+        "Local privacy parameter of all that a user sends in a shuffle: natural logarithm, up "
+        "to 300. Required, except for a matrix, which has its own.",
     ),
-    "users": (
+    "users": together(
         option(
             "--n",
             WHOLE,
@@ -246,37 +249,31 @@ _COMMON: Mapping[str, tuple[Option, ...]] = {
         ),
         COLLUDING,
     ),
-    "colluding": (COLLUDING,),
-    "eps": (option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True),),
-    "delta": (option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),),
-    "rounds": (
-        option(
-            "--rounds",
-            WHOLE,
-            "In how many separate shuffles, such as days, the same users report, 1 to 1e6. "
-            "(Reports that are sent together, linked to each other, are --k-joint.)",
-            default=1,
-            metavar="T",
-        ),
+    "colluding": COLLUDING,
+    "eps": option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True),
+    "delta": option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),
+    "rounds": option(
+        "--rounds",
+        WHOLE,
+        "In how many separate shuffles, such as days, the same users report, 1 to 1e6. "
+        "(Reports that are sent together, linked to each other, are --k-joint.)",
+        default=1,
+        metavar="T",
     ),
-    "also": (
-        option(
-            "--also",
-            Rounds(),
-            "T more rounds with N users each, such as 1.2e6:10; may be repeated.",
-            multiple=True,
-            metavar="N:T",
-        ),
+    "also": option(
+        "--also",
+        Rounds(),
+        "T more rounds with N users each, such as 1.2e6:10; may be repeated.",
+        multiple=True,
+        metavar="N:T",
     ),
-    "rtol": (
-        option(
-            "--rtol",
-            REAL,
-            "Largest relative width of the enclosures, 1e-9 to 0.1; by default 1e-4 for one round, "
-            "else 1e-3 to 1e-2. The cells of a continuous mechanism add to it.",
-        ),
+    "rtol": option(
+        "--rtol",
+        REAL,
+        "Largest relative width of the enclosures, 1e-9 to 0.1; by default 1e-4 for one round, "
+        "else 1e-3 to 1e-2. The cells of a continuous mechanism add to it.",
     ),
-    "output": (
+    "output": together(
         JSON,
         click.option("--explain", is_flag=True, help="Print everything that the answer rests on."),
         option(
@@ -371,11 +368,8 @@ def command(*options: str | Option) -> Callable[[Callable], click.Command]:
                 given["output"] = _output(given)
             do(**given)
 
-        added = [_COMMON[one] if isinstance(one, str) else (one,) for one in options]
-        # The last one added is the first one listed.
-        for add in reversed([*chain.from_iterable(added)]):
-            run = add(run)
-        return click.command()(run)
+        added = together(*(_COMMON[one] if isinstance(one, str) else one for one in options))
+        return click.command()(added(run))
 
     return made
 
