@@ -38,14 +38,6 @@ FEW = 4
 OF_PAIRS = ("upper", "lower", "stronger_clone")
 
 
-def or_value_error(path: Path, write: Callable[[], None]) -> None:
-    """Call `write`; where it fails to write, that is a ValueError that names the file."""
-    try:
-        write()
-    except OSError as error:
-        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
-
-
 def answering(asked: Users, *names: str) -> dict[str, Bound]:
     """The bounds of some names: none of ε₀ alone where that is infinite, or says nothing at all."""
     bounds = {name: BOUNDS[name] for name in names}
@@ -222,6 +214,14 @@ def show(
 def table_of(columns: Mapping[str, Iterable[str]]) -> list[Sequence[str]]:
     """Its lines, the first of which has the names of the columns."""
     return [tuple(columns), *zip(*columns.values(), strict=True)]
+
+
+def or_value_error(path: Path, write: Callable[[], None]) -> None:
+    """Call `write`; where it fails to write, that is a ValueError that names the file."""
+    try:
+        write()
+    except OSError as error:
+        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 def publish(
