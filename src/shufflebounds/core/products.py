@@ -102,30 +102,28 @@ def common_lattice(one: FloatArray, two: FloatArray) -> Lattice | None:
 
 def shifted_products(one: FloatArray, two: FloatArray, lattice: Lattice) -> FloatArray:
     """Masses (a, b, c) of the products, shape (3, J), those at one place united."""
+    total = _shifted(one, two, lattice)
+    return total[:, total[2] > 0.0]
+
+
+def _shifted(one: FloatArray, two: FloatArray, lattice: Lattice) -> FloatArray:
+    """Rows of sums over all pairs, at every place of the lattice."""
     rows, columns = lattice.one.max(axis=1) + 1
-    products = []
-    for part, masses in zip(one, two, strict=True):
+    total = np.zeros((len(one), *lattice.shape))
+    for part, masses, sums in zip(one, two, total, strict=True):
         # NumPy's stubs have bincount count, whether there are weights or not.
         filled = np.bincount(lattice.own, weights=part, minlength=rows * columns).reshape(
             rows, columns
         )
-        total = np.zeros(lattice.shape)
         for mass, i, j in zip(masses.tolist(), *lattice.two.tolist(), strict=True):
-            total[i : i + rows, j : j + columns] += mass * filled
-        products.append(total)
-    held = products[2] > 0.0
-    return np.stack([total[held] for total in products])
+            sums[i : i + rows, j : j + columns] += mass * filled
+    return total
 
 
 def shifted_places(lattice: Lattice) -> NDArray[np.int64]:
     """The places of the products, shape (2, J)."""
-    rows, columns = lattice.one.max(axis=1) + 1
-    filled = np.zeros((rows, columns), dtype=np.bool_)
-    filled[tuple(lattice.one)] = True
-    held = np.zeros(lattice.shape, dtype=np.bool_)
-    for i, j in lattice.two.T.tolist():
-        held[i : i + rows, j : j + columns] |= filled
-    return np.stack(np.nonzero(held))
+    one, two = (np.ones((1, places.shape[1])) for places in (lattice.one, lattice.two))
+    return np.stack(np.nonzero(_shifted(one, two, lattice)[0]))
 
 
 def _step(logs: FloatArray) -> float | None:
@@ -205,10 +203,15 @@ def component_gap(here: FloatArray, there: FloatArray) -> float:
     mine, others = label[: here.shape[1]], label[here.shape[1] :]
     if not np.array_equal(np.sort(mine), np.sort(others)):
         return math.inf
-    here, there = here[:, np.argsort(mine)], there[:, np.argsort(others)]
-    largest = np.maximum(here, there)
-    gap = np.abs(here - there) / np.where(largest > 0.0, largest, 1.0)
-    return float(gap.max())
+    return relative_gap(here[:, np.argsort(mine)], there[:, np.argsort(others)])
+
+
+def relative_gap(x: FloatArray, y: FloatArray) -> float:
+    """The largest relative difference of two entries; inf where they are not as many."""
+    if x.shape != y.shape:
+        return math.inf
+    largest = np.maximum(x, y)
+    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
 
 
 # What stands for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits

@@ -319,14 +319,6 @@ class Randomizer(ABC):
         return found
 
 
-def relative_gap(x: FloatArray, y: FloatArray) -> float:
-    """The largest relative difference of two entries; inf where they are not as many."""
-    if x.shape != y.shape:
-        return math.inf
-    largest = np.maximum(x, y)
-    return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
-
-
 def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) -> None:
     """ValueError where some are given to a mechanism of numbers."""
     if frequencies is not None:

@@ -28,11 +28,12 @@ from shufflebounds.core.products import (
     merge_labelled,
     merge_rows,
     ratio_labels,
+    relative_gap,
 )
 from shufflebounds.divergence.coordinates import is_feasible
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import Error, Spread
-from shufflebounds.randomizers.base import Randomizer, relative_gap
+from shufflebounds.randomizers.base import Randomizer
 
 # Inputs times components of one crowd, and pairs of components of a step: seconds at most.
 _LARGEST, _MOST_PAIRS = 250_000, 2**22

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -84,7 +84,7 @@ class MatchingRandomizer(Randomizer):
         together as often as those of `blanket` at the least.
         """
         one, two = self._misses(1), self._misses(2)
-        vertices = list(_vertices(1 - one, 1 - 2 * one + two))
+        vertices = _vertices(1 - one, 1 - 2 * one + two)
         # The mean of those with the least in common has every component that any of them has.
         least = [vertex for vertex in vertices if sum(vertex[:2]) == 1 - 2 * one + two]
         mean = [sum(masses, Fraction(0)) / len(least) for masses in zip(*least, strict=True)]
@@ -130,37 +130,29 @@ class MatchingRandomizer(Randomizer):
         return float(1 - miss) * math.exp(self.eps0) + float(miss)
 
 
-def _vertices(match: Fraction, together: Fraction) -> Iterator[list[Fraction]]:
+def _vertices(match: Fraction, together: Fraction) -> list[list[Fraction]]:
     """Of the masses of `_PATTERNS` that sum to 1, when every input is matched with probability
     `match` and the first two together with probability `together` or more.
+
+    At a vertex the third input takes all or nothing of what matches both, either or none of the
+    first two. It takes what is missing of one of these where they are matched together as rarely or
+    as often as possible; else its own probability tells how often they are.
     """
-    rows = [[Fraction(1)] * 8 + [Fraction(0)]]
-    rows += [[Fraction(pattern[i]) for pattern in _PATTERNS] + [Fraction(0)] for i in range(3)]
-    # The ninth number is by how much the first two are matched together more often.
-    rows.append([Fraction(x and y) for x, y, _ in _PATTERNS] + [Fraction(-1)])
-    right = [Fraction(1), match, match, match, together]
     found = set()
-    for basis in itertools.combinations(range(9), 5):
-        solved = _solution([[row[j] for j in basis] for row in rows], right)
-        if solved is not None and min(solved) >= 0:
-            masses = dict(zip(basis, solved, strict=True))
-            found.add(tuple(masses.get(j, Fraction(0)) for j in range(8)))
-    yield from (list(vertex) for vertex in sorted(found))
-
-
-def _solution(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
-    """Of linear equations, by elimination; None where they have none or several."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i in range(len(rows)):
-        pivot = next((j for j in range(i, len(rows)) if rows[j][i] != 0), None)
-        if pivot is None:
-            return None
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [x / rows[i][i] for x in rows[i]]
-        for j in range(len(rows)):
-            if j != i and rows[j][i] != 0:
-                rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i], strict=True)]
-    return [row[-1] for row in rows]
+    for full in itertools.product((0, 1), repeat=4):
+        alone = (full[1] + full[2]) * match + full[3] * (1 - 2 * match)
+        slope = full[0] - full[1] - full[2] + full[3]
+        tried = [(t, free) for t in (together, match) for free in range(4)]
+        if slope:
+            tried.append(((match - alone) / slope, 0))
+        for both, free in tried:
+            held = [both, match - both, match - both, 1 - 2 * match + both]
+            taken = [x * y for x, y in zip(full, held, strict=True)]
+            taken[free] += match - sum(taken)
+            masses = [m for x, y in zip(taken, held, strict=True) for m in (x, y - x)]
+            if both >= together and min(masses) >= 0:
+                found.add(tuple(masses))
+    return [list(vertex) for vertex in sorted(found)]
 
 
 # Sets: of k values, e^{ε₀} times as likely if they hold one of the user's.

@@ -25,9 +25,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
-from shufflebounds.core.products import SMALLEST_MASS
+from shufflebounds.core.products import SMALLEST_MASS, relative_gap
 from shufflebounds.core.work import spend
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, relative_gap, the_only
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, the_only
 
 # A name, rows a, b and c, and how uncertain their entries are.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
