@@ -5,13 +5,68 @@ The divergence of any number of users is such a sum, in each user's component, o
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from random import Random
 
+import numpy as np
+
+import shufflebounds as sb
 from shufflebounds import Decomposition
+
+# Joints of continuous reports, and an ε to ask about.
+JOINTS = {
+    "blankets": ([sb.Laplace(2.0, 6).blanket()] * 3, 0.3),
+    "blankets, most of them losses": ([sb.Laplace(2.0, 6).blanket()] * 3, 4.0),
+    "pairs": ([sb.Laplace(3.0, 90).dataset_pair()] * 2, 1.0),
+    "pairs the other way": ([sb.Laplace(3.0, 90).dataset_pair().swap()] * 2, 1.0),
+    "pairs on the interval": (
+        [
+            sb.Laplace(1.0, 9, domain="interval", others=0.5).dataset_pair(),
+            sb.Laplace(1.5, 11, domain="interval", others=1.0).dataset_pair(),
+        ],
+        0.2,
+    ),
+    "mixed": (
+        [sb.Laplace(1.0, 8).blanket(), sb.Laplace(0.7, 7).blanket(), sb.RAPPOR(1.0).blanket()],
+        0.2,
+    ),
+    "of tiny eps0": ([sb.Laplace(1e-8, 6).blanket()] * 3, 1e-9),
+    "of large eps0": ([sb.Laplace(20.0, 15).blanket()] * 2, 18.0),
+    "rare": ([sb.subsample(sb.Laplace(3.0, 9).blanket(), 0.01)] * 2, 0.4),
+}
 
 Row = list[Fraction]
 Form = tuple[Fraction, ...]
+
+
+@functools.cache
+def joint(kind: str) -> Decomposition:
+    """One of `JOINTS`."""
+    return functools.reduce(Decomposition.joint, JOINTS[kind][0])
+
+
+def alone(pair: Decomposition) -> list[Decomposition]:
+    """Both ends as decompositions of their own."""
+    return [Decomposition(end.a, end.b, end.c, end.rel_err) for end in pair.bounds()]
+
+
+def assert_ordered_for_two(
+    before: Decomposition, after: Decomposition, sign: int, eps: float
+) -> None:
+    """The same for D(ε) of two users, in arithmetic of 64 bits or more."""
+    (old, old_err), (new, new_err) = _of_two(before, eps), _of_two(after, eps)
+    assert sign * (new - old) >= -(old_err + new_err)
+
+
+def _of_two(end: Decomposition, eps: float) -> tuple[np.longdouble, np.longdouble]:
+    """E(G + G′)₊/2, and its rounding."""
+    a, b, c = (row.astype(np.longdouble) for row in (end.a, end.b, end.c))
+    values = np.append((a - b) - np.expm1(np.longdouble(eps)) * b, 0.0) / np.append(c, 1.0)
+    masses = np.append(c, max(np.longdouble(0.0), 1 - c.sum()))
+    gains = np.maximum(values[:, None] + values, 0.0)
+    found = masses @ gains @ masses / 2
+    return found, 2 * (end.rel_err + 1e-15) * (1 + np.exp(np.longdouble(eps)))
 
 
 def assert_ordered(

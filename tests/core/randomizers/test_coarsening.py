@@ -6,26 +6,13 @@ import random
 
 import numpy as np
 import pytest
-from convex_order import assert_ordered
+from convex_order import JOINTS, alone, assert_ordered, assert_ordered_for_two, joint
 from engines import overlap
-from oracles import exact
 
 import shufflebounds as sb
 from shufflebounds.randomizers import coarsening
 from shufflebounds.randomizers.coarsening import Strips, coarsened
 from shufflebounds.randomizers.joint import Joint
-
-KINDS = {
-    "blankets": [sb.Laplace(2.0, 6).blanket()] * 3,
-    "pairs": [sb.Laplace(2.0, 9).dataset_pair()] * 4,
-    "pairs on the interval": [
-        sb.Laplace(1.0, 5, domain="interval", others=0.5).dataset_pair(),
-        sb.Laplace(1.5, 6, domain="interval", others=1.0).dataset_pair(),
-    ],
-    "mixed": [sb.Laplace(1.0, 8).blanket(), sb.Laplace(0.7, 7).blanket(), sb.RAPPOR(1.0).blanket()],
-    "of tiny eps0": [sb.Laplace(1e-8, 6).blanket()] * 3,
-    "rare": [sb.subsample(sb.Laplace(3.0, 9).blanket(), 0.01)] * 2,
-}
 
 
 @pytest.fixture
@@ -46,36 +33,16 @@ def product(factors):
     return functools.reduce(sb.Decomposition.joint, factors)
 
 
-def alone(joint):
-    """Both ends as decompositions of their own."""
-    return [sb.Decomposition(end.a, end.b, end.c, end.rel_err) for end in joint.bounds()]
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("factors", KINDS.values(), ids=KINDS)
-def test_inner_is_below_and_outer_above_for_every_convex_function(factors, seed, coarse):
-    source = random.Random(seed)
-    joint = product(factors)
-    few = coarse(joint)
-    assert len(few.bounds()[0]) < len(joint.bounds()[0])
-    for before, after, sign in zip(joint.bounds(), few.bounds(), (-1, 1), strict=True):
-        assert_ordered(before, after, sign, source, sums=8)
-
-
-@pytest.mark.parametrize("factors", KINDS.values(), ids=KINDS)
-def test_few_users_by_enumeration(factors, coarse):
-    joint = product(factors)
-    few = coarse(joint)
-    largest = math.log(np.max(joint.a / joint.b))
-    for eps in (0.0, 0.2 * largest, 0.6 * largest):
-        for n in (1, 2) if max(map(len, few.bounds())) < 190 else (1,):
-            # The larger of both directions, as `delta` has it.
-            below, above = (
-                [exact(one, eps, n) for one in (end, end.swap())] for end in few.bounds()
-            )
-            truth = [sb.delta(end, eps, n) for end in alone(joint)]
-            assert max(one.lower for one in below) <= truth[0].upper
-            assert max(one.upper for one in above) >= truth[1].lower
+@pytest.mark.parametrize("kind", JOINTS)
+def test_inner_is_below_and_outer_above_for_every_convex_function(kind, coarse):
+    """And for one user or two, at ε of any size."""
+    source, whole = random.Random(1), joint(kind)
+    few = coarse(whole)
+    assert len(few.bounds()[0]) < len(whole.bounds()[0])
+    for before, after, sign in zip(alone(whole), alone(few), (-1, 1), strict=True):
+        assert_ordered(before, after, sign, source, sums=20)
+        for factor in (0.0, 0.5, 1.0, 3.0):
+            assert_ordered_for_two(before, after, sign, factor * JOINTS[kind][1])
 
 
 @pytest.mark.parametrize("mass", [0.2, 1e-10])
@@ -95,7 +62,7 @@ def test_nothing_is_lost_or_counted_twice_next_to_the_axis(mass, coarse):
 
 @pytest.mark.parametrize("kind", ["blankets", "mixed", "of tiny eps0"])
 def test_what_is_symmetric_stays_so(kind, coarse):
-    few = coarse(product(KINDS[kind]))
+    few = coarse(joint(kind))
     assert few.is_symmetric()
     assert few.bounds()[0].is_symmetric()
     assert len(few.directions) == 1

@@ -9,6 +9,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from components import assert_same
 from engines import overlap
 from hypothesis import given
 from oracles import exact
@@ -55,24 +56,6 @@ def apart(parts):
 def inputs(parts):
     """The inputs of a joint of leaves, and of parallel ones with a shared value, in order."""
     return list(itertools.product(*(range(len(matrix(part))) for part in parts)))
-
-
-def columns(a, b, c):
-    """Merged columns (a, b, c), shape (J, 3), by their ratios; those that nobody uses left out.
-
-    Equal ratios are those that agree to nine digits.
-    """
-    merged = {}
-    for column in np.stack([a, b, c], axis=1)[(a > 0.0) | (b > 0.0)]:
-        key = tuple(np.round(column / column.max(), 9))
-        merged[key] = merged.get(key, 0.0) + column
-    return np.array([merged[key] for key in sorted(merged)])
-
-
-def assert_same(found, a, b, c):
-    expected, found = columns(a, b, c), columns(found.a, found.b, found.c)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0.0)
 
 
 def enclosure(decomposition, eps, n):
