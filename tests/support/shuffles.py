@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
 
+import enumeration
 import mpmath
 import numpy as np
 from oracles import _exp
@@ -35,10 +36,7 @@ def shuffled(
 ) -> Pair:
     """Histograms of the reports where the victim holds `one` or `other`."""
     rows = [[Fraction(x) for x in row] for row in channel]
-    start = {(0,) * len(rows[0]): Fraction(1)}
-    for held in others:
-        start = _sent(start, rows[held])
-    p, q = _sent(start, rows[one]), _sent(start, rows[other])
+    p, q = (enumeration.shuffled([rows[x], *(rows[y] for y in others)]) for x in (one, other))
     return [(p.get(key, Fraction(0)), q.get(key, Fraction(0))) for key in p.keys() | q.keys()]
 
 
@@ -64,10 +62,7 @@ def pair_of(decomposition: Decomposition, n: int) -> Pair:
     """The histogram pair of a decomposition: what no component is sure of is seen as such."""
     a, b, c = ([Fraction(x) for x in getattr(decomposition, name).tolist()] for name in "abc")
     others = [*c, max(Fraction(0), 1 - sum(c))]
-    start = {(0,) * len(others): Fraction(1)}
-    for _ in range(n - 1):
-        start = _sent(start, others)
-    p, q = _sent(start, [*a, Fraction(0)]), _sent(start, [*b, Fraction(0)])
+    p, q = (enumeration.shuffled([[*x, Fraction(0)], *[others] * (n - 1)]) for x in (a, b))
     # Floats sum to 1 up to rounding only, and these are to be probabilities.
     p_sum, q_sum = sum(p.values()), sum(q.values())
     return [
@@ -124,19 +119,6 @@ def binary_counts(eps0: float, n: int) -> tuple[list[mpmath.mpf], list[mpmath.mp
         for x in (1 - likely, likely)
     )
     return p, q
-
-
-def _sent(
-    histograms: dict[tuple[int, ...], Fraction], report: Sequence[Fraction]
-) -> dict[tuple[int, ...], Fraction]:
-    """One more report in every histogram."""
-    found: dict[tuple[int, ...], Fraction] = {}
-    for counts, mass in histograms.items():
-        for j, x in enumerate(report):
-            if x:
-                key = (*counts[:j], counts[j] + 1, *counts[j + 1 :])
-                found[key] = found.get(key, Fraction(0)) + mass * x
-    return found
 
 
 def channel(parts: Sequence[Randomizer]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
@@ -35,10 +36,35 @@ _STEPS, _MOST_STEPS = 8, 32
 
 
 class _LaplaceNoise(Randomizer):
-    """Numbers in [0, 1], to which noise of the scale 1/ε₀ is added: drawing and estimating."""
+    """Numbers in [0, 1], to which noise of the scale 1/ε₀ is added."""
 
     eps0: float
+    cells: int | None
     bits = WORD
+
+    def _choose_cells(self, most: int) -> None:
+        """By ε₀ where nobody says how many."""
+        cells = _default_cells(self.eps0) if self.cells is None else self.cells
+        object.__setattr__(self, "cells", validation.whole("cells", cells, minimum=1, maximum=most))
+
+    @property
+    def _cells(self) -> int:
+        assert self.cells is not None  # since __post_init__
+        return self.cells
+
+    def blanket(self) -> Decomposition:
+        """With c = inf_x R(x) over [0, 1]. The arrays are the outer ones."""
+        inner, outer = self._ends(None)
+        return replace(outer, inner=inner)
+
+    def _dataset_pair(self, others: float) -> Decomposition:
+        """Where all others hold `others`. The arrays are the inner ones."""
+        inner, outer = self._ends(others)
+        return replace(inner, outer=outer)
+
+    @abstractmethod
+    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
+        """Inner and outer decompositions, all others holding what they may (None) or `others`."""
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """Of a mean of numbers in [0, 1]: that of the noise."""
@@ -133,10 +159,7 @@ class Laplace(_LaplaceNoise):
                 f"others must be {' or '.join(map(str, allowed.values()))} "
                 f"on the {self.domain} domain, got {self.others!r}"
             )
-        cells = _default_cells(self.eps0) if self.cells is None else self.cells
-        object.__setattr__(
-            self, "cells", validation.whole("cells", cells, minimum=1, maximum=MAX_CELLS)
-        )
+        self._choose_cells(MAX_CELLS)
         if self.domain == "rounded":
             steps = _STEPS if self.steps is None else self.steps
             object.__setattr__(
@@ -158,14 +181,6 @@ class Laplace(_LaplaceNoise):
             "interval": "If users round numbers at random before they add noise (domain rounded), "
             "you can claim less.",
         }[self.domain]
-
-    def blanket(self) -> Decomposition:
-        """With c = min(a, b), of mass e^{−ε₀/2}. The arrays are the outer ones."""
-        inner, outer = (
-            Decomposition(a, b, np.minimum(a, b), self._rel_err)
-            for a, b in (self._binned(0, 1), self._spread(0, 1))
-        )
-        return replace(outer, inner=inner)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """x₁⁰ is 0, x₁¹ is 1, and all others hold 1 or 1/2. The arrays are the inner ones."""
@@ -220,18 +235,14 @@ class Laplace(_LaplaceNoise):
             return spread
         return of_numbers(spread.total + 0.25 / (self.steps or 1) ** 2, spread.diversity)
 
-    def _dataset_pair(self, others: float) -> Decomposition:
-        inputs = 0, 1, Fraction(others)
+    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
+        """See `_LaplaceNoise`; without others c = min(a, b), of mass e^{−ε₀/2}."""
+        inputs = (0, 1) if others is None else (0, 1, Fraction(others))
         inner, outer = (
-            Decomposition(a, b, c, self._rel_err)
-            for a, b, c in (self._binned(*inputs), self._spread(*inputs))
+            Decomposition(a, b, c[0] if c else np.minimum(a, b), self._rel_err)
+            for a, b, *c in (self._binned(*inputs), self._spread(*inputs))
         )
-        return replace(inner, outer=outer)
-
-    @property
-    def _cells(self) -> int:
-        assert self.cells is not None  # since __post_init__
-        return self.cells
+        return inner, outer
 
     @property
     def _rel_err(self) -> float:
@@ -325,26 +336,17 @@ class MetricLaplace(_LaplaceNoise):
             object.__setattr__(self, name, validation.probability(name, getattr(self, name)))
         if self.x0 == self.x1:
             raise ValueError(f"x1 must differ from x0, got {self.x1!r} for both")
-        cells = _default_cells(self.eps0) if self.cells is None else self.cells
-        object.__setattr__(
-            self, "cells", validation.whole("cells", cells, minimum=1, maximum=10_000)
-        )
+        self._choose_cells(10_000)
 
     @property
     def caveat(self) -> str:
         """Other pairs are other questions."""
         return f"The bounds are for inputs {self.x0:g} and {self.x1:g} only."
 
-    def blanket(self) -> Decomposition:
-        """With c = inf_x R(x) over [0, 1]. The arrays are the outer ones."""
-        inner, outer = self._ends(None)
-        return replace(outer, inner=inner)
-
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """All others hold the end that is further from x0, the other end, or x1."""
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
-        pairs = {f"{x:g}": self._ends(x) for x in dict.fromkeys([*ends, self.x1])}
-        return {name: replace(inner, outer=outer) for name, (inner, outer) in pairs.items()}
+        return {f"{x:g}": self._dataset_pair(x) for x in dict.fromkeys([*ends, self.x1])}
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.
@@ -362,16 +364,15 @@ class MetricLaplace(_LaplaceNoise):
         return self.eps0 / 2.0 * math.exp(-self.eps0 * abs(y - x))
 
     def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
-        """Inner and outer decompositions, all others holding what they may (None) or `others`."""
+        """See `_LaplaceNoise`."""
         points = sorted({self.x0, self.x1, 0.5 if others is None else others})
         atoms = 0.5 * self._values(np.array([points[0], points[-1]]), others)
         inner, outer = [atoms], [atoms]
-        assert self.cells is not None  # since __post_init__
         for low, up in itertools.pairwise(points):
-            width = (up - low) / self.cells
+            width = (up - low) / self._cells
             half = self.eps0 * width / 2.0
-            edges = low + width * np.arange(self.cells + 1)
-            shares = np.full(self.cells + 1, math.tanh(half))
+            edges = low + width * np.arange(self._cells + 1)
+            shares = np.full(self._cells + 1, math.tanh(half))
             shares[[0, -1]] /= 2.0
             inner.append(math.sinh(half) * self._values(edges[:-1] + width / 2.0, others))
             outer.append(shares * self._values(edges, others))

@@ -1,5 +1,6 @@
 """Errors of estimates against the mechanisms' own matrices and densities, and against samples."""
 
+import functools
 import itertools
 import math
 
@@ -29,68 +30,71 @@ def variances(matrix, scores):
     return scores**2 @ matrix.T - (scores @ matrix.T) ** 2
 
 
-def assert_error(error, of_values, inputs):
-    """Of one report, against variances of shape (values, inputs); `inputs` says who holds what."""
-    held = inputs.T.astype(bool)
-    assert error.rare == pytest.approx(of_values[~held].max(), rel=1e-9)
-    assert error.largest == pytest.approx(of_values.max(), rel=1e-9)
-    assert error.mse == pytest.approx(of_values.sum(axis=0).max(), rel=1e-9)
+def sets(size, items):
+    """A column for every set."""
+    members = itertools.combinations(range(size), items)
+    return np.array([[v in one for v in range(size)] for one in members]).T
 
 
-@pytest.mark.parametrize("eps0", EPS0)
-@pytest.mark.parametrize("name", PURE)
-def test_supports_against_the_matrix(name, eps0):
-    randomizer = PURE[name](eps0)
+def statements(name, randomizer):
+    """What each report says of each value, shape (values, outputs): 1 if it supports it, else 0.
+
+    Of blocks 1 or −1 in the two halves of its block, 0 elsewhere.
+    """
     matrix = randomizer.matrix()
-    supports = matrix > 0.999 * matrix.max(axis=0)
+    if name == "privset":
+        return sets(randomizer.domain_size, randomizer.subset_size)
+    if name == "blocks":
+        count = randomizer.blocks
+        owner = np.arange(matrix.shape[1]) * count // matrix.shape[1]
+        is_own = np.arange(len(matrix))[:, np.newaxis] % count == owner
+        return np.where(matrix > 1.001 * matrix.min(), 1.0, -1.0) * is_own
     if name in ("oue", "unary", "rappor", "blh", "local_hash"):
         # Columns of BLH are hashes, first those of reports (h, 1), then of (h, 0).
         columns = np.arange(matrix.shape[1])
         bits = (columns % 16) ^ np.where(columns < 16, 0, 15)
-        supports = (bits >> np.arange(4)[:, np.newaxis]) & 1 == 1
-    means = supports @ matrix.T
-    q = means[0, 1]
-    scores = (supports - q) / (means[0, 0] - q)
-    np.testing.assert_allclose(scores @ matrix.T, np.eye(len(matrix)), atol=1e-9)
-    found = variances(matrix, scores)
-    assert_error(randomizer.error(1), found, np.eye(len(matrix)))
-    shares = np.arange(1.0, len(matrix) + 1.0)
-    shares /= shares.sum()
-    error = randomizer.error(100, shares)
-    np.testing.assert_allclose(error.variances, found @ shares / 100, rtol=1e-9)
+        return (bits >> np.arange(4)[:, np.newaxis]) & 1 == 1
+    return matrix > 0.999 * matrix.max(axis=0)
+
+
+BLOCKS, SETS = [(2, 5), (3, 9), (3, 10), (4, 4)], [(6, 2, 2), (5, 1, 2), (6, 3, 1)]
 
 
 @pytest.mark.parametrize("eps0", EPS0)
-@pytest.mark.parametrize(("blocks", "size"), [(2, 5), (3, 9), (3, 10), (4, 4)])
-def test_hadamard_blocks_against_the_matrix(blocks, size, eps0):
-    """A value's score is 1 in its half of its block, −1 in the other one, and 0 elsewhere."""
-    randomizer = sb.HadamardBlocks(eps0, blocks=blocks, domain_size=size)
-    matrix = randomizer.matrix()
-    order = matrix.shape[1] // blocks
-    block = np.arange(size)[:, np.newaxis] % blocks == np.arange(matrix.shape[1]) // order
-    signs = np.where(matrix > 1.001 * matrix.min(), 1.0, -1.0) * block
-    scores = signs / (signs @ matrix.T)[0, 0]
-    np.testing.assert_allclose(scores @ matrix.T, np.eye(size), atol=1e-9)
-    found = variances(matrix, scores)
-    assert_error(randomizer.error(1), found, np.eye(size))
-    shares = np.arange(1.0, size + 1.0) / (size * (size + 1) / 2)
-    np.testing.assert_allclose(randomizer.error(1, shares).variances, found @ shares, rtol=1e-9)
-
-
-@pytest.mark.parametrize("eps0", EPS0)
-@pytest.mark.parametrize(("size", "items", "sent"), [(6, 2, 2), (5, 1, 2), (6, 3, 1)])
-def test_sets_against_the_matrix(size, items, sent, eps0):
-    randomizer = sb.PrivSet(eps0, domain_size=size, items=items, subset_size=sent)
-    members = [
-        np.array([[v in s for v in range(size)] for s in itertools.combinations(range(size), m)])
-        for m in (items, sent)
-    ]
-    held, supports = members[0], members[1].T
-    means = supports @ randomizer.matrix().T
-    p, q = means[held.T].mean(), means[~held.T].mean()
-    np.testing.assert_allclose(means, np.where(held.T, p, q), rtol=1e-12)
-    found = variances(randomizer.matrix(), (supports - q) / (p - q))
-    assert_error(randomizer.error(1), found, held)
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        *PURE.items(),
+        *(
+            ("blocks", functools.partial(sb.HadamardBlocks, blocks=b, domain_size=d))
+            for b, d in BLOCKS
+        ),
+        *(
+            ("privset", functools.partial(sb.PrivSet, domain_size=d, items=s, subset_size=k))
+            for d, s, k in SETS
+        ),
+    ],
+)
+def test_statements_of_reports_against_the_matrix(name, make, eps0):
+    randomizer = make(eps0)
+    matrix, says = randomizer.matrix(), statements(name, randomizer)
+    held = (
+        sets(randomizer.domain_size, randomizer.items) if name == "privset" else np.eye(len(says))
+    )
+    held = held.astype(bool)
+    means = says @ matrix.T
+    p, q = means[held].mean(), means[~held].mean()
+    scores = (says - q) / (p - q)
+    np.testing.assert_allclose(scores @ matrix.T, held, atol=1e-9)
+    found, error = variances(matrix, scores), randomizer.error(1)
+    assert error.rare == pytest.approx(found[~held].max(), rel=1e-9)
+    assert error.largest == pytest.approx(found.max(), rel=1e-9)
+    assert error.mse == pytest.approx(found.sum(axis=0).max(), rel=1e-9)
+    if name != "privset":
+        shares = np.arange(1.0, len(matrix) + 1.0)
+        shares /= shares.sum()
+        error = randomizer.error(100, shares)
+        np.testing.assert_allclose(error.variances, found @ shares / 100, rtol=1e-9)
 
 
 @pytest.mark.parametrize("eps0", EPS0)
