@@ -81,7 +81,7 @@ def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
 
 def on_a_lattice(source, size, off):
     """Components of ratios e^{0.01 i} and their mirror images, off that by up to `off`."""
-    c = [source.uniform(0.5, 1.0) for _ in range(size)]
+    c = [source.uniform(0.02, 1.0) for _ in range(size)]
     a, b = (np.exp(0.01 * np.array([source.randrange(12) for _ in c])) * c for _ in "ab")
     noise = np.array([1.0 + off * source.uniform(-1.0, 1.0) for _ in c])
     a, b, c = np.concatenate([a * noise, b]), np.concatenate([b, a * noise]), np.tile(c, 2)
