@@ -17,6 +17,9 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
+# Which pairs of a protocol a bound is about.
+PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
+
 
 class Kind(StrEnum):
     """What may be concluded from a bound."""
@@ -42,7 +45,7 @@ OPTIONAL = frozenset({"rounds"})
 class Numerics:
     """The relative width that divergences are asked for.
 
-    ``rtol`` None stands for the default of `accounting.amplification`. Raises ValueError for a
+    ``rtol`` None stands for the default of `sb.epsilon` and `sb.delta`. Raises ValueError for a
     width out of range.
     """
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shufflebounds.bounds.base import Bound, Kind, closed_form
-from shufflebounds.bounds.divergences import PairsOf, accounted, divergence_bound
+from shufflebounds.bounds.base import Bound, Kind, PairsOf, closed_form
+from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require

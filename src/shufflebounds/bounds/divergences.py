@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial, reduce
 from itertools import product
@@ -26,6 +26,7 @@ from shufflebounds.bounds.base import (
     Evaluate,
     Kind,
     Numerics,
+    PairsOf,
     attempt,
     largest,
 )
@@ -36,8 +37,6 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
-
-PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 
 # Divergences of several rounds: compositions of a bound's decompositions.
 

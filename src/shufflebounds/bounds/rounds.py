@@ -11,8 +11,16 @@ import numpy as np
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import compose
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, attempt, smallest
-from shufflebounds.bounds.divergences import PairsOf
+from shufflebounds.bounds.base import (
+    Answer,
+    Bound,
+    Evaluate,
+    Kind,
+    Numerics,
+    PairsOf,
+    attempt,
+    smallest,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
