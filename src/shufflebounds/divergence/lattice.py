@@ -25,22 +25,18 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import Tilted, U, log_mgf, tilt
 from shufflebounds.divergence.losses import LossLaw, LossSum
+from shufflebounds.divergence.window import Chernoff
 
 # Fourier coefficients of sums of lattice losses: those that can matter, and a bound of the others.
 #
-# Those of one law are bounded everywhere before any is left out, for they need not be large near 0
-# alone: two atoms at ±1 have one of modulus 1 half-way. docs/composition.md proves the bounds.
+# Those of one law are looked at everywhere before any is left out, for they need not be large near
+# 0 alone: two atoms at ±1 have one of modulus 1 half-way. docs/composition.md proves the bounds.
 
 Tilts = Sequence[tuple[Tilted, LossLaw, int]]
 
-# What is left out is bounded and charged: these decide speed and width (benchmarks/rounds.py).
-#
-# The logarithm of coefficients that are only bounded.
+# The logarithm of coefficients that are bounded and charged, but take no part in sums: speed and
+# width (benchmarks/rounds.py).
 _LOG_SKIPPED = -45.0
-# From so many coefficients on, one in so many is looked at first.
-_MANY, _STRIDE = 2**15, 16
-# Coefficients times atoms that are worth summing without an FFT.
-_MOST_DIRECT = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +55,14 @@ class Coefficients:
     skipped: float
 
 
-def coefficients(tilts: Tilts, size: int, step: float) -> Coefficients:
+def coefficients(tilts: Tilts, size: int) -> Coefficients:
     """Those of the sum of independent tilted laws, each so many times, at least `size` of them."""
     spend(1e5 + 300.0 * size * len(tilts))
     # Here, since it takes longer to load than all of this library.
     from scipy.fft import next_fast_len
 
-    if size >= _MANY:
-        size = _STRIDE * next_fast_len(2 * math.ceil(size / (2 * _STRIDE)), real=True)
-        if size % (2 * _STRIDE) == 0:
-            found = _in_stretches(tilts, size, step)
-            if found is not None:
-                return found
     size = next_fast_len(max(8, size), real=True)
-    spectra = [_Spectrum.everywhere(t, law, times, size) for t, law, times in tilts]
+    spectra = [_Spectrum.of(t, law, times, size) for t, law, times in tilts]
     ceiling = np.asarray(sum(one.log_ceiling() for one in spectra))
     kept = ceiling > _LOG_SKIPPED
     kept[0] = True
@@ -85,43 +75,6 @@ def coefficients(tilts: Tilts, size: int, step: float) -> Coefficients:
     return Coefficients(size, np.flatnonzero(kept), values, err, weights[kept], skipped)
 
 
-def _in_stretches(tilts: Tilts, size: int, step: float) -> Coefficients | None:
-    """The same for a multiple of 2·`_STRIDE`; None where too many coefficients are large.
-
-    |φ|² has a second derivative of at least −2σ², so that between two points H apart it exceeds
-    the larger end by at most σ²H²/4.
-    """
-    width = 2.0 * math.pi * _STRIDE / (size * step)
-    ceiling = np.zeros(1)
-    for tilted, law, times in tilts:
-        coarse = _Spectrum.everywhere(tilted, law, times, size // _STRIDE)
-        square = (coarse.modulus * (1.0 + 4.0 * U) + coarse.err) ** 2
-        rise = 0.25 * _variance(tilted, law) * width**2 * (1.0 + 1e-9)
-        bound = np.maximum(square[:-1], square[1:]) + rise
-        ceiling = ceiling + 0.5 * times * (np.log(bound) + 8.0 * U)
-    kept = ceiling > _LOG_SKIPPED
-    kept[0] = True
-    starts = np.flatnonzero(kept) * _STRIDE
-    atoms = sum(law.index.size for _, law, _ in tilts)
-    if starts.size * _STRIDE * atoms > _MOST_DIRECT:
-        return None
-    skipped = 2.0 * _STRIDE * float(np.exp(ceiling[~kept]).sum())
-    modes = (starts[:, None] + np.arange(_STRIDE)).ravel()
-    # The last one of all belongs to no stretch.
-    modes = np.append(modes, size // 2)
-    spectra = [_Spectrum.here(t, law, times, modes, size) for t, law, times in tilts]
-    values, err = _product(spectra, np.asarray(sum(one.log_ceiling() for one in spectra)))
-    weights = np.where((modes == 0) | (modes == size // 2), 1.0, 2.0)
-    return Coefficients(size, modes, values, err, weights, skipped * (1.0 + 1e-9))
-
-
-def _variance(tilted: Tilted, law: LossLaw) -> float:
-    """An upper bound of the variance of a tilted law."""
-    away = (law.law.values - tilted.mean) ** 2
-    weights = np.where(tilted.used, tilted.weights * (1.0 + tilted.weight_err), 0.0)
-    return (float(weights @ away) + tilted.left_out * float(away.max())) * (1.0 + 1e-9)
-
-
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
     """Fourier coefficients of a tilted law, each off by at most ``err``, and the power to take."""
@@ -132,26 +85,17 @@ class _Spectrum:
     err: float
 
     @staticmethod
-    def everywhere(tilted: Tilted, law: LossLaw, times: int, size: int) -> _Spectrum:
+    def of(tilted: Tilted, law: LossLaw, times: int, size: int) -> _Spectrum:
         """At 0, 1, …, ⌊size/2⌋."""
         # Here, since it takes longer to load than all of this library.
         from scipy.fft import rfft
 
-        weights, err = _weights(tilted)
+        weights = np.where(tilted.used, tilted.weights, 0.0)
+        known = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
+        err = known * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
         phi = rfft(np.bincount(law.index % size, weights=weights, minlength=size))
         rounding = U * (8.0 * math.log2(size) + 16.0 + weights.size / size)
         err += rounding * float(weights.sum()) * (1.0 + 1e-9)
-        return _Spectrum(times, phi, np.abs(phi), err)
-
-    @staticmethod
-    def here(
-        tilted: Tilted, law: LossLaw, times: int, modes: NDArray[np.int64], size: int
-    ) -> _Spectrum:
-        """At some modes, term by term."""
-        weights, err = _weights(tilted)
-        angle = (2.0 * math.pi / size) * (modes[:, None] * (law.index % size) % size)
-        phi = (weights * np.cos(angle)).sum(axis=1) - 1j * (weights * np.sin(angle)).sum(axis=1)
-        err += 192.0 * U * float(weights.sum())
         return _Spectrum(times, phi, np.abs(phi), err)
 
     def log_ceiling(self) -> FloatArray:
@@ -160,13 +104,6 @@ class _Spectrum:
 
     def at(self, where: NDArray[np.bool_]) -> _Spectrum:
         return _Spectrum(self.times, self.phi[where], self.modulus[where], self.err)
-
-
-def _weights(tilted: Tilted) -> tuple[FloatArray, float]:
-    """The weights to compute with, and by how much their uncertainty may move a coefficient."""
-    weights = np.where(tilted.used, tilted.weights, 0.0)
-    known = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
-    return weights, known * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
 
 
 def _product(
@@ -218,7 +155,7 @@ class TiltedSum:
     log_scale: float
     log_scale_err: float
     coefficients: Coefficients
-    tails: tuple[_Tail, _Tail]
+    tails: tuple[Chernoff, Chernoff]
 
     def delta(self, eps: float) -> Enclosure:
         """Enclosure of δ(ε) of the composition, for any real ε."""
@@ -303,7 +240,7 @@ class TiltedSum:
         """Bound of E f^N(S − ε) − E f(S − ε) for f^N <= `largest`."""
         above, below = self.tails
         period = self.coefficients.size * self.composition.step * (1.0 - 4.0 * U)
-        left = max(below.reach + eps, 0.0)
+        left = max(below.reach(_LOG_OUTSIDE) + eps, 0.0)
         right = (period - left) * (1.0 - 4.0 * U)
         theta = self.theta
         if right * theta < 1.0:  # f may still be rising there
@@ -312,24 +249,6 @@ class TiltedSum:
         q = math.exp(-theta * period)
         copies = math.exp(-theta * right) * (right / (1.0 - q) + period * q / (1.0 - q) ** 2)
         return (min(1.0, outside) * largest + copies) * (1.0 + 1e-9)
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """Chernoff's bound Pr[Y ≥ end] ≤ e^{log_moment − u·end} for Y = S or Y = −S and one u > 0."""
-
-    u: float
-    log_moment: float
-
-    @property
-    def reach(self) -> float:
-        """The end beyond which the probability is negligible."""
-        return (self.log_moment - _LOG_OUTSIDE) / self.u
-
-    def tail(self, end: float, size: float) -> float:
-        """Bound of the probability beyond `end`, which was rounded from numbers of that `size`."""
-        rounding = 16.0 * U * (abs(self.log_moment) + self.u * (abs(end) + size))
-        return math.exp(min(0.0, self.log_moment - self.u * end + rounding))
 
 
 def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | None:
@@ -351,21 +270,21 @@ def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | No
         return None
     step = composition.step
     sigma = max(math.sqrt(math.fsum(n * t.variance for t, _, n in tilts)), step)
-    above, below = (_chernoff(tilts, theta, sigma, side) for side in (1.0, -1.0))
+    above, below = (_tail(tilts, theta, sigma, side) for side in (1.0, -1.0))
     if above is None or below is None:
         return None
     decay = 4.0 - _LOG_OUTSIDE + math.log1p((1.0 + theta) * sigma)
-    right = max(above.reach - eps, (decay + math.log(decay)) / theta)
-    period = right + max(below.reach + eps, 0.0)
+    right = max(above.reach(_LOG_OUTSIDE) - eps, (decay + math.log(decay)) / theta)
+    period = right + max(below.reach(_LOG_OUTSIDE) + eps, 0.0)
     if not period < MAX_POINTS * step:
         return None
-    found = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1, step)
+    found = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1)
     return TiltedSum(composition, theta, eps, log_scale, log_scale_err, found, (above, below))
 
 
-def _chernoff(
+def _tail(
     tilts: Sequence[tuple[Tilted, LossLaw, int]], theta: float, sigma: float, side: float
-) -> _Tail | None:
+) -> Chernoff | None:
     """The bound for S (`side` 1) or −S (−1) that reaches least far."""
     point = theta + side * math.sqrt(-2.0 * _LOG_OUTSIDE) / sigma * _CHERNOFF_FACTORS
     u = np.abs(point - theta)
@@ -375,12 +294,7 @@ def _chernoff(
         with np.errstate(invalid="ignore"):
             slip = err + tilted.log_mgf_err + 4.0 * U * (np.abs(k) + abs(tilted.log_mgf))
             moment = moment + times * (k - tilted.log_mgf + slip)
-    usable = np.isfinite(moment) & (u > 0.0)
-    if not usable.any():
-        return None
-    reach = np.where(usable, moment - _LOG_OUTSIDE, np.inf) / np.where(usable, u, 1.0)
-    best = int(np.argmin(reach))
-    return _Tail(float(u[best]), float(moment[best]))
+    return Chernoff.best(u, moment, _LOG_OUTSIDE)
 
 
 def _exp_up(x: float, factor: float) -> float:

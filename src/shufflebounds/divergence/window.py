@@ -56,7 +56,7 @@ def choose_window(
     `size` is what E f(X) was found to be like, 0 where nobody knows.
     """
     goal = Goal.of(tilted.theta, tilted.variance, n, eta, rtol, size)
-    above, below = _chernoff(g, tilted, n, goal)
+    above, below = _tails(g, tilted, n, goal)
     if above is None or below is None:
         return None
     return fitted(goal, above, below)
@@ -129,41 +129,40 @@ class Chernoff:
         """The end beyond which the probability is at most e^{log_tail}."""
         return (self.log_moment - log_tail) / self.u
 
-    def tail(self, end: float) -> float:
-        """Bound of the probability beyond `end`, rounded up."""
-        rounding = 8.0 * U * (abs(self.log_moment) + self.u * abs(end))
+    def tail(self, end: float, size: float = 0.0) -> float:
+        """Bound of the probability beyond `end`, which was rounded from numbers of that `size`."""
+        rounding = 16.0 * U * (abs(self.log_moment) + self.u * (abs(end) + size))
         return math.exp(min(0.0, self.log_moment - self.u * end + rounding))
 
+    @staticmethod
+    def best(u: FloatArray, log_moment: FloatArray, log_tail: float) -> Chernoff | None:
+        """The one of several that reaches least far for e^{log_tail}; None where none holds."""
+        usable = np.isfinite(log_moment) & (u > 0.0)
+        if not usable.any():
+            return None
+        with np.errstate(invalid="ignore", divide="ignore"):
+            reach = np.where(usable, (log_moment - log_tail) / u, np.inf)
+        where = int(np.argmin(reach))
+        return Chernoff(float(u[where]), float(log_moment[where]))
 
-def _chernoff(g: Law, tilted: Tilted, n: int, goal: Goal) -> list[Chernoff | None]:
+
+def _tails(g: Law, tilted: Tilted, n: int, goal: Goal) -> list[Chernoff | None]:
     """The bounds that reach least far for tails of e^{log_tail}, above and below.
 
     u may lie many decades from its normal value, hence the logarithmic scale.
     """
-    centre = goal.centre
-    best: list[Chernoff | None] = [None, None]
-    open_sides = [0, 1]
     for factors in (CHERNOFF_FACTORS, _ALL_FACTORS):
         # K is evaluated at the floats θ ± u, without error; u is their distance from θ, to a
         # rounding for which `tail` and `log_moments` pay.
-        signs = np.array([(1.0, -1.0)[side] for side in open_sides])
-        point = tilted.theta + signs[:, None] * (centre * factors)
+        point = tilted.theta + np.outer([1.0, -1.0], goal.centre * factors)
         u = np.abs(point - tilted.theta)
-        k, k_err = (x.reshape(point.shape) for x in log_mgf(g, point.ravel()))
-        log_moment = log_moments(k, k_err, point, tilted, n, goal.eta)
-        usable = np.isfinite(log_moment) & (u > 0.0)
-        reach = np.where(usable, log_moment - goal.log_tail, np.inf) / np.where(usable, u, 1.0)
-        at_end = []
-        for row, side in enumerate(open_sides):
-            where = int(np.argmin(reach[row]))
-            if math.isfinite(reach[row, where]):
-                best[side] = Chernoff(float(u[row, where]), float(log_moment[row, where]))
-            if not (math.isfinite(reach[row, where]) and 0 < where < factors.size - 1):
-                at_end.append(side)
-        open_sides = at_end
-        if not open_sides:
+        k = (x.reshape(point.shape) for x in log_mgf(g, point.ravel()))
+        moments = log_moments(*k, point, tilted, n, goal.eta)
+        found = [Chernoff.best(*row, goal.log_tail) for row in zip(u, moments, strict=True)]
+        ends = zip(found, u[:, 0], u[:, -1], strict=True)
+        if all(one is not None and low < one.u < high for one, low, high in ends):
             break
-    return best
+    return found
 
 
 def log_moments(
