@@ -156,8 +156,8 @@ def _tails(g: Law, tilted: Tilted, n: int, goal: Goal) -> list[Chernoff | None]:
         # rounding for which `tail` and `log_moments` pay.
         point = tilted.theta + np.outer([1.0, -1.0], goal.centre * factors)
         u = np.abs(point - tilted.theta)
-        k = (x.reshape(point.shape) for x in log_mgf(g, point.ravel()))
-        moments = log_moments(*k, point, tilted, n, goal.eta)
+        k, k_err = (x.reshape(point.shape) for x in log_mgf(g, point.ravel()))
+        moments = log_moments(k, k_err, point, tilted, n, goal.eta)
         found = [Chernoff.best(*row, goal.log_tail) for row in zip(u, moments, strict=True)]
         ends = zip(found, u[:, 0], u[:, -1], strict=True)
         if all(one is not None and low < one.u < high for one, low, high in ends):
