@@ -6,11 +6,10 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import LARGEST_EPS, Search, Start
+from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
@@ -247,87 +246,44 @@ def _rare_start(
 # (docs/engine.md, section 9). Each end is searched for alone, in decompositions of the few
 # components that tell at this question. Where the search begins is estimated from still fewer.
 
-# What of the width wanted may be due to fewer components, and what each end may be wide at least
-# and at most, both of which count by half.
-_STRIPS, _LEAST, _MOST = 0.03, 0.3, 0.4
+# What of the width wanted may be due to fewer components, and what each search may leave.
+_STRIPS, _EACH = 0.03, 0.5
 # Starts that may be off by so much, as a logarithm of D, are rough. There log D may be off by so
 # much more due to fewer components, by less if ε is 0, and there are so many strips at most.
 _ROUGH, _ROUGH_LOSS, _LOSS_AT_ZERO, _ROUGH_STRIPS = 0.1, 0.01, 1e-4, 500.0
-# Ends that are so many times as wide as was aimed at are no success.
-_CLOSE = 5.0
 # How close the ε must be known, relatively, for which there are strips.
 _NEAR = 1e-2
+# How far both ends usually are apart, relatively.
+_USUAL_GAP = 8e-5
 # Rough estimates have kinks: log D hardly falls by more than this times a relative step of ε.
 _STEEPEST = 200.0
-# How far both ends usually are apart, relatively, the factor by which that may differ, unless log D
-# falls by less than this if ε grows by its e-th part; and what of it is close enough.
-_USUAL_GAP, _UNUSUAL, _FLAT, _OF_GAP = 8e-5, 5.0, 1.0, 0.2
-# Steps of Newton's method with refined estimates; the largest, relatively.
-_STEPS, _LARGEST_STEP = 3, 0.5
-# Estimates that may be off by more, as a logarithm of D, are no better.
-_LOST = 2.0
 
 
-class Apart(NamedTuple):
-    """An enclosure, and whether both its ends are about as close to the truth as they should be.
-
-    Where they are, a wider one than was aimed at tells how far inner and outer lie apart.
-    """
-
-    enclosure: Enclosure
-    close: bool
-
-
-def epsilon_apart(problem: Problem, delta: float, goal: float) -> Apart | None:
+def epsilon_apart(problem: Problem, delta: float, goal: float) -> Enclosure | None:
     """Enclosure of the smallest ε with D(ε) ≤ δ; None where there is nothing to start from.
 
-    It aims at the relative width `goal`, or little more than what both ends lie apart.
+    It aims at the relative width `goal` and what both ends lie apart.
     """
     end = problem.largest_loss()
     few = _Few.of(problem, delta, goal)
     start = start_of(few.sketched, delta, min(end, LARGEST_EPS))
     if not (0.0 <= start.eps < min(end, LARGEST_EPS) and start.slope < 0.0):
         return None
-    if start.eps == 0.0:
-        start = start._replace(doubt=math.inf)
-    above = few.above(start)
-    better = _refined(above, start, delta)
-    if abs(better.eps - start.eps) > _NEAR * start.eps:
-        above = few.above(better)
-        better = _refined(above, better, delta)
-    start, gap = better, _USUAL_GAP
-    search = Search(above.delta, delta, end, goal)
-    if start.doubt < _ROUGH:
-        below = few.below(start)
-        gap = _gap(below, above, start, delta)
-    else:
+    if start.eps == 0.0 or not start.doubt < _ROUGH:
+        # A look from above, in few strips, tells where others must lie.
         slope = max(start.slope, -_STEEPEST / start.eps) if start.eps > 0.0 else start.slope
-        search.rtol = _NEAR
-        found = search.run(start._replace(slope=slope))
-        if found.upper == 0.0:
-            return Apart(found, True)
-        eps = search.guess()[0]
-        eps = min(max(eps, found.lower), found.upper, end * (1.0 - _NEAR))
-        if not eps > 0.0:
-            return None
-        start = Start(eps, search.slope if search.slope < 0.0 else slope)
-        # What did for a coarse look need not do now.
-        few = _Few.of(problem, delta, goal)
-        above, below = few.above(start), few.below(start)
-        if -start.slope * start.eps < _FLAT:
-            gap = _gap(below, above, start, delta)
-    # Near 0, where D is flat, the ends may be much further apart than that.
-    width = max(min(max(goal - gap, _LEAST * goal), _MOST * goal), _OF_GAP * gap)
-    search = search.resumed(above.delta, width)
-    upper = search.run(start).upper
-    if not search.is_narrow(_CLOSE):
-        # What keeps this end from being known keeps the other one, too, probe after probe.
-        return Apart(Enclosure(0.0, upper), False)
-    inner = search.below(below.delta)
-    doubt = 0.1 * gap * upper * -start.slope
-    lower = inner.run(Start(upper * (1.0 - gap), search.slope, doubt)).lower
-    close = search.is_narrow(_CLOSE) and inner.is_narrow(_CLOSE)
-    return Apart(Enclosure(min(lower, upper), upper), close)
+        rough = start._replace(slope=slope, doubt=math.inf)
+        found = smallest_eps(few.above(rough).delta, delta, rough, end, _NEAR)
+        if not found.upper > 0.0:
+            return found
+        start = Start(min(found.upper, end * (1.0 - _NEAR)), slope)
+    upper = smallest_eps(few.above(start).delta, delta, start, end, _EACH * goal).upper
+    if abs(upper - start.eps) > _NEAR * start.eps and 0.0 < upper < end:
+        start = start._replace(eps=upper)
+        upper = smallest_eps(few.above(start).delta, delta, start, end, _EACH * goal).upper
+    near = start._replace(eps=upper * (1.0 - _USUAL_GAP))
+    lower = smallest_eps(few.below(start).delta, delta, near, end, _EACH * goal).lower
+    return Enclosure(min(lower, upper), upper)
 
 
 @dataclass(frozen=True)
@@ -369,32 +325,3 @@ class _Few:
 def _only(problem: Problem, decompositions: Iterable[Decomposition]) -> Problem:
     """The same of decompositions that are the whole truth."""
     return dataclasses.replace(problem, directions=tuple((one, one) for one in decompositions))
-
-
-def _refined(problem: Problem, start: Start, delta: float) -> Start:
-    """The root of refined estimates near a start; as it is where they tell nothing."""
-    eps, slope, doubt = start
-    for _ in range(_STEPS):
-        log, slope, doubt = problem.estimate(eps)
-        step = (log - math.log(delta)) / slope if slope < 0.0 else math.nan
-        if not (doubt < _LOST and abs(step) < _LARGEST_STEP * eps):
-            return start
-        eps -= step
-        if abs(step) < _NEAR * eps:
-            break
-    return Start(eps, slope, doubt)
-
-
-def _gap(below: Problem, above: Problem, start: Start, delta: float) -> float:
-    """How far both ends seem to be apart, relatively."""
-    low, high = (one.estimate(start.eps).log for one in (below, above))
-    if not abs(high - math.log(delta)) < _LOST:
-        low, high = (one.rare_estimate(start.eps) for one in (below, above))
-    steep = -start.slope * start.eps
-    gap = (high - low) / steep
-    if not gap > 0.0:
-        return _USUAL_GAP
-    most = _USUAL_GAP * _UNUSUAL
-    if steep < _FLAT:
-        most /= steep
-    return min(max(gap, _USUAL_GAP / _UNUSUAL), most)

@@ -54,12 +54,6 @@ class Bracket:
         if end <= _LARGEST:
             self._upper.append(_Point(math.expm1(end) * (1.0 + _POINT), 0.0))
 
-    def from_above(self) -> Bracket:
-        """What the upper bounds tell: a bracket for any D that they hold for, too."""
-        other = Bracket(self._delta, math.inf)
-        other.high, other._upper = self.high, list(self._upper)
-        return other
-
     def add(self, eps: float, found: Enclosure) -> None:
         """Make use of an enclosure of D(ε)."""
         growth = math.expm1(eps)
@@ -212,21 +206,6 @@ class Search:
         self._care, self._fall, self._loose = _CARE, _FALL, _LOOSE
         self._settled = self._blind = self._shrunk = 0
         self._zero_asked = False
-
-    def resumed(self, evaluate: Evaluate, rtol: float) -> Search:
-        """The same upper end, closer, from another D that is not below the one in question.
-
-        The lower end is none of either then.
-        """
-        other = Search(evaluate, self.delta, self.end, rtol)
-        other.root, other.slope, other._probes = self.root, self.slope, self._probes
-        return other
-
-    def below(self, evaluate: Evaluate) -> Search:
-        """A search in a D that is nowhere above this one."""
-        other = Search(evaluate, self.delta, self.end, self.rtol)
-        other.root, other.slope = self.root.from_above(), self.slope
-        return other
 
     def run(self, start: Start) -> Enclosure:
         """Probe until the bracket is narrow, or will not become so."""

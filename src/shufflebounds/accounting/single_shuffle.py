@@ -152,16 +152,15 @@ def _root(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     if not problem.is_finite():
         apart = epsilon_apart(problem, delta, goal)
         most = _DOUBTFUL if rtol is None else rtol
-        if apart is not None and apart.close and apart.enclosure.relative_width <= most:
-            return apart.enclosure
+        if apart is not None and apart.relative_width <= most:
+            return apart
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
     problem = dataclasses.replace(problem, target=delta)
     found = smallest_eps(problem.delta, delta, start, end, goal)
     if apart is None:
         return found
-    low, high = apart.enclosure.lower, apart.enclosure.upper
-    return Enclosure(max(found.lower, low), min(found.upper, high))
+    return Enclosure(max(found.lower, apart.lower), min(found.upper, apart.upper))
 
 
 def _each_root(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
