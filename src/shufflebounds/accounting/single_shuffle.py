@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar, overload
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import Problem, epsilon_apart, start_of
@@ -284,8 +285,9 @@ _MOST_SURE = 0.95
 # How far from the predicted root to look, in each round, and how precisely; as shares of what is
 # asked for. Each round begins where the one before says that the root is.
 _ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
-# One point in so many corrects the estimates of its neighbours, and so many in a decade.
-_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
+# One point in so many corrects the estimates of its neighbours, and so many in a decade; the
+# degree of the polynomial through their corrections.
+_SPACING, _PER_DECADE, _FEWEST, _DEGREE = 8, 2.0, 5, 5
 
 
 def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
@@ -369,8 +371,9 @@ class _Roots:
         usable = np.abs(moved) < 0.5
         place, places = np.log(axis[points]), np.log(axis[some])
         if usable.any():
-            known = places[usable], np.log1p(moved[usable])
-            self.start[points] *= np.exp(_interpolated(place, *known))
+            degree = min(_DEGREE, int(usable.sum()) - 1)
+            fit = Polynomial.fit(places[usable], np.log1p(moved[usable]), degree)
+            self.start[points] *= np.exp(fit(place))
         # Where nothing could be said, the neighbours fare no better.
         nearest = np.abs(place[:, None] - places).argmin(axis=-1)
         self.start[points[~usable[nearest]]] = np.nan
@@ -431,23 +434,3 @@ def _users(problems: Sequence[Problem]) -> FloatArray:
 
 def _narrow(lower: FloatArray, upper: FloatArray, rtol: float) -> NDArray[np.bool_]:
     return upper - lower <= rtol * upper
-
-
-def _interpolated(x: FloatArray, known: FloatArray, values: FloatArray) -> FloatArray:
-    """Cubics through the four known points about each x, fewer where there are fewer.
-
-    `known` ascends; points that coincide count once.
-    """
-    known, first = np.unique(known, return_index=True)
-    values = values[first]
-    width = min(4, known.size)
-    start = np.clip(np.searchsorted(known, x) - width // 2, 0, known.size - width)
-    near = start[:, None] + np.arange(width)
-    total = np.zeros(x.shape)
-    for i in range(width):
-        term = values[near[:, i]]
-        for j in range(width):
-            if j != i:
-                term = term * (x - known[near[:, j]]) / (known[near[:, i]] - known[near[:, j]])
-        total += term
-    return total
