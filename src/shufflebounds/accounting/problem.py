@@ -137,12 +137,11 @@ _START_LOST, _START_ROUGH = 2.0, 0.1
 # Steps in search of a root, and how far from δ an estimate may be for the last of them, as a
 # logarithm or as a share of ε.
 _START_STEPS, _START_CLOSE, _LAST_STEP = 60, 0.002, 1e-3
-# The same for rare draws: the factor by which a first step goes, how closely the root is bracketed,
-# relatively, and how far from δ an estimate may be, as a logarithm; the smallest ε looked at but 0.
-_RARE_FACTOR, _RARE_WIDTH, _RARE_CLOSE, _START_LEAST = 1.2, 1e-3, 0.02, 1e-14
+# Halvings in search of the same for rare draws, and the smallest ε looked at but 0.
+_RARE_STEPS, _START_LEAST = 16, 1e-14
 # D(0) is asked for where it seems to be above δ by no more, as a logarithm, and that may be wrong.
 _MAYBE = 0.1
-_STANDARD_STEPS = 12
+_STANDARD_STEPS = 3
 
 
 def start_of(problem: Problem, delta: float, end: float) -> Start:
@@ -167,17 +166,11 @@ def _normal_eps(decomposition: Decomposition, n: int, delta: float) -> float:
         sigma = math.sqrt(float(masses @ values**2) / n)
     if not 0.0 < sigma < math.inf:
         return sigma
-    target = math.log(delta) - math.log(sigma)
     z = math.sqrt(-2.0 * math.log(delta))
     for _ in range(_STANDARD_STEPS):
-        tail = 0.5 * math.erfc(z / math.sqrt(2.0))
-        mean = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * tail
-        if not (mean > 0.0 and tail > 0.0):
-            break
-        step = (math.log(mean) - target) * mean / tail
-        z = max(z + step, 0.1 * z)
-        if not abs(step) > _LAST_STEP * z:
-            break
+        # E (Z − z)₊ is about ϕ(z)/z².
+        square = 2.0 * math.log(sigma / delta) - math.log(2.0 * math.pi) - 4.0 * math.log(z)
+        z = math.sqrt(max(square, 1.0))
     return z * sigma
 
 
@@ -207,37 +200,22 @@ def _saddle_root(
 def _rare_start(
     directions: list[Decomposition], n: int, target: float, end: float, start: Start
 ) -> Start:
-    """From the root of estimates that see rare, large draws, by steps in log ε."""
+    """From the root of estimates that see rare, large draws, by halving in log ε."""
 
     def excess(eps: float) -> float:
         return max(estimates.largest_draw_estimate(one, eps, n) for one in directions) - target
 
-    low = high = max(start.eps, min(_START_LEAST, end))
-    above = below = excess(low)
-    factor = _RARE_FACTOR
-    while below > 0.0 and high < end:
-        low, above = high, below
-        high, factor = min(end, factor * high), factor**2
-        below = excess(high)
-    while above <= 0.0 and low > _START_LEAST:
-        high, below = low, above
-        low, factor = low / factor, factor**2
-        above = excess(low)
-    if above <= 0.0:
+    low, high = min(_START_LEAST, 0.5 * end), end
+    if excess(low) <= 0.0:
         return start._replace(eps=0.0)
-    if below > 0.0:
+    if excess(high) > 0.0:
         return start._replace(doubt=math.inf)
-    while high - low > _RARE_WIDTH * high and min(above, -below) > _RARE_CLOSE:
+    for _ in range(_RARE_STEPS):
         middle = low * math.sqrt(high / low)
-        found = excess(middle)
-        if found > 0.0:
-            low, above = middle, found
-        else:
-            high, below = middle, found
-    if not math.isfinite(below):
-        return Start(low, start.slope, _START_ROUGH)
-    slope = (below - above) / (high - low)
-    return Start(low - above / slope, slope, _START_ROUGH)
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    above, below = excess(low), excess(high)
+    slope = (below - above) / (high - low) if math.isfinite(below) else start.slope
+    return Start(low, slope, _START_ROUGH)
 
 
 # ε at δ where an inner and an outer decomposition surround the randomizer: each end by itself.
@@ -247,7 +225,7 @@ def _rare_start(
 # components that tell at this question. Where the search begins is estimated from still fewer.
 
 # What of the width wanted may be due to fewer components, and what each search may leave.
-_STRIPS, _EACH = 0.03, 0.5
+_STRIPS, _EACH = 0.03, 0.3
 # Starts that may be off by so much, as a logarithm of D, are rough. There log D may be off by so
 # much more due to fewer components, by less if ε is 0, and there are so many strips at most.
 _ROUGH, _ROUGH_LOSS, _LOSS_AT_ZERO, _ROUGH_STRIPS = 0.1, 0.01, 1e-4, 500.0

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar, overload
 
 import numpy as np
-from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import Problem, epsilon_apart, start_of
@@ -285,9 +284,8 @@ _MOST_SURE = 0.95
 # How far from the predicted root to look, in each round, and how precisely; as shares of what is
 # asked for. Each round begins where the one before says that the root is.
 _ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
-# One point in so many corrects the estimates of its neighbours, and so many in a decade; the
-# degree of the polynomial through their corrections.
-_SPACING, _PER_DECADE, _FEWEST, _DEGREE = 8, 2.0, 5, 5
+# One point in so many corrects the estimates of its neighbours, and so many in a decade.
+_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
 
 
 def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
@@ -371,9 +369,7 @@ class _Roots:
         usable = np.abs(moved) < 0.5
         place, places = np.log(axis[points]), np.log(axis[some])
         if usable.any():
-            degree = min(_DEGREE, int(usable.sum()) - 1)
-            fit = Polynomial.fit(places[usable], np.log1p(moved[usable]), degree)
-            self.start[points] *= np.exp(fit(place))
+            self.start[points] *= 1.0 + np.interp(place, places[usable], moved[usable])
         # Where nothing could be said, the neighbours fare no better.
         nearest = np.abs(place[:, None] - places).argmin(axis=-1)
         self.start[points[~usable[nearest]]] = np.nan
