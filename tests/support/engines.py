@@ -6,11 +6,11 @@ from shufflebounds.divergence import fourier as module
 from shufflebounds.divergence import tree
 from shufflebounds.divergence.engine import enclose
 
-tree_bounds = partial(tree.log_bounds, fourier=module.log_mean_positive_part)
+tree_bounds = partial(tree.tree_bounds, fourier=module.log_mean_positive_part)
 
 
 def fourier(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, module.log_bounds)
+    return enclose(decomposition, eps, n, rtol, module.fourier_bounds)
 
 
 def by_tree(decomposition, eps, n, rtol=1e-4):

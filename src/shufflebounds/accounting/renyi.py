@@ -28,7 +28,14 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError, is_spent, limited, require_work, spend
 from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.moments import Knots, binomial_moments, few_moments, infinite, log_sum
+from shufflebounds.divergence.moments import (
+    Knots,
+    binomial_moments,
+    few_moments,
+    finite,
+    infinite,
+    log_sum,
+)
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -291,7 +298,7 @@ def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> Flo
         parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
         log_moment = log_sum(np.concatenate(parts, axis=1))
         slip = (2.0 * eps.size + 64.0) * U
-        log_moment = log_moment + slip + 8.0 * U * _finite(log_moment)
+        log_moment = log_moment + slip + 8.0 * U * finite(log_moment)
         found.append(_log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + _TINY)
     return found[0] if found else np.full(orders.shape, np.inf)
 
@@ -442,7 +449,7 @@ class _Curves:
                 break
         slip = (2.0 * sum(one.eps.size for one in self.knots) + 64.0) * U
         return [
-            (low - slip - 8.0 * U * _finite(low), high + slip + 8.0 * U * _finite(high))
+            (low - slip - 8.0 * U * finite(low), high + slip + 8.0 * U * finite(high))
             for low, high in sums
         ]
 
@@ -504,7 +511,3 @@ def _log1p_exp(x: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", under="ignore"):
         small = np.log1p(np.exp(np.minimum(x, 30.0)))
         return np.where(x > 30.0, x + np.log1p(np.exp(-np.abs(x))), small)
-
-
-def _finite(x: FloatArray) -> FloatArray:
-    return np.where(np.isfinite(x), np.abs(x), 0.0)

@@ -18,7 +18,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.engine import enclose
 from shufflebounds.divergence.estimates import roots
-from shufflebounds.divergence.fourier import log_bounds
+from shufflebounds.divergence.fourier import fourier_bounds
 from shufflebounds.divergence.fourier_rows import stacked
 
 T = TypeVar("T")
@@ -420,7 +420,7 @@ def _one_by_one(
 ) -> tuple[FloatArray, FloatArray]:
     """What `stacked` gives."""
     points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [enclose(decomposition, *point, log_bounds) for point in points]
+    found = [enclose(decomposition, *point, fourier_bounds) for point in points]
     return np.array([x.lower for x in found]), np.array([x.upper for x in found])
 
 

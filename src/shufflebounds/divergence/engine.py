@@ -24,10 +24,9 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
 from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.fourier import log_bounds as fourier_bounds
-from shufflebounds.divergence.fourier import log_mean_positive_part
+from shufflebounds.divergence.fourier import fourier_bounds, log_mean_positive_part
 from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
-from shufflebounds.divergence.tree import log_bounds as tree_bounds
+from shufflebounds.divergence.tree import tree_bounds
 
 # Smaller values are treated as 0: subnormal floats lose relative precision.
 SMALLEST = 1e-304

@@ -153,8 +153,11 @@ def _log_factorials(n: int) -> FloatArray:
 
 def _counts(n: int, cells: int) -> np.ndarray:
     """All ways to put n reports into some cells, one a row."""
-    if n < cells:
-        return _counts_of_places(n, cells)
+    if n < cells:  # most cells stay empty
+        places = np.array(list(itertools.combinations_with_replacement(range(cells), n)))
+        found = np.zeros((len(places), cells), dtype=np.int64)
+        np.add.at(found, (np.arange(len(places))[:, None], places), 1)
+        return found
     found = np.arange(n + 1)[:, None] if cells > 1 else np.full((1, 1), n)
     for cell in range(1, cells):
         left = n - found.sum(axis=1)
@@ -162,20 +165,6 @@ def _counts(n: int, cells: int) -> np.ndarray:
             return np.column_stack([found, left])
         repeats = left + 1
         found = np.column_stack([np.repeat(found, repeats, axis=0), _each_from_zero(repeats)])
-    return found
-
-
-def _counts_of_places(n: int, cells: int) -> np.ndarray:
-    """The same where most cells stay empty: report by report, each at or after the last."""
-    places = np.arange(cells)[:, None]
-    for _ in range(1, n):
-        repeats = cells - places[:, -1]
-        last = np.repeat(places[:, -1], repeats) + _each_from_zero(repeats)
-        places = np.column_stack([np.repeat(places, repeats, axis=0), last])
-    found = np.zeros((len(places), cells), dtype=np.int64)
-    rows = np.arange(len(places))
-    for place in places.T:
-        found[rows, place] += 1
     return found
 
 

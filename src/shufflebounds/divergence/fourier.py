@@ -229,7 +229,9 @@ _SERIES = 0.5
 _WORTHWHILE, _MOST_REFINED = 0.7, 8.0
 
 
-def log_bounds(g: Law, n: int, rtol: float, most_work: float = _MOST_WORK) -> tuple[float, float]:
+def fourier_bounds(
+    g: Law, n: int, rtol: float, most_work: float = _MOST_WORK
+) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are more than the precision needs.
 
     `most_work` is that of `log_mean_positive_part`.

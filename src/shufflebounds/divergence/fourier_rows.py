@@ -307,7 +307,7 @@ def _stacked(
     wide = np.flatnonzero(high - low > rtol * high)
     if wide.size:
         with contextlib.suppress(OverflowError, WorkError):
-            found = _log_bounds(laws(decomposition, eps[wide]), n[wide], rtol[wide])
+            found = _row_bounds(laws(decomposition, eps[wide]), n[wide], rtol[wide])
             log_low[wide], log_high[wide] = found
     ends = [
         assembled((a, b), (c, d), (e, f), users)
@@ -319,7 +319,7 @@ def _stacked(
     return lower, upper
 
 
-def _log_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _row_bounds(g: Law, n: FloatArray, rtol: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of log E[S₊] of each law; (−inf, inf) where `Stack.usable` finds an obstacle."""
     low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     rows = np.flatnonzero(np.isfinite(g.value_err).all(axis=-1) & (g.values.max(axis=-1) > 0.0))

@@ -174,7 +174,7 @@ class Found:
     complete: bool
 
 
-def tree_bounds(
+def branched(
     atoms: Atoms,
     table: Moments,
     n: int,
@@ -369,7 +369,7 @@ _COARSE = 2e-3
 _SMALLEST, _LARGEST = 1e-250, 1e300
 
 
-def log_bounds(
+def tree_bounds(
     g: Law, n: int, rtol: float, fourier: Fourier, most_work: int = _MOST_WORK
 ) -> tuple[float, float]:
     """Bounds of log E[S₊], from fewer values where there are many; (−inf, inf) if nothing is known.
@@ -397,7 +397,7 @@ def log_bounds(
 def _log_bounds(
     g: Law, n: int, rtol: float, fourier: Fourier, most_work: int
 ) -> tuple[float, float]:
-    """`log_bounds` with every value as it is."""
+    """`tree_bounds` with every value as it is."""
     outlook = _outlook(g, n)
     if outlook is None:
         return -math.inf, math.inf
@@ -411,7 +411,7 @@ def _log_bounds(
         # What was not reached before is not reached for about as much.
         if not _SMALLEST < size < _LARGEST or _NO_LESS < goal / before < _MUCH_LARGER:
             break
-        found = tree_bounds(atoms, table, n, goal, goal / size, most_work, fourier)
+        found = branched(atoms, table, n, goal, goal / size, most_work, fourier)
         low, high = max(low, found.low), min(high, found.high)
         if high - low <= rtol * high:
             break
@@ -458,7 +458,7 @@ def _outlook(g: Law, n: int) -> _Outlook | None:
     if not (atoms.left_err[:-1].max() <= _COARSE and np.isfinite(atoms.log_left_err[-1])):
         return None
     table = moments(atoms, tilts(atoms, n))
-    ceiling, common = (_chernoff(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
+    ceiling, common = (_ceiling(atoms, table, n, j) for j in (0, _first_tame(atoms, n)))
     return _Outlook(atoms, table, ceiling, common, _rare_draws(atoms, n))
 
 
@@ -468,7 +468,7 @@ def _first_tame(atoms: Atoms, n: int) -> int:
     return int(found[0]) if found.size else atoms.size
 
 
-def _chernoff(atoms: Atoms, table: Moments, n: int, j: int) -> float:
+def _ceiling(atoms: Atoms, table: Moments, n: int, j: int) -> float:
     """An upper bound of E[S₊] if all draws were of law j."""
     node = replace(root(atoms, n), law=np.full(1, j))
     return exp_up(float(log_slack(node, table, np.ones(1))[0]))

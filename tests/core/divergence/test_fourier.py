@@ -14,7 +14,7 @@ from strategies import examples
 from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import window
 from shufflebounds.divergence.convex_order import compress
-from shufflebounds.divergence.fourier import log_bounds, log_mean_positive_part, mode_sums
+from shufflebounds.divergence.fourier import fourier_bounds, log_mean_positive_part, mode_sums
 from shufflebounds.divergence.law import Law, characteristic, law, log_mgf, tilt, tilting_point
 from shufflebounds.divergence.window import Runs, Samples, samples
 
@@ -320,7 +320,7 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
     pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
     g, n, rtol = law(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
-    low, high = log_bounds(g, n, rtol)
+    low, high = fourier_bounds(g, n, rtol)
     assert high - low <= rtol
     every = log_mean_positive_part(g, n, rtol)
     assert low <= every[1]
