@@ -225,7 +225,7 @@ def _rare_start(
 # components that tell at this question. Where the search begins is estimated from still fewer.
 
 # What of the width wanted may be due to fewer components, and what each search may leave.
-_STRIPS, _EACH = 0.03, 0.3
+_STRIPS, _EACH = 0.03, 0.4
 # Starts that may be off by so much, as a logarithm of D, are rough. There log D may be off by so
 # much more due to fewer components, by less if ε is 0, and there are so many strips at most.
 _ROUGH, _ROUGH_LOSS, _LOSS_AT_ZERO, _ROUGH_STRIPS = 0.1, 0.01, 1e-4, 500.0
