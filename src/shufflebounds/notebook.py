@@ -96,7 +96,7 @@ def figure(shown: Curve) -> Figure:
     from shufflebounds.reproduce.plotting import figures, sheets
 
     wanted = shown.specification
-    line = Line(shown.name, wanted.bound.label, _COLOR)
+    line = Line(wanted.bound.label, _COLOR, curve=shown.name)
     panel = Panel("", setting_text(wanted.setting), (line,))
     layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
     return figures.figure(sheets.of_curves(shown.frame(), layout))

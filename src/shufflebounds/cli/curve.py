@@ -203,9 +203,9 @@ def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     first = computed[0].specification
     lines = tuple(
         Line(
-            one.name,
             one.specification.bound.label,
             **STYLES.get(one.specification.bound.name, DEFAULT),
+            curve=one.name,
         )
         for one in computed
     )

@@ -139,12 +139,12 @@ class _Figure:
 
     def _line(self, name: CurveName, look: LookEntry, common: Mapping[str, Any]) -> Line:
         return Line(
-            curve=name,
             label=look.label or self._label(name, common),
             color=look.color,
             style=look.line,
             marker=look.marker or "",
             width=DEFAULT_WIDTH if look.width is None else look.width,
+            curve=name,
         )
 
     def _label(self, name: CurveName, common: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Numerics
@@ -55,6 +55,11 @@ _EMPHASIS = re.compile(r"\*([^*]+)\*")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
+# A heading, and its cell of a row: a format such as ``{n:.0e}``, or a function.
+Row: TypeAlias = Mapping[Any, Any]
+Column: TypeAlias = tuple[str, str | Callable[[Row], str]]
+
+
 @dataclass(frozen=True)
 class Page:
     """A page of one table; ``below`` is Markdown that follows it.
@@ -76,6 +81,22 @@ class Page:
             if any("|" in cell or "\n" in cell for cell in row):
                 raise ValueError(f"cells must hold neither | nor a line break, got {row!r}")
 
+    @staticmethod
+    def of(
+        frame: pd.DataFrame, columns: Sequence[Column], *, title: str, above: str, below: str = ""
+    ) -> Page:
+        """The page of a table with a row for each row of `frame`.
+
+        `columns` are the headings, each with what makes its cells of a row.
+        """
+        rows = tuple(
+            tuple(
+                cell.format_map(row) if isinstance(cell, str) else cell(row) for _, cell in columns
+            )
+            for row in frame.to_dict("records")
+        )
+        return Page(title, above, tuple(heading for heading, _ in columns), rows, below)
+
     def markdown(self) -> str:
         """The page as Markdown."""
         parts = [f"# {self.title}", self.above.strip(), table(self.header, self.rows).strip()]
@@ -94,6 +115,11 @@ def safe(value: float, *, up: bool) -> str:
     rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     context = decimal.Context(prec=5, rounding=rounding)
     return format(context.create_decimal_from_float(value), "f")
+
+
+def grouped(value: int) -> str:
+    """A whole number with a narrow space between thousands."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -15,18 +15,22 @@ from typing import Any
 from shufflebounds.reproduce.storage import CurveName
 
 DEFAULT_WIDTH = 1.2  # of a line, in points
+_NAMELESS = CurveName("", "", "")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve, and how it is drawn: ``style`` as Matplotlib names it, ``width`` in points."""
+    """How a line is drawn: ``style`` as Matplotlib names it, ``width`` in points.
 
-    curve: CurveName
+    ``curve`` is what it shows; nameless where that is in a table.
+    """
+
     label: str
     color: str
     style: str = "solid"
     marker: str = ""
     width: float = DEFAULT_WIDTH
+    curve: CurveName = _NAMELESS
 
     @property
     def look(self) -> tuple[str, str, str, float]:

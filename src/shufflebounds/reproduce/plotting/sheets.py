@@ -373,7 +373,7 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
     beyond = _MARGIN_STEPS * (float(np.ptp(value)) or 1.0)
     ends = float(value[0]) - beyond, float(value[-1]) + beyond
     curve = Drawn.line(np.array([ends[0], *value, ends[1]]), np.array([0.0, *cdf, 1.0]))
-    line = Line(CurveName("", "", ""), "distribution function", color="#0072b2", width=1.5)
+    line = Line("distribution function", color="#0072b2", width=1.5)
     view = View(
         title=[setting] if setting else [],
         lines=[(line, curve)],
@@ -389,7 +389,7 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
 
 _POINTS = 101
 _SMALLEST_RATE = 1e-5
-_GUESS = Line(CurveName("", "", ""), "a guess", "#999999", "dotted", width=1.0)
+_GUESS = Line("a guess", "#999999", "dotted", width=1.0)
 
 
 @dataclass(frozen=True)
@@ -413,7 +413,7 @@ def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
     """False negatives on the left; on the right, what attacks find at few false positives."""
     rates = np.linspace(0.0, 1.0, _POINTS)
     rare = np.geomspace(_SMALLEST_RATE, 1.0, _POINTS)
-    shown = [Line(CurveName("", "", one.label), one.label, **one.look) for one in lines]
+    shown = [Line(one.label, **one.look) for one in lines]
     missed = [Drawn.line(rates, one.at(rates)) for one in lines]
     found = [Drawn.line(rare, 1.0 - one.at(rare)) for one in lines]
     guesses = Drawn.line(rates, 1.0 - rates), Drawn.line(rare, rare)

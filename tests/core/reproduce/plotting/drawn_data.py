@@ -27,7 +27,7 @@ LOOKS = {
 
 
 def line(curve="upper", experiment="krr10", regime="low", **changes):
-    return Line(CurveName(experiment, regime, curve), **{**LOOKS[curve], **changes})
+    return Line(curve=CurveName(experiment, regime, curve), **{**LOOKS[curve], **changes})
 
 
 def panel(*lines, subject="a panel", setting=""):

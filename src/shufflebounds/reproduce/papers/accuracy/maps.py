@@ -14,7 +14,6 @@ from shufflebounds.reproduce.papers.tables import Context, Page, TableCode
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number, three_digits
-from shufflebounds.reproduce.storage import CurveName
 
 # How maps call and color mechanisms; one that is not here has its own name and the last color.
 _LOOKS: Mapping[str, tuple[str, str]] = {
@@ -60,26 +59,23 @@ def _described(choice: Choice) -> str:
 def _page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     cap = f" and $\\varepsilon_0\\le{first['most_eps0']:g}$" if first["most_eps0"] < 300.0 else ""
-    return Page(
+    return Page.of(
+        frame,
+        [
+            (r"$\varepsilon$", "{eps:g}"),
+            ("values", "{values}"),
+            ("n", "{n}"),
+            ("best", "{described}"),
+            (r"$\varepsilon_0$", lambda row: outward(row["eps0"], up=False)),
+            ("", lambda row: three_digits(row["upper"])),
+            ("next", "{second}"),
+            ("", lambda row: three_digits(row["next"])),
+            ("krr", lambda row: three_digits(row["krr"])),
+        ],
         title="The mechanism with the least error",
         above="Total squared error of a histogram over that of a trusted curator, at equal "
         rf"certified $(\varepsilon,\delta)$, $\delta$ = {first['delta']:g}{cap}: of the best "
         "mechanism, of the next one and of randomized response.",
-        header=(r"$\varepsilon$", "values", "n", "best", r"$\varepsilon_0$", "", "next", "", "krr"),
-        rows=tuple(
-            (
-                f"{row['eps']:g}",
-                str(row["values"]),
-                str(row["n"]),
-                row["described"],
-                outward(row["eps0"], up=False),
-                three_digits(row["upper"]),
-                row["second"],
-                three_digits(row["next"]),
-                three_digits(row["krr"]),
-            )
-            for row in frame.to_dict("records")
-        ),
     )
 
 
@@ -108,7 +104,7 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
             ),
             *(cells[end].to_numpy(float) for end in ("lower", "upper")),
         )
-        lines.append((Line(CurveName("", "", str(name)), label, color), drawn))
+        lines.append((Line(label, color), drawn))
     return View(
         title=[f"ε = {eps}"],
         lines=lines,

@@ -24,11 +24,10 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.description import Description
-from shufflebounds.reproduce.papers.tables import Page, TableCode, safe
+from shufflebounds.reproduce.papers.tables import Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
-from shufflebounds.reproduce.storage import CurveName
 
 BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")
 # From the largest ε to the smallest, as far as theory goes.
@@ -114,19 +113,19 @@ def page(frame: pd.DataFrame) -> Page:
 
     It shows the end of each enclosure that is a bound, rounded to the safe side.
     """
-    shown = [f"{bound}_{'lower' if bound == 'lower' else 'upper'}" for bound in BOUNDS]
-    rows = tuple(
-        (
-            row["mechanism"],
-            f"{row['eps0']:g}",
-            f"{row['n']:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-            *(safe(row[column], up=column.endswith("upper")) for column in shown),
-            row["order"],
-        )
-        for row in frame.to_dict("records")
-    )
     deltas = ", ".join(f"{delta:g}" for delta in frame["delta"].unique())
-    return Page(
+    return Page.of(
+        frame,
+        [
+            ("mechanism", "{mechanism}"),
+            (r"$\varepsilon_0$", "{eps0:g}"),
+            ("n", lambda row: grouped(row["n"])),
+            *(
+                (bound, lambda row, bound=bound: safe(_end(row, bound), up=bound != "lower"))
+                for bound in BOUNDS
+            ),
+            ("order", "{order}"),
+        ],
         title="The hierarchy of upper bounds",
         above=f"$\\varepsilon$ at $\\delta$ = {deltas}, from the standard clone, from the stronger "
         "clone (the best bound that knows $\\varepsilon_0$ alone), from the standard clone that "
@@ -136,8 +135,6 @@ def page(frame: pd.DataFrame) -> Page:
         f"{frame['rtol'].iloc[0]:g}. The orders clone ≥ stronger ≥ blanket ≥ lower and clone ≥ "
         "coarsened ≥ blanket are *certified* where enclosures do not overlap, and where some do, "
         "they are *consistent* with them.",
-        header=("mechanism", r"$\varepsilon_0$", "n", *BOUNDS, "order"),
-        rows=rows,
     )
 
 
@@ -181,13 +178,11 @@ def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
     places = np.arange(len(_CHAIN), dtype=float)
     rows = panel.to_dict("records")
     level = rows[0]["stronger_upper"] / rows[0]["clone_upper"]
-    stronger = Line(CurveName("", "", "stronger"), "stronger clone (ε₀ alone)", **_STRONGER)
+    stronger = Line("stronger clone (ε₀ alone)", **_STRONGER)
     lines = [(stronger, Drawn.line(places, np.full(places.size, level)))]
     for row, look in zip(rows, itertools.cycle(_LOOKS), strict=False):
-        ends = (row[f"{bound}_{'lower' if bound == 'lower' else 'upper'}"] for bound in _CHAIN)
-        shares = np.array([end / row["clone_upper"] for end in ends])
-        line = Line(CurveName("", "", row["name"]), row["label"], **look)
-        lines.append((line, Drawn.line(places, shares)))
+        shares = np.array([_end(row, bound) / row["clone_upper"] for bound in _CHAIN])
+        lines.append((Line(row["label"], **look), Drawn.line(places, shares)))
     return View(
         title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
         lines=lines,
@@ -196,6 +191,11 @@ def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
         y_limits=(0.0, 1.05),
         x_ticks=tuple(_CHAIN.values()),
     )
+
+
+def _end(row: Mapping[str, Any], bound: str) -> Any:
+    """The end of an enclosure that is a bound."""
+    return row[f"{bound}_{'lower' if bound == 'lower' else 'upper'}"]
 
 
 def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...]:

@@ -15,7 +15,7 @@ could decide is not measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -39,12 +39,11 @@ from shufflebounds.reproduce.papers.judging import (
     of_cases,
     throughout,
 )
-from shufflebounds.reproduce.papers.tables import Page, TableCode
+from shufflebounds.reproduce.papers.tables import Page, Row, TableCode
 from shufflebounds.reproduce.papers.wang2020 import Calibrations
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.reproduce.plotting.texts import number, three_digits
-from shufflebounds.reproduce.storage import CurveName
 
 
 def room(eps: float, n: int, delta: float) -> float:
@@ -104,47 +103,38 @@ def _rows(given: Calibrations) -> Iterator[list[float | str]]:
 
 def _page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
-    return Page(
+    return Page.of(
+        frame,
+        [
+            (r"target $\varepsilon$", "{eps:g}"),
+            ("", "{mechanism}"),
+            ("$l$", _known("{l:g}".format_map)),
+            (r"$\varepsilon_0$", _known("{eps0:.5g}".format_map)),
+            (r"certified $\varepsilon$", _known(lambda row: outward(row["certified"], up=True))),
+            ("error", _known(lambda row: three_digits(row["error"]))),
+            ("best $l$", "{best_l:g}"),
+            (r"its $\varepsilon_0$", lambda row: outward(row["best_eps0"], up=False)),
+            ("error", lambda row: three_digits(row["best_error"])),
+        ],
         title="SOLH and randomized response: by the authors' theorem, and certified",
         above=f"{first['values']} values, $n$ = {first['n']}, $\\delta$ = {first['delta']:g}. On "
         "the left the authors' number $l$ of hash values and $\\varepsilon_0$, the "
         "$\\varepsilon$ that is certified for them, and their total squared error over that of a "
         "trusted curator; on the right the best $l$, and the largest $\\varepsilon_0$ that is "
         "certified.",
-        header=(
-            *(r"target $\varepsilon$", "", "$l$", r"$\varepsilon_0$", r"certified $\varepsilon$"),
-            *("error", "best $l$", r"its $\varepsilon_0$", "error"),
-        ),
-        rows=tuple(
-            (
-                f"{row['eps']:g}",
-                row["mechanism"],
-                *_theirs(row),
-                f"{row['best_l']:g}",
-                outward(row["best_eps0"], up=False),
-                three_digits(row["best_error"]),
-            )
-            for row in frame.to_dict("records")
-        ),
     )
 
 
-def _theirs(row: dict[str, float]) -> tuple[str, ...]:
-    if math.isnan(row["error"]):
-        return ("none",) * 4
-    certified = outward(row["certified"], up=True)
-    return f"{row['l']:g}", f"{row['eps0']:.5g}", certified, three_digits(row["error"])
+def _known(cell: Callable[[Row], str]) -> Callable[[Row], str]:
+    """The cell of a row in which the authors have an ε₀."""
+    return lambda row: "none" if math.isnan(row["error"]) else cell(row)
 
 
 _LINES = {
-    ("SOLH", "error"): Line(CurveName("", "", "1"), "SOLH", "#009e73", "dashed", "s"),
-    ("GRR", "error"): Line(CurveName("", "", "2"), "GRR", "#d55e00", "dashed", "^"),
-    ("SOLH", "best_error"): Line(
-        CurveName("", "", "3"), "local hashing, certified", "#009e73", width=2.0
-    ),
-    ("GRR", "best_error"): Line(
-        CurveName("", "", "4"), "randomized response, certified", "#d55e00", width=2.0
-    ),
+    ("SOLH", "error"): Line("SOLH", "#009e73", "dashed", "s"),
+    ("GRR", "error"): Line("GRR", "#d55e00", "dashed", "^"),
+    ("SOLH", "best_error"): Line("local hashing, certified", "#009e73", width=2.0),
+    ("GRR", "best_error"): Line("randomized response, certified", "#d55e00", width=2.0),
 }
 
 

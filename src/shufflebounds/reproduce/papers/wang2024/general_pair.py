@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +22,7 @@ from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import GenericReports, SingleMessage
 from shufflebounds.randomizers.discrete import KRR
-from shufflebounds.reproduce.papers.tables import Page, TableCode, safe
+from shufflebounds.reproduce.papers.tables import Column, Page, Row, TableCode, safe
 
 # The paper's own algorithm (its Algorithm 1 on Theorem 4.8), as a witness that shares no code.
 #
@@ -181,31 +181,21 @@ def asymptotics(eps0: Sequence[float], n: Sequence[int], delta: Any) -> pd.DataF
 
 def asymptotics_page(frame: pd.DataFrame) -> Page:
     """The page of `asymptotics`."""
-    return Page(
+    return Page.of(
+        frame,
+        [
+            ("method", "{method}"),
+            ("printed form", "${form}$"),
+            (r"$\varepsilon_0$", "{eps0:g}"),
+            ("n", "{n:.0e}"),
+            (r"$\varepsilon$", lambda row: safe(row["epsilon"], up=True)),
+            ("quotient", "{quotient:.4g}"),
+        ],
         title="Table 1: asymptotic forms",
         above=r"What you can claim, $\varepsilon$, and what that is divided by the printed form "
         "without its constant. A quotient that settles as $n$ grows confirms the form; where "
         r"$\varepsilon$ stands at $\varepsilon_0$ nothing is proved at that $n$ (EFMRTT19 asks for "
         r"$\varepsilon_0<1/2$ in the form that is drawn).",
-        header=(
-            "method",
-            "printed form",
-            r"$\varepsilon_0$",
-            "n",
-            r"$\varepsilon$",
-            "quotient",
-        ),
-        rows=tuple(
-            (
-                row.method,
-                f"${row.form}$",
-                f"{row.eps0:g}",
-                f"{row.n:.0e}",
-                safe(row.epsilon, up=True),
-                f"{row.quotient:.4g}",
-            )
-            for row in frame.itertuples(index=False)
-        ),
     )
 
 
@@ -255,39 +245,43 @@ def timed(
 def timed_page(frame: pd.DataFrame) -> Page:
     """The page of `timed`."""
     named = (re.fullmatch(r"bisected_(\d+)", column) for column in frame.columns)
-    counts = [match[1] for match in named if match]
-    header = [r"$\varepsilon_0$", "n", r"certified $\varepsilon$", "time"]
-    for count in counts:
-        header += [f"algorithm, $T$ = {count}", "time", f"printed, $T$ = {count}", "time"]
-
-    def cells(row: Mapping[str, Any]) -> Iterator[str]:
-        yield from (f"{row['eps0']:g}", f"{row['n']:.0e}")
-        yield f"{safe(row['epsilon_lower'], up=False)} to {safe(row['epsilon_upper'], up=True)}"
-        yield _seconds(row["seconds"])
-        for count in counts:
-            yield f"{row[f'bisected_{count}']:.6g}"
-            yield _seconds(row[f"bisected_{count}_seconds"])
-            yield _printed(row[f"printed_{count}"], "")
-            yield _printed(row[f"printed_{count}_seconds"], " s")
-
-    return Page(
+    columns: list[Column] = [
+        (r"$\varepsilon_0$", "{eps0:g}"),
+        ("n", "{n:.0e}"),
+        (
+            r"certified $\varepsilon$",
+            lambda row: (
+                f"{safe(row['epsilon_lower'], up=False)} to {safe(row['epsilon_upper'], up=True)}"
+            ),
+        ),
+        ("time", _seconds("seconds")),
+    ]
+    for count in [match[1] for match in named if match]:
+        ours, theirs = f"bisected_{count}", f"printed_{count}"
+        columns += [
+            (f"algorithm, $T$ = {count}", f"{{{ours}:.6g}}"),
+            ("time", _seconds(f"{ours}_seconds")),
+            (f"printed, $T$ = {count}", _printed(theirs, "")),
+            ("time", _printed(f"{theirs}_seconds", " s")),
+        ]
+    return Page.of(
+        frame,
+        columns,
         title="Table 5: the general pair",
         above=r"$\varepsilon$ of any $\varepsilon_0$-LDP randomizer: certified (rounded outward), "
         "by the paper's algorithm rewritten here ($T$ bisections, not certified), and "
         "as the paper prints it. Times are CPU seconds of this run, and the paper's of its own "
         "machine.",
-        header=tuple(header),
-        rows=tuple(tuple(cells(row)) for row in frame.to_dict("records")),
     )
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.2g} s" if value >= 1.0 else f"{1e3 * value:.2g} ms"
+def _seconds(name: str) -> Callable[[Row], str]:
+    return lambda row: f"{row[name]:.2g} s" if row[name] >= 1.0 else f"{1e3 * row[name]:.2g} ms"
 
 
-def _printed(value: Any, unit: str) -> str:
-    """A printed number; tables that were read back have an empty text for none."""
-    return "" if value == "" or math.isnan(value) else f"{value:.3g}{unit}"
+def _printed(name: str, unit: str) -> Callable[[Row], str]:
+    """A printed number, if there is one."""
+    return lambda row: "" if math.isnan(row[name]) else f"{row[name]:.3g}{unit}"
 
 
 ASYMPTOTICS = TableCode(

@@ -259,22 +259,19 @@ def page(frame: pd.DataFrame) -> Page:
     """The page of one of these tables."""
     number = int(frame["table"].iloc[0])
     notes = frame[frame["note"] != ""]
-    return Page(
+    return Page.of(
+        frame,
+        [
+            ("", "{name}"),
+            ("printed", "${form}$"),
+            ("is", lambda row: _number(row["printed"])),
+            ("measured", lambda row: _number(row["measured"])),
+            ("verdict", "{verdict}"),
+        ],
         title=f"Table {number}: parameters, measured",
         above="The printed number and the one that the probabilities of reports have: of a "
         "matrix's rows, or by integration."
         + (r" $\varepsilon_0$ is that of the configuration." if number == 2 else ""),
-        header=("", "printed", "is", "measured", "verdict"),
-        rows=tuple(
-            (
-                row["name"],
-                f"${row['form']}$",
-                _number(row["printed"]),
-                _number(row["measured"]),
-                row["verdict"],
-            )
-            for row in frame.to_dict("records")
-        ),
         below="".join(f"- {row['name']}: {row['note']}\n" for row in notes.to_dict("records"))
         + (_ABSENT if number == 2 else ""),
     )
