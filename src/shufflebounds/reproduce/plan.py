@@ -317,9 +317,11 @@ def written_out(entry: PaperEntry, name: str) -> dict[str, Any]:
     if found["type"] in COMPOSITIONS:
         if "mechanism" in found:
             found["mechanism"] = written_out(entry, found["mechanism"])
-        if "parts" in found:
+        if isinstance(found.get("parts"), list):
             found["parts"] = [
                 {**part, "mechanism": written_out(entry, part["mechanism"])}
+                if isinstance(part, Mapping) and "mechanism" in part
+                else part
                 for part in found["parts"]
             ]
     return found

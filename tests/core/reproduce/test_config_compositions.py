@@ -48,7 +48,7 @@ MISTAKES = """\
     mechanisms.pair.parts[1].share is missing; the parts of a joint must have shares that sum
     to 1, or none of them a share (which makes them equal)
 - mechanisms pair parts 0 = krr10
-    mechanisms.pair.parts[0] is 'krr10'; it must be a mapping
+    mechanisms.pair.parts[0] must be a mapping, got 'krr10'
 - mechanisms mix parts 0 mechanism = some
     mechanisms.mix contains itself (mix > some > pair > mix); a composition must not
 - mechanisms mix parts 1 mechanism = laplace
@@ -69,8 +69,8 @@ MISTAKES = """\
     one of upper
 - figures one lines = [{experiment: krr10, curve: upper, label: a, color: '#000000', line: \
 solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: solid}]
-    figures.one.lines[1] looks unlike another line with the label 'a'; lines with the same
-    label must look alike
+    figures.one: lines with the label 'a' must look alike, got ('#000000', 'solid', '', 1.2) and
+    ('#0000ff', 'solid', '', 1.2)
 - tables law mechanism = krr
     tables.law.mechanism is 'krr' (did you mean krr10?); it must be one of krr10, blh, mix,
     pair, some

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
@@ -48,6 +49,7 @@ RULES = (
     *("judgement", "page", "proofs", "table", "tables", "vega", "verify"),
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)
+Entry = TypeVar("Entry", bound=BaseModel)
 
 
 def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Plan:
@@ -55,7 +57,7 @@ def checked(content: Mapping[str, Any], source: str = "config.yaml") -> plan.Pla
 
     `source` tells what config.yaml was merged with. Raises ConfigError for the first mistake.
     """
-    root = _root(_of_no_paper(content, source), source)
+    root = _validated(RootEntry, _of_no_paper(content, source), source)
     numerics = plan.numerics_of(root)
     papers = {
         name: _paper(name, content[name], numerics, paper_source(name, source))
@@ -98,12 +100,12 @@ def _of_no_paper(content: Mapping[str, Any], source: str) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key not in names}
 
 
-def _root(content: Mapping[str, Any], source: str) -> RootEntry:
-    """The model of config.yaml; ConfigError for the first mistake."""
+def _validated(model: type[Entry], content: Mapping[str, Any], source: str) -> Entry:
+    """The model of a file; ConfigError for the first mistake."""
     try:
-        return RootEntry.model_validate(dict(content))
+        return model.model_validate(dict(content))
     except ValidationError as error:
-        raise ConfigError(one_line(source, next(sentences(error, RootEntry, content)))) from None
+        raise ConfigError(one_line(source, next(sentences(error, model, content)))) from None
 
 
 def _paper(name: str, content: object, numerics: Numerics, source: str) -> plan.Paper:
@@ -113,42 +115,33 @@ def _paper(name: str, content: object, numerics: Numerics, source: str) -> plan.
         if isinstance(content, str) and "--config" in source.split():
             sentence += f", got {shown(content)}{COMMAND_LINE_HINT}"
         raise ConfigError(one_line(source, sentence))
+    entry = _validated(PaperEntry, content, source)
     try:
-        entry = PaperEntry.model_validate(dict(content))
-    except ValidationError as error:
-        raise ConfigError(one_line(source, next(sentences(error, PaperEntry, content)))) from None
-    try:
-        _require_none(_faults_of_curves(entry))
+        _refuse(
+            _name_faults(entry),
+            _axis_faults(entry),
+            _curve_faults(entry),
+            mechanism_faults(entry),
+            _experiment_faults(entry),
+        )
         curves = dict(plan.specifications(entry, numerics))
         _require_computable(curves)
-        _require_none(_faults_of_figures(name, entry))
+        _refuse(
+            _table_faults(name, entry),
+            figure_faults(name, entry),
+            _claim_faults(name, entry),
+            style_faults(entry),
+            _text_faults(content),
+        )
         return plan.paper(name, entry, numerics, curves)
     except ValueError as error:
         raise ConfigError(one_line(source, str(error))) from None
 
 
-def _require_none(faults: Iterator[str]) -> None:
-    for sentence in faults:
+def _refuse(*checks: Iterator[str]) -> None:
+    """ValueError for the first fault. Lazily: each check relies on the ones before."""
+    for sentence in chain(*checks):
         raise ValueError(sentence)
-
-
-# Lazily and in this order: each check relies on the ones before.
-
-
-def _faults_of_curves(entry: PaperEntry) -> Iterator[str]:
-    yield from _name_faults(entry)
-    yield from _axis_faults(entry)
-    yield from _curve_faults(entry)
-    yield from mechanism_faults(entry)
-    yield from _experiment_faults(entry)
-
-
-def _faults_of_figures(name: str, entry: PaperEntry) -> Iterator[str]:
-    yield from _table_faults(name, entry)
-    yield from figure_faults(name, entry)
-    yield from _claim_faults(name, entry)
-    yield from style_faults(entry)
-    yield from _text_faults(entry)
 
 
 def unknown(place: str, value: object, allowed: Collection[str]) -> Iterator[str]:
@@ -176,7 +169,6 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
             if not research(paper).tables[entry.tables[figure.table]["kind"]].is_drawn:
                 yield f"{place}.table is {figure.table!r}, a table of a kind that cannot be drawn"
             continue
-        yield from _look_faults(place, figure)
         regimes = figure.regimes or ()
         yield from unknown(f"{place}.regimes", regimes, entry.regimes)
         quantities, xs = set(), set()
@@ -216,17 +208,6 @@ def _shown_faults(place: str, figure: FigureEntry) -> Iterator[str]:
     for key in ("regimes", "ratio", "transform"):
         if figure.table is not None and getattr(figure, key) is not None:
             yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
-
-
-def _look_faults(place: str, figure: FigureEntry) -> Iterator[str]:
-    looks: dict[str | None, dict[str, Any]] = {}
-    for i, line in enumerate(figure.lines or ()):
-        look = line.model_dump(exclude={"experiment", "curve"})
-        if looks.setdefault(line.label, look) != look and line.label is not None:
-            yield (
-                f"{place}.lines[{i}] looks unlike another line with the label {line.label!r}; "
-                "lines with the same label must look alike"
-            )
 
 
 def _ratio_faults(place: str, figure: FigureEntry, transform: str) -> Iterator[str]:
@@ -285,17 +266,13 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         if "type" not in mechanism:
             yield f"{place}.type is missing; it must be text"
         yield from unknown(f"{place}.type", mechanism["type"], registry.types())
-        yield from _shape_faults(place, mechanism)
         for key, part in _named_parts(mechanism):
             yield from unknown(f"{place}.{key}", part, mechanisms)
+    sizes: dict[str, int] = {}
     for name in mechanisms:
-        yield from _circle(entry, name, [name], set())
-    # Now that there is no circle: counting does not write them out.
-    size = cache(lambda name: 1 + sum(size(part) for _, part in _named_parts(mechanisms[name])))
-    for name in mechanisms:
-        if size(name) > _MOST_MECHANISMS:
+        if (size := _size(mechanisms, name, (), sizes)) > _MOST_MECHANISMS:
             yield (
-                f"mechanisms.{name} is made of {size(name) - 1} mechanisms, counting repetitions; "
+                f"mechanisms.{name} is made of {size - 1} mechanisms, counting repetitions; "
                 f"it must be at most {_MOST_MECHANISMS - 1}"
             )
     # A mistake of a part is told where it is, not where the part is used.
@@ -318,38 +295,34 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
                 )
 
 
-def _shape_faults(place: str, mechanism: Mapping[str, Any]) -> Iterator[str]:
-    """Of a composition whose parts are not even listed as they should be."""
-    if mechanism["type"] not in COMPOSITIONS:
-        return
-    parts = mechanism.get("parts", [])
-    if not isinstance(parts, list):
-        yield f"{place}.parts is {shown(parts)}; it must be a list that is not empty"
-    for i, part in enumerate(parts):
-        if not isinstance(part, Mapping):
-            yield f"{place}.parts[{i}] is {shown(part)}; it must be a mapping"
-        if "mechanism" not in part:
-            yield f"{place}.parts[{i}].mechanism is missing; it must be text"
-
-
 def _named_parts(mechanism: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Names that a composition refers to, with their places in it."""
     if mechanism["type"] in COMPOSITIONS:
         if "mechanism" in mechanism:
             yield "mechanism", mechanism["mechanism"]
-        for i, part in enumerate(mechanism.get("parts", [])):
-            yield f"parts[{i}].mechanism", part["mechanism"]
+        parts = mechanism.get("parts")
+        for i, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping) and "mechanism" in part:
+                yield f"parts[{i}].mechanism", part["mechanism"]
 
 
-def _circle(entry: PaperEntry, name: str, path: list[str], done: set[str]) -> Iterator[str]:
-    """Circles that `name`, at the end of a path, leads to; those that are `done` lead to none."""
-    for _, part in _named_parts(entry.mechanisms[name]):
-        if part in path:
-            circle = " > ".join([*path[path.index(part) :], part])
-            yield f"mechanisms.{part} contains itself ({circle}); a composition must not"
-        elif part not in done:
-            yield from _circle(entry, part, [*path, part], done)
-    done.add(name)
+def _size(
+    mechanisms: Mapping[str, Mapping[str, Any]],
+    name: str,
+    path: tuple[str, ...],
+    known: dict[str, int],
+) -> int:
+    """How many mechanisms `name` makes, itself included, without writing them out.
+
+    Raises ValueError where it leads back to itself, or to a part on the `path` to it.
+    """
+    if name in path:
+        circle = " > ".join([*path[path.index(name) :], name])
+        raise ValueError(f"mechanisms.{name} contains itself ({circle}); a composition must not")
+    if name not in known:
+        parts = (part for _, part in _named_parts(mechanisms[name]))
+        known[name] = 1 + sum(_size(mechanisms, part, (*path, name), known) for part in parts)
+    return known[name]
 
 
 def _about(place: str, described: Mapping[str, Any], error: ValueError) -> str:
@@ -473,27 +446,13 @@ def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         except ValidationError as error:
             yield from sentences(error, kind, content, place)
             continue
+        for key in ("mechanism", "mechanisms"):
+            yield from unknown(f"{place}.{key}", getattr(parameters, key, ()), entry.mechanisms)
         for mechanism in parameters.named():
-            yield from unknown(
-                f"{place}.{_key_of(mechanism, content)}", mechanism, entry.mechanisms
-            )
-            yield from _unbuilt(place, entry, mechanism, content)
+            yield from _unbuilt(place, entry, mechanism, content.get("eps0", 1.0))
 
 
-def _key_of(value: str, content: Mapping[str, Any]) -> str:
-    """Where a value stands in a table's entry."""
-    for key, found in content.items():
-        if found == value:
-            return key
-        if isinstance(found, list) and value in found:
-            return f"{key}[{found.index(value)}]"
-    raise KeyError(value)
-
-
-def _unbuilt(
-    place: str, entry: PaperEntry, mechanism: str, parameters: Mapping[str, Any]
-) -> Iterator[str]:
-    given = parameters.get("eps0", 1.0)
+def _unbuilt(place: str, entry: PaperEntry, mechanism: str, given: Any) -> Iterator[str]:
     parsed = description.parse(plan.written_out(entry, mechanism))
     for eps0 in given if isinstance(given, list) else [given]:
         try:
@@ -525,40 +484,36 @@ _COMMON = frozenset("ε₀δγωβλ∞→×·−–—…≤≥⌈⌉⌊⌋′�
 _TAG = re.compile(r"<[A-Za-z/!?]")
 
 
-def _text_faults(entry: PaperEntry) -> Iterator[str]:
+def _text_faults(content: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with the texts of a paper's configuration."""
-    for place, text, uses in _texts(entry):
+    for place, key, text in _texts(content):
         if not text.isprintable():
             yield f"{place} is {text!r}; it must be a single line of printable characters"
         if tag := _TAG.search(text):
             yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
-        if uses & {"drawn", "label"}:
+        if key != "caption" and place != "title":
             yield from _formula_faults(place, text)
-        if "title" in uses and set("{}") & set(plain(text)):
+        if key == "title" and set("{}") & set(plain(text)):
             yield (
                 f"{place} is {text!r}; outside formulas it must have no braces, which the report "
                 "of Snakemake takes for a wildcard"
             )
-        if "label" in uses and text.startswith("_"):
+        in_legend = key == "label" and not place.startswith("regimes.") and ".ratio." not in place
+        if in_legend and text.startswith("_"):
             yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
 
 
-def _texts(entry: PaperEntry) -> Iterator[tuple[str, str, set[str]]]:
-    """Every text, where it stands, and its uses: a title of the report, drawn, in a legend."""
-    style = entry.style
-    yield "title", entry.title, {"title"}
-    labels = [(f"regimes.{name}", one.label, "drawn") for name, one in entry.regimes.items()]
-    labels += [(f"style.curves.{name}", look.label, "label") for name, look in style.curves.items()]
-    for name, figure in entry.figures.items():
-        yield f"figures.{name}.title", figure.title, {"title", "drawn"}
-        yield f"figures.{name}.caption", figure.caption, set()
-        for i, line in enumerate(figure.lines or ()):
-            labels.append((f"figures.{name}.lines[{i}]", line.label, "label"))
-    for name, text in style.experiments.items():
-        yield f"style.experiments.{name}", text, {"drawn"}
-    for place, label, use in labels:
-        if label is not None:
-            yield f"{place}.label", label, {use}
+def _texts(node: Any, place: str = "") -> Iterator[tuple[str, str, str]]:
+    """Every text that people read: where it stands, its key, and itself."""
+    if isinstance(node, list):
+        for i, one in enumerate(node):
+            yield from _texts(one, f"{place}[{i}]")
+    for key, value in node.items() if isinstance(node, Mapping) else ():
+        here = f"{place}.{key}".lstrip(".")
+        if key in ("title", "caption", "label") or place == "style.experiments":
+            yield here, key, value
+        else:
+            yield from _texts(value, here)
 
 
 @cache

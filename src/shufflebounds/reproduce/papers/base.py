@@ -40,8 +40,9 @@ class TableKind(BaseModel):
     is_drawn: ClassVar[bool] = False
 
     def named(self) -> tuple[str, ...]:
-        """Names of the mechanisms that the table is about."""
-        return ()
+        """Names of the mechanisms that the table is about: its ``mechanism`` or ``mechanisms``."""
+        mechanism = getattr(self, "mechanism", None)
+        return getattr(self, "mechanisms", () if mechanism is None else (mechanism,))
 
     @classmethod
     def load_code(cls) -> TableCode:

@@ -87,10 +87,6 @@ class Hierarchy(TableKind):
     delta: Delta
     """δ: a number, or {over_n: c} for c/n."""
 
-    def named(self) -> tuple[str, ...]:
-        """Its mechanisms."""
-        return self.mechanisms
-
     @model_validator(mode="after")
     def _delta_is_a_probability(self) -> Hierarchy:
         try:
@@ -116,10 +112,6 @@ class AmplificationVariable(TableKind):
     """ε₀ of a user's whole report, a natural logarithm."""
     eps: Eps
     """ε, a natural logarithm."""
-
-    def named(self) -> tuple[str, ...]:
-        """Its mechanism."""
-        return (self.mechanism,)
 
 
 class AlgorithmSeven(TableKind):

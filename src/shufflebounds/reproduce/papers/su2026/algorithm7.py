@@ -91,7 +91,7 @@ def _reach(cells: FloatArray, masses: FloatArray, n: int) -> int:
 # The paper takes l = (e^{ε₀} − 1)/d with d = 1200 at ε₀ = 0.1 and d = 1000 at ε₀ = 4.
 
 # Of ε by the algorithm, relative; its own error is larger wherever it shows.
-_RTOL = 1e-4
+_RTOL = 1e-6
 # How far from the certified ε its own is looked for, as factors.
 _FACTORS = (1.02, 1.2, 2.0, 8.0)
 
