@@ -403,38 +403,6 @@ def test_an_epsilon_of_zero_is_no_division_by_zero():
     assert verdict("outperforms", panel(1.0, clone=0.0)) == NOT_REPRODUCED
 
 
-# Bad tables.
-
-
-def test_a_missing_column_is_one_sentence():
-    frame = panel(0.8).drop(columns=["k_joint", "delta"])
-    with pytest.raises(ValueError, match=r"claim improvement .*missing: k_joint, delta$"):
-        check({"improvement": frame})
-    with pytest.raises(ValueError, match=r"seconds must have the columns .*missing: seconds$"):
-        check({}, times(upper=[1]).drop(columns="seconds"))
-
-
-def test_an_unknown_claim_is_refused():
-    with pytest.raises(ValueError, match=r"claims must be among improvement,.*got 'speed'"):
-        check({"speed": panel(0.8)})
-    with pytest.raises(ValueError, match="got 'seconds_curve'"):
-        check({"seconds_curve": panel(0.8)})
-
-
-@pytest.mark.parametrize("ends", [(0.5, 0.4), (-0.1, 0.4), (math.nan, 0.4), (0.4, math.nan)])
-def test_what_is_no_enclosure_is_refused(ends):
-    frame = panel(0.8)
-    frame[["epsilon_lower", "epsilon_upper"]] = ends
-    with pytest.raises(ValueError, match="claim joint must have 0 <= epsilon_lower"):
-        check({"joint": frame})
-
-
-@pytest.mark.parametrize("seconds", [0.0, math.nan])
-def test_seconds_are_positive(seconds):
-    with pytest.raises(ValueError, match="seconds must hold numbers above 0"):
-        check({}, times(upper=[seconds]))
-
-
 # Files.
 
 

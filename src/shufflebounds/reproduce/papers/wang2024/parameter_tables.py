@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -89,6 +88,14 @@ class _Row:
     printed: float
     measured: float
     note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """That the printed number is confirmed, or what it must be multiplied by."""
+        quotient = self.measured / self.printed
+        if self.printed == self.measured or abs(quotient - 1.0) <= _SAME:
+            return CONFIRMED
+        return f"{quotient:.6g} times the printed"
 
 
 def mechanisms(eps0: float) -> pd.DataFrame:
@@ -298,21 +305,8 @@ def _of(
 
 
 def _frame(table: int, rows: Sequence[_Row]) -> pd.DataFrame:
-    return pd.DataFrame([_cells(table, row) for row in rows], columns=list(COLUMNS))
-
-
-def _cells(table: int, row: _Row) -> Mapping[str, Any]:
-    same = row.printed == row.measured or abs(row.measured / row.printed - 1.0) <= _SAME
-    factor = "" if same else f"{row.measured / row.printed:.6g} times the printed"
-    return {
-        "table": table,
-        "name": row.name,
-        "form": row.form,
-        "printed": row.printed,
-        "measured": row.measured,
-        "verdict": CONFIRMED if same else factor,
-        "note": row.note,
-    }
+    cells = [{"table": table, **vars(row), "verdict": row.verdict} for row in rows]
+    return pd.DataFrame(cells, columns=list(COLUMNS))
 
 
 def _number(value: float) -> str:
