@@ -28,6 +28,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.reproduce.papers.su2026 import AlgorithmSeven
 from shufflebounds.reproduce.papers.tables import Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
@@ -102,19 +103,17 @@ def printed_divisor(eps0: float) -> int:
 
 
 @cache
-def measure(
-    k: int, levels: tuple[float, ...], users: tuple[int, ...], delta: float
-) -> pd.DataFrame:
+def measure(given: AlgorithmSeven) -> pd.DataFrame:
     """ε of the blanket and of the dataset pair of k-RR, certified and by the algorithm.
 
-    A row for each ε₀ (natural log) and number of users. ``upper`` and ``lower`` are the certified
+    A row for each ε₀ and number of users. ``upper`` and ``lower`` are the certified
     ends, ``algorithm_upper`` and ``algorithm_lower`` those of the algorithm, ``seconds`` the CPU
     seconds of its upper one, ``step`` is l, and ``largest_step`` the 2a²/b² that l must stay below
     for the error bound of Section 5.2 to fall with n, at the certified ε.
     """
-    rows = []
-    for eps0, n in itertools.product(levels, users):
-        randomizer = KRR(k, eps0)
+    rows, delta = [], given.delta
+    for eps0, n in itertools.product(given.eps0, given.n):
+        randomizer = KRR(given.k, eps0)
         step = math.expm1(eps0) / printed_divisor(eps0)
         blanket, pair = randomizer.blanket(), randomizer.dataset_pair()
         upper = single_shuffle.epsilon(blanket, n, delta).upper
@@ -126,7 +125,7 @@ def measure(
         a, b = math.expm1(upper), math.expm1(eps0) * (math.exp(upper) + 1.0)
         rows.append(
             {
-                "k": k,
+                "k": given.k,
                 "eps0": eps0,
                 "n": n,
                 "delta": delta,
@@ -254,9 +253,9 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
     )
 
 
-TABLE = TableCode(lambda given, _: measure(given.k, given.eps0, given.n, given.delta), page, sheet)
+TABLE = TableCode(lambda given, _: measure(given), page, sheet)
 
 
 def as_printed() -> pd.DataFrame:
     """`measure` of the paper's 10-RR, from end to end of its figures."""
-    return measure(10, (0.1, 4.0), (1_000, 10_000, 100_000), 1e-6)
+    return measure(AlgorithmSeven(k=10, eps0=(0.1, 4.0), n=(1_000, 10_000, 100_000), delta=1e-6))

@@ -18,13 +18,11 @@ import numpy as np
 import pandas as pd
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
-from shufflebounds.randomizers.description import Description
-from shufflebounds.reproduce.papers.tables import Page, TableCode, grouped, safe
+from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
+from shufflebounds.reproduce.papers.tables import Context, Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
@@ -35,69 +33,50 @@ CHAINS = (("clone", "stronger", "blanket", "lower"), ("clone", "coarsened", "bla
 
 CERTIFIED, CONSISTENT, VIOLATED = "certified", "consistent", "violated"
 
-COLUMNS = (
-    "name",
-    "mechanism",
-    "label",
-    "eps0",
-    "n",
-    "delta",
-    *(f"{bound}_{end}" for bound in BOUNDS for end in ("lower", "upper")),
-    "order",
-    "rtol",
-)
 
-
-def measure(
-    mechanisms: Mapping[str, Description],
-    eps0: Sequence[float],
-    n: Sequence[int],
-    delta: Any,
-    numerics: Numerics,
-) -> pd.DataFrame:
-    """Enclosures of the five ε of every mechanism at every ε₀ (natural log) and n, one row each.
+def measure(given: Hierarchy, context: Context) -> pd.DataFrame:
+    """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
 
     ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥ lower and clone ≥
     coarsened ≥ blanket: ``certified`` where each lies above the next, touching at most,
     ``consistent`` where some overlap, ``violated`` where one lies below the next. Raises
     PrecisionError where the width cannot be reached, with a note that names the row.
     """
-    grid = list(itertools.product(eps0, (Setting(delta=delta).at(n=users) for users in n)))
-    # All of them before the first ε: a bad description should not cost minutes.
-    specific = {
-        (name, level): _specific(description, level)
-        for name, description in mechanisms.items()
-        for level in eps0
-    }
-    clones = {
-        (level, at): [
-            _epsilon(clone(level), at, numerics) for clone in (standard_clone, stronger_clone)
-        ]
-        for level, at in grid
-    }
     rows = []
-    for name, description in mechanisms.items():
-        for level, at in grid:
-            try:
-                found = [_epsilon(bound, at, numerics) for bound in specific[name, level]]
-            except ArithmeticError as error:
-                error.add_note(f"for {name} at eps0 = {level}, n = {at.n}")
-                raise
-            enclosures = dict(zip(BOUNDS, [*clones[level, at], *found], strict=True))
-            rows.append(
-                {
-                    "name": name,
-                    "mechanism": str(description),
-                    "label": description.randomizer(level).label,
-                    "eps0": level,
-                    "n": at.n,
-                    "delta": at.delta,
-                    **_ends(enclosures),
-                    "order": order([[enclosures[bound] for bound in chain] for chain in CHAINS]),
-                    "rtol": numerics.rtol,
-                }
-            )
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    for name, eps0, n in itertools.product(given.mechanisms, given.eps0, given.n):
+        setting, randomizer = (
+            Setting(delta=given.delta).at(n=n),
+            context.mechanisms[name].randomizer(eps0),
+        )
+        blanket, delta = randomizer.blanket(), setting.require("delta")
+        bounds = (
+            standard_clone(eps0),
+            stronger_clone(eps0),
+            coarsened_clone(blanket, eps0),
+            blanket,
+            randomizer.dataset_pair(),
+        )
+        try:
+            found = {
+                bound: single_shuffle.epsilon(pair, n, delta, rtol=context.numerics.rtol)
+                for bound, pair in zip(BOUNDS, bounds, strict=True)
+            }
+        except ArithmeticError as error:
+            error.add_note(f"for {name} at eps0 = {eps0}, n = {n}")
+            raise
+        row: dict[str, Any] = {
+            "name": name,
+            "mechanism": str(context.mechanisms[name]),
+            "label": randomizer.label,
+            "eps0": eps0,
+            "n": n,
+            "delta": delta,
+        }
+        for bound, enclosure in found.items():
+            row |= {f"{bound}_lower": enclosure.lower, f"{bound}_upper": enclosure.upper}
+        row["order"] = order([[found[bound] for bound in chain] for chain in CHAINS])
+        rows.append({**row, "rtol": context.numerics.rtol})
+    return pd.DataFrame(rows)
 
 
 def order(chains: Sequence[Sequence[Enclosure]]) -> str:
@@ -198,36 +177,7 @@ def _end(row: Mapping[str, Any], bound: str) -> Any:
     return row[f"{bound}_{'lower' if bound == 'lower' else 'upper'}"]
 
 
-def _specific(description: Description, eps0: float) -> tuple[Decomposition, ...]:
-    """The coarsened clone, the blanket and the lower bound of a mechanism."""
-    randomizer = description.randomizer(eps0)
-    blanket = randomizer.blanket()
-    return coarsened_clone(blanket, eps0), blanket, randomizer.dataset_pair()
-
-
-def _epsilon(bound: Decomposition, at: Setting, numerics: Numerics) -> Enclosure:
-    return single_shuffle.epsilon(bound, at.require("n"), at.require("delta"), rtol=numerics.rtol)
-
-
-def _ends(enclosures: Mapping[str, Enclosure]) -> dict[str, float]:
-    return {
-        f"{bound}_{end}": getattr(enclosure, end)
-        for bound, enclosure in enclosures.items()
-        for end in ("lower", "upper")
-    }
-
-
-TABLE = TableCode(
-    lambda given, context: measure(
-        {name: context.mechanisms[name] for name in given.mechanisms},
-        given.eps0,
-        given.n,
-        given.delta,
-        context.numerics,
-    ),
-    page,
-    sheet,
-)
+TABLE = TableCode(measure, page, sheet)
 
 
 # The law of the privacy amplification random variable of a randomizer (Figure 8).
@@ -239,14 +189,15 @@ TABLE = TableCode(
 _SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
-def law(mechanism: Description, eps0: float, eps: float) -> pd.DataFrame:
+def law(given: AmplificationVariable, context: Context) -> pd.DataFrame:
     """The cumulative distribution of L, one row per value, ascending; it ends at 1.
 
     ``value`` and ``cdf`` make a right-continuous step function. A continuous randomizer is binned:
     the masses of its cells are right, and ``value`` is the mean of L over the cell.
     """
-    blanket = mechanism.randomizer(eps0).blanket().bounds()[0].merge()
-    values, masses = blanket.gparv(eps)
+    mechanism = context.mechanisms[given.mechanism]
+    blanket = mechanism.randomizer(given.eps0).blanket().bounds()[0].merge()
+    values, masses = blanket.gparv(given.eps)
     size = np.count_nonzero(blanket.c)
     order = np.argsort(values[:size], kind="stable")
     gamma = masses[:size].sum()
@@ -255,8 +206,8 @@ def law(mechanism: Description, eps0: float, eps: float) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "mechanism": str(mechanism),
-            "eps0": float(eps0),
-            "eps": float(eps),
+            "eps0": given.eps0,
+            "eps": given.eps,
             "value": gamma * values[order],
             "cdf": np.minimum(cdf, 1.0),
         }
@@ -290,8 +241,4 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     )
 
 
-LAW_TABLE = TableCode(
-    lambda given, context: law(context.mechanisms[given.mechanism], given.eps0, given.eps),
-    law_page,
-    _sheet,
-)
+LAW_TABLE = TableCode(law, law_page, _sheet)

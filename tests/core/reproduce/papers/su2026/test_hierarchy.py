@@ -9,8 +9,9 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers.su2026 import hierarchy
+from shufflebounds.reproduce.papers.su2026 import Hierarchy, hierarchy
 from shufflebounds.reproduce.papers.su2026.hierarchy import BOUNDS
+from shufflebounds.reproduce.papers.tables import Context
 
 MECHANISMS = {
     "10-RR": parse({"type": "krr", "k": 10}),
@@ -24,7 +25,8 @@ MECHANISMS = {
 
 @pytest.fixture(scope="module")
 def measured():
-    return hierarchy.measure(MECHANISMS, [0.1, 4.0], [1000, 10_000], 1e-6, Numerics(rtol=1e-4))
+    given = Hierarchy(mechanisms=tuple(MECHANISMS), eps0=(0.1, 4.0), n=(1000, 10_000), delta=1e-6)
+    return hierarchy.measure(given, Context(MECHANISMS, Numerics(rtol=1e-4)))
 
 
 def test_measurement_is_that_of_the_decompositions(measured):
@@ -79,6 +81,7 @@ def test_verdicts(ends, verdict):
 
 def test_errors_name_the_row():
     rough = {"rough": parse({"type": "laplace", "cells": 1})}
+    given = Hierarchy(mechanisms=("rough",), eps0=(1.0,), n=(1000,), delta=1e-6)
     with pytest.raises(PrecisionError) as caught:
-        hierarchy.measure(rough, [1.0], [1000], 1e-6, Numerics(rtol=1e-6))
+        hierarchy.measure(given, Context(rough, Numerics(rtol=1e-6)))
     assert caught.value.__notes__ == ["for rough at eps0 = 1.0, n = 1000"]
