@@ -17,11 +17,10 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.protocols.registry import PROTOCOLS, Sent
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
-from shufflebounds.reproduce import specification as axes
 from shufflebounds.reproduce.configuration.models import (
     ExperimentEntry,
     FigureEntry,
@@ -33,7 +32,7 @@ from shufflebounds.reproduce.papers.base import TableKind, research
 from shufflebounds.reproduce.papers.tables import Context
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
-from shufflebounds.reproduce.specification import Axis, Specification
+from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
 # What figures of curves show: panels, their subjects and settings, and how lines are called.
@@ -332,17 +331,27 @@ def specifications(
 ) -> Iterator[tuple[CurveName, Specification]]:
     """Every curve of a paper; ValueError, naming it, where the entries do not make one."""
     for name, experiment in entry.experiments.items():
-        axis, mechanism = axis_of(entry, experiment), written_out(entry, experiment.mechanism)
+        axis, mechanism = experiment.x or entry.x, written_out(entry, experiment.mechanism)
+        sent: dict[int, Sent] = {}
         for regime in experiment.regimes:
             setting = setting_of(entry, experiment, regime)
+            known = {axis.name, *setting.given()}
             for curve in experiment.curves:
                 drawn, made = entry.curves[curve], CurveName(name, regime, curve)
                 try:
+                    if drawn.k_joint not in sent:
+                        sent[drawn.k_joint] = registry.parse(mechanism, drawn.k_joint)
+                    reports = sent[drawn.k_joint]
+                    if missing := sorted(needed(drawn.quantity, reports) - known):
+                        raise ValueError(
+                            f"{missing[0]} is missing; it must be in regimes.{regime}, "
+                            f"experiments.{name}.setting or setting"
+                        )
                     yield (
                         made,
                         Specification(
                             bound=bound(drawn.bound),
-                            reports=registry.parse(mechanism, drawn.k_joint),
+                            reports=reports,
                             setting=setting,
                             axis=axis,
                             quantity=drawn.quantity,
@@ -357,11 +366,6 @@ def specifications(
 def place(name: CurveName, error: ValueError) -> str:
     """A sentence about a curve with its place in the paper's file before it."""
     return f"experiments.{name.experiment}: curve {name.curve} in regime {name.regime}: {error}"
-
-
-def axis_of(entry: PaperEntry, experiment: ExperimentEntry) -> Axis:
-    """What varies along the curves of an experiment."""
-    return axes.parse_axis(experiment.x or entry.x)
 
 
 def setting_of(entry: PaperEntry, experiment: ExperimentEntry, regime: str) -> Setting:

@@ -287,19 +287,24 @@ class Specification:
         for decisive, setting in distinct.items():
             key = (self.reports, self.distance, decisive)
             if key not in tried:
-                tried[key] = self._misfit(setting)
+                tried[key] = self._misfit(setting, tried)
             found.append(tried[key])
         if all(found) and found[-1]:
             raise found[-1]
 
-    def _misfit(self, setting: Setting) -> InfeasibleError | None:
+    def _misfit(
+        self, setting: Setting, tried: dict[object, InfeasibleError | None]
+    ) -> InfeasibleError | None:
         """Why no protocol fits a setting, if none does; ValueError for one that is too large."""
         try:
             protocol = self.protocol(setting)
         except InfeasibleError as error:
             return error
-        if isinstance(protocol, SingleMessage):
+        # How large it gets does not depend on the distance.
+        key = (self.reports, self.decisive(setting))
+        if isinstance(protocol, SingleMessage) and key not in tried:
             protocol.check_size()
+            tried[key] = None
         return None
 
     def plain(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ MISTAKES = """\
 - title: A small paper\\n ->
     title is missing; it must be text of 1 to 200 characters
 - setting: {delta: 1.0e-6}\\n ->
-    experiments.krr10: curve bennett in regime low needs delta, which must be in regimes.low,
+    experiments.krr10: curve bennett in regime low: delta is missing; it must be in regimes.low,
     experiments.krr10.setting or setting
 - {delta: 1.0e-6} -> {delta: {over_n: 1000.0}}
     experiments.krr10: curve bennett in regime low: delta must be a finite number with 1e-300
@@ -107,7 +107,7 @@ MISTAKES = """\
 - bennett: {bound: blanket_bennett} -> bennett: {bound: erlingsson, quantity: delta}
     curves.bennett.quantity is 'delta'; for the bound erlingsson it must be one of epsilon
 - clone: {bound: clone} -> clone: {bound: clone, quantity: delta}
-    experiments.krr10: curve clone in regime low needs eps, which must be in regimes.low,
+    experiments.krr10: curve clone in regime low: eps is missing; it must be in regimes.low,
     experiments.krr10.setting or setting
 """
 

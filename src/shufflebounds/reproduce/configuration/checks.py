@@ -22,7 +22,6 @@ from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan
-from shufflebounds.reproduce import specification as axes
 from shufflebounds.reproduce.configuration.models import (
     FigureEntry,
     PaperEntry,
@@ -32,7 +31,6 @@ from shufflebounds.reproduce.configuration.models import (
 from shufflebounds.reproduce.configuration.sentences import (
     COMMAND_LINE_HINT,
     ConfigError,
-    number_hint,
     one_line,
     sentences,
     shown,
@@ -40,7 +38,7 @@ from shufflebounds.reproduce.configuration.sentences import (
 )
 from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.plotting.texts import plain
-from shufflebounds.reproduce.specification import Specification, needed
+from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
@@ -119,7 +117,6 @@ def _paper(name: str, content: object, numerics: Numerics, source: str) -> plan.
     try:
         _refuse(
             _name_faults(entry),
-            _axis_faults(entry),
             _curve_faults(entry),
             mechanism_faults(entry),
             _experiment_faults(entry),
@@ -185,7 +182,7 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
                         f"not compute; it must be one of {', '.join(getattr(computed, kind))}"
                     )
             quantities.add(entry.curves[curve].quantity)
-            xs.add(next(iter(computed.x or entry.x)))
+            xs.add((computed.x or entry.x).name)
         for what, found in (("quantities", quantities), ("axes", xs)):
             if len(found) > 1:
                 yield f"{place} draws curves of several {what}: {', '.join(sorted(found))}"
@@ -345,34 +342,6 @@ def _name_faults(entry: PaperEntry) -> Iterator[str]:
                 )
 
 
-def _axis_faults(entry: PaperEntry) -> Iterator[str]:
-    given = {"": entry.x} | {
-        f"experiments.{name}.": experiment.x
-        for name, experiment in entry.experiments.items()
-        if experiment.x is not None
-    }
-    for place, x in given.items():
-        try:
-            axes.parse_axis(x)
-        except ValueError as error:
-            yield _axis_sentence(place, x, str(error))
-
-
-def _axis_sentence(place: str, x: Mapping[str, Any], sentence: str) -> str:
-    """A sentence of `axes.parse_axis` with its place in the file before it."""
-    axis, values = next(iter(x.items()), ("", None))
-    subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
-    if isinstance(values, Mapping) and subject in values:
-        place, value = f"{place}x.{axis}.", values[subject]
-    elif isinstance(values, list) and index:
-        place, value = f"{place}x.", values[int(index)]
-    else:
-        return f"{place}x.{sentence}" if subject == axis else f"{place}{sentence}"
-    return (
-        f"{place}{sentence}{number_hint(value, 'integer' if 'integer' in sentence else 'number')}"
-    )
-
-
 def _curve_faults(entry: PaperEntry) -> Iterator[str]:
     for name, curve in entry.curves.items():
         place = f"curves.{name}"
@@ -391,7 +360,6 @@ def _experiment_faults(entry: PaperEntry) -> Iterator[str]:
         yield from unknown(f"{place}.mechanism", experiment.mechanism, entry.mechanisms)
         yield from unknown(f"{place}.regimes", experiment.regimes, entry.regimes)
         yield from unknown(f"{place}.curves", experiment.curves, entry.curves)
-    yield from _missing_settings(entry)
 
 
 def _require_computable(curves: Mapping[CurveName, Specification]) -> None:
@@ -409,27 +377,6 @@ def _require_computable(curves: Mapping[CurveName, Specification]) -> None:
                 wanted.check(tried)
             except ValueError as error:
                 raise ValueError(plan.place(name, error)) from None
-
-
-def _missing_settings(entry: PaperEntry) -> Iterator[str]:
-    """What a curve needs and neither its axis nor any setting gives."""
-    for name, experiment in entry.experiments.items():
-        given = {*(experiment.x or entry.x)}
-        mechanism = plan.written_out(entry, experiment.mechanism)
-        for regime in experiment.regimes:
-            known = given | plan.setting_of(entry, experiment, regime).given().keys()
-            for curve in experiment.curves:
-                drawn = entry.curves[curve]
-                try:
-                    reports = registry.parse(mechanism, drawn.k_joint)
-                except ValueError as error:
-                    yield f"experiments.{name}: curve {curve}: {error}"
-                    continue
-                for missing in sorted(needed(drawn.quantity, reports) - known):
-                    yield (
-                        f"experiments.{name}: curve {curve} in regime {regime} needs {missing}, "
-                        f"which must be in regimes.{regime}, experiments.{name}.setting or setting"
-                    )
 
 
 def _table_faults(paper: str, entry: PaperEntry) -> Iterator[str]:

@@ -32,6 +32,7 @@ from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.reproduce.specification import Axis, parse_axis
 from shufflebounds.reproduce.storage import write_text
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
@@ -67,6 +68,16 @@ def _delta(value: Any) -> float | OverN:
     if isinstance(value, Mapping) and set(value) == {"over_n"}:
         return OverN(value["over_n"])
     return validation.delta(value)
+
+
+def _axis(x: Any) -> Axis:
+    """A mapping of a name to its values."""
+    if not isinstance(x, Mapping):
+        raise PydanticCustomError("no_mapping", "is no mapping")
+    try:
+        return parse_axis(x)
+    except ValueError as error:
+        raise PydanticCustomError("axis", "{sentence}", {"sentence": str(error)}) from None
 
 
 T = TypeVar("T")
@@ -107,32 +118,30 @@ Delta = Annotated[
         }
     ),
 ]
-Values = Annotated[
-    Any,
+_VALUES = {
+    "anyOf": [
+        {"type": "array", "minItems": 1, "items": {"type": "number"}},
+        {
+            "type": "object",
+            "properties": {
+                "start": {"type": "number"},
+                "stop": {"type": "number"},
+                "points": {"type": "integer", "minimum": 1},
+                "spacing": {"enum": ["geometric", "linear"]},
+            },
+            "required": ["start", "stop", "points"],
+            "additionalProperties": False,
+        },
+    ]
+}
+X = Annotated[
+    Axis,
+    PlainValidator(_axis),
     WithJsonSchema(
         {
-            "anyOf": [
-                {"type": "array", "minItems": 1, "items": {"type": "number"}},
-                {
-                    "type": "object",
-                    "properties": {
-                        "start": {"type": "number"},
-                        "stop": {"type": "number"},
-                        "points": {"type": "integer", "minimum": 1},
-                        "spacing": {"enum": ["geometric", "linear"]},
-                    },
-                    "required": ["start", "stop", "points"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
-]
-X = Annotated[
-    dict[str, Values],
-    Field(
-        json_schema_extra={
-            "x-allowed": f"one of {', '.join(NAMES)} and its values, such as {{n: [100, 1000]}}"
+            "type": "object",
+            "additionalProperties": _VALUES,
+            "x-allowed": f"one of {', '.join(NAMES)} and its values, such as {{n: [100, 1000]}}",
         }
     ),
 ]

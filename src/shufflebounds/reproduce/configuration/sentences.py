@@ -73,6 +73,8 @@ def _sentence(
     where, kind, value = _dotted(place, steps), mistake["type"], mistake["input"]
     if kind == "sentence":
         return mistake["msg"].replace("{place}", where)
+    if kind == "axis":
+        return _of_axis(where, value, mistake["msg"])
     parent = _dotted(place, steps[:-1])
     if kind == "missing":
         return f"{where} is missing; it must be {_allowed(_fragment(model, steps))}"
@@ -99,6 +101,20 @@ def _sentence(
         f"{where} is {shown(value)}; it must be {_allowed(fragment)}"
         f"{number}{_mapping_hint(value, wanted)}"
     )
+
+
+def _of_axis(place: str, x: Mapping[str, Any], sentence: str) -> str:
+    """A sentence of `parse_axis` about the axis at a place, with what it is about before it."""
+    axis, values = next(iter(x.items()), ("", None))
+    subject, _, index = sentence.partition(" ")[0].removesuffix("]").partition("[")
+    if isinstance(values, Mapping) and subject in values:
+        place, value = f"{place}.{axis}.", values[subject]
+    elif isinstance(values, list) and index:
+        place, value = f"{place}.", values[int(index)]
+    else:
+        return f"{place}.{sentence}" if subject == axis else f"{place.removesuffix('x')}{sentence}"
+    kind = "integer" if "integer" in sentence else "number"
+    return f"{place}{sentence}{number_hint(value, kind)}"
 
 
 @cache
