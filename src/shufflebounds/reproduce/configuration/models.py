@@ -164,8 +164,13 @@ Limits = Annotated[tuple[Finite, ...], Strict(False), AfterValidator(_ends)]
 
 
 class _Model(BaseModel):
+    # Built as parts of the two whole models, not each for itself.
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
     @field_validator("*", mode="before")

@@ -31,9 +31,8 @@ class TableKind(BaseModel):
     the width matters, and ``is_drawn`` whether a figure may show it.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
-    )
+    # Built where a table is asked for: most runs ask for few.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
     title: ClassVar[str]
     code: ClassVar[str]
     uses_numerics: ClassVar[bool] = False
