@@ -124,56 +124,50 @@ def _small(picture: io.BytesIO) -> bytes:
 _EDGE, _GAP = 0.05, 0.09
 
 
-def _write_above_panels(axes: Sequence[Axes], parts: Sequence[Sequence[str]]) -> None:
+def _write_above_panels(
+    fig: Figure,
+    engine: ConstrainedLayoutEngine,
+    axes: Sequence[Axes],
+    parts: Sequence[Sequence[str]],
+) -> None:
     """Give each panel its title, whose parts share a line if that fits in all panels.
 
     The texts beside the panels must be there already.
     """
-    fig = _figure(axes[0])
-    _engine(fig).execute(fig)  # so that the panels are as wide as they are going to be
+    engine.execute(fig)  # so that the panels are as wide as they are going to be
     width = min(ax.bbox.width for ax in axes)
     size = float(axes[0].title.get_fontsize())
-    on_one_line = [", ".join(texts) for texts in parts]
-    if all(_width(fig, text, size) <= width for text in on_one_line):
-        titles = on_one_line
-    else:
-        titles = ["\n".join(_fitted(fig, texts, width, size)) for texts in parts]
+    titles = [", ".join(texts) for texts in parts]
+    if any(_width(fig, text, size) > width for text in titles):
+        titles = ["\n".join(_wrapped(fig, text, width, size) for text in texts) for texts in parts]
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(typeset(title))
 
 
-def _write_beside(ax: Axes, label: str) -> None:
-    """Label the y axis of a panel, in lines that are no longer than the panel is tall."""
-    fig = _figure(ax)
-    size = float(ax.yaxis.label.get_fontsize())
-    grid = ax.get_gridspec()
-    assert grid is not None  # of `Figure.subplots`
-    height = 0.8 * fig.bbox.height / grid.nrows
-    ax.set_ylabel(typeset(_fitted(fig, [label], height, size)[0]))
-
-
-def _write_above_all(fig: Figure, title: str, handles: Sequence[Line2D], tallest: float) -> None:
+def _write_above_all(
+    fig: Figure, engine: ConstrainedLayoutEngine, title: str, handles: Sequence[Line2D]
+) -> None:
     """Put the title and one legend, in as few rows as fit, above the panels.
 
-    The figure grows by their height, though not beyond `tallest` inches.
+    The figure grows by their height, though not beyond that of a page.
     """
     width = fig.bbox.width - 2.0 * _EDGE * fig.dpi
     above = fig.suptitle("", x=0.5, y=1.0, va="top")
     above.set_in_layout(False)
     size = float(above.get_fontsize())
-    above.set_text(typeset(wrapped(title, width, lambda t: _width(fig, t, size))))
+    above.set_text(typeset(_wrapped(fig, title, width, size)))
     title_height = above.get_window_extent().height / fig.dpi
     legend = _legend(fig, handles, width)
     legend_height = legend.get_window_extent().height / fig.dpi if legend else 0.0
     # Edge, title, gap, legend, gap, panels.
     top = _EDGE + (title_height + _GAP if title else 0.0)
     head = top + (legend_height + _GAP if legend else 0.0)
-    whole = min(fig.get_figheight() + head, tallest)
+    whole = min(fig.get_figheight() + head, PAGE_HEIGHT)
     fig.set_figheight(whole)
     above.set_y(1.0 - _EDGE / whole)
     if legend:
         legend.set_bbox_to_anchor((0.5, 1.0 - top / whole), fig.transFigure)
-    _engine(fig).set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
 
 
 def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | None:
@@ -190,9 +184,9 @@ def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | No
     if not labels:
         return None
     longest = max(_width(fig, label, size) for label in labels)
-    plain = [str(handle.get_label()) for handle in handles]
     labels = [
-        typeset(wrapped(label, longest - excess, lambda t: _width(fig, t, size))) for label in plain
+        typeset(_wrapped(fig, str(handle.get_label()), longest - excess, size))
+        for handle in handles
     ]
     return _add_legend(fig, handles, labels, 1)
 
@@ -207,20 +201,8 @@ def _add_legend(
     return legend
 
 
-def _engine(fig: Figure) -> ConstrainedLayoutEngine:
-    engine = fig.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    return engine
-
-
-def _figure(ax: Axes) -> Figure:
-    fig = ax.get_figure()
-    assert isinstance(fig, Figure)  # panels are in no figure within a figure
-    return fig
-
-
-def _fitted(fig: Figure, texts: Sequence[str], width: float, size: float) -> list[str]:
-    return [wrapped(text, width, lambda t: _width(fig, t, size)) for text in texts]
+def _wrapped(fig: Figure, text: str, width: float, size: float) -> str:
+    return wrapped(text, width, lambda line: _width(fig, line, size))
 
 
 def _width(fig: Figure, text: str, size: float) -> float:
@@ -256,7 +238,8 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
     """
     rows, columns = len(sheet.rows), len(sheet.rows[0])
     height = max(rows * PANEL_HEIGHT, LONE_ROW_HEIGHT)
-    fig = Figure(figsize=(PAGE_WIDTH * sheet.width, height), layout="constrained")
+    engine = ConstrainedLayoutEngine()
+    fig = Figure(figsize=(PAGE_WIDTH * sheet.width, height), layout=engine)
     axes = fig.subplots(rows, columns, squeeze=False)
     for ax, view in zip(axes.flat, sheet.views, strict=True):
         if view.y_ticks:
@@ -266,13 +249,15 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
     for row, views in zip(axes, sheet.rows, strict=True):
         for i, (ax, view) in enumerate(zip(row, views, strict=True)):
             if i == 0 or view.y_label != views[i - 1].y_label:
-                _write_beside(ax, view.y_label)
+                # No longer than the panel is tall.
+                tall, size = 0.8 * fig.bbox.height / rows, float(ax.yaxis.label.get_fontsize())
+                ax.set_ylabel(typeset(_wrapped(fig, view.y_label, tall, size)))
     for column, views in zip(axes.T, zip(*sheet.rows, strict=True), strict=True):
         if len({view.x_limits for view in views}) == 1:
             for ax in column[:-1]:
                 ax.tick_params(labelbottom=False, which="both")
     fig.supxlabel(typeset(sheet.x_label))
-    _write_above_panels(list(axes.flat), [view.title for view in sheet.views])
+    _write_above_panels(fig, engine, list(axes.flat), [view.title for view in sheet.views])
     handles = [
         Line2D([], [], label=label, **_look(line), **_marker_look(line))
         for label, line in sheet.legend.items()
@@ -286,7 +271,7 @@ def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
     if sheet.views[0].y_ticks:
         for handle in handles:
             handle.set(linestyle="none", marker="s", markersize=8.0)
-    _write_above_all(fig, sheet.title if titled else "", handles, PAGE_HEIGHT)
+    _write_above_all(fig, engine, sheet.title if titled else "", handles)
     return fig
 
 
