@@ -10,7 +10,6 @@ import hashlib
 import io
 import math
 import os
-import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,36 +41,21 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
 
     What a link points to is replaced, not the link.
     """
-    if _is_replaceable(path):
-        _replace(content, Path(os.path.realpath(path)))
-    else:
+    if os.path.exists(path) and not os.path.isfile(path):
         Path(path).write_bytes(content)
-
-
-def _is_replaceable(path: str | os.PathLike[str]) -> bool:
-    """Whether another file may take the place of what is there, be it nothing."""
+        return
+    file = Path(os.path.realpath(path))
+    # A process that is killed leaves this behind, hidden; nothing reads it or writes to it again.
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        return True
-
-
-def _replace(content: bytes, path: Path) -> None:
-    """Write a temporary file beside `path` that takes its place once it is on the disk.
-
-    A process that is killed leaves its temporary file behind, hidden; nothing reads it or writes to
-    it again.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        with part.open("wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        part.replace(file)
     finally:
         part.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    _sync_folder(file.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -161,37 +161,26 @@ def _symmetric(_: Evidence) -> Judgement:
 def _tight() -> Judgement:
     """Theorem 4.7's pair against Theorem 5.1's, for what the paper calls exactly tight."""
     equal = {name: all(map(_is_extremal, cases)) for name, cases in tight_cases().items()}
-    listed = {
-        wanted: [name for name, is_so in equal.items() if is_so is wanted]
+    same, other = (
+        ", ".join(name for name in equal if equal[name] is wanted) or "none"
         for wanted in (True, False)
-    }
-    return of_cases(
-        list(equal.values()),
-        "mechanisms",
-        f"equal: {', '.join(listed[True]) or 'none'}; "
-        f"different: {', '.join(listed[False]) or 'none'}",
     )
+    return of_cases(list(equal.values()), "mechanisms", f"equal: {same}; different: {other}")
 
 
-def tight_cases() -> dict[str, list[tuple[Decomposition, Decomposition]]]:
+Cases: TypeAlias = list[tuple[Decomposition, Decomposition]]
+
+
+def tight_cases() -> dict[str, Cases]:
     """Of each mechanism, at several ε₀ or sizes: the published pair and the dataset pair."""
 
-    def reports(
-        make: Callable[[float], Randomizer], beta: Callable[[float], float]
-    ) -> list[tuple[Decomposition, Decomposition]]:
+    def reports(make: Callable[[float], Randomizer], beta: Callable[[float], float]) -> Cases:
         return [
-            (
-                variation_ratio(
-                    math.exp(eps0), beta(math.exp(eps0)), math.exp(eps0), published=True
-                ),
-                make(eps0).dataset_pair(),
-            )
-            for eps0 in (0.5, 1.0, 2.0, 4.0)
+            (variation_ratio(e, beta(e), e, published=True), make(math.log(e)).dataset_pair())
+            for e in map(math.exp, (0.5, 1.0, 2.0, 4.0))
         ]
 
-    def messages(
-        *given: tuple[MultiMessage, float, float, float],
-    ) -> list[tuple[Decomposition, Decomposition]]:
+    def messages(given: Iterable[tuple[MultiMessage, float, float, float]]) -> Cases:
         return [
             (variation_ratio(p, beta, q, published=True), protocol.decomposition())
             for protocol, p, beta, q in given
@@ -212,19 +201,14 @@ def tight_cases() -> dict[str, list[tuple[Decomposition, Decomposition]]]:
             lambda eps0: PrivUnit(eps0, 0.3), lambda e: 0.3 * (e - 1) / (0.3 * e + 0.7)
         ),
         "Cheu and Zhilyaev": messages(
-            *(
-                (CheuZhilyaev(f), ((1 - f) / f) ** 2, 1 - 2 * f, (1 - f) / f)
-                for f in (0.1, 0.25, 0.4)
-            )
+            (CheuZhilyaev(f), ((1 - f) / f) ** 2, 1 - 2 * f, (1 - f) / f) for f in (0.1, 0.25, 0.4)
         ),
         "balls into bins": messages(
-            *((BallsIntoBins(d, 2), math.inf, 1.0, d / 2) for d in (6, 8, 32))
+            (BallsIntoBins(d, 2), math.inf, 1.0, d / 2) for d in (6, 8, 32)
         ),
         "DUMP": messages(
-            *(
-                (Dump(d, 0.2), 4.0 * (d - 1), (0.8 * (d - 1) - 0.2) / (d - 1), 0.8 * d)
-                for d in (3, 5, 16)
-            )
+            (Dump(d, 0.2), 4.0 * (d - 1), (0.8 * (d - 1) - 0.2) / (d - 1), 0.8 * d)
+            for d in (3, 5, 16)
         ),
     }
 

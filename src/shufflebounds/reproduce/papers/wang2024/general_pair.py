@@ -34,23 +34,19 @@ _DECAY = 40.0
 _CHUNK = 1_000_000
 
 
-def delta(
-    p: float, beta: float, q: float, eps: float, n: int, *, everything: bool = False
-) -> float:
+def delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
     """δ of the published pair at ε (natural log) for n users.
 
-    Finite p > 1 and 0 < β ≤ (p − 1)/(p + 1), 2r < 1. Sums over all counts of clones if `everything`
-    is set, and else over the likely ones, to whose sum the probability of the others is added.
+    Finite p > 1 and 0 < β ≤ (p − 1)/(p + 1), 2r < 1. Sums over the likely counts of clones, and
+    adds the probability of the others.
     """
     alpha = beta / (p - 1.0)
     r = alpha * p / q
     rest = max(0.0, 1.0 - alpha - p * alpha)
     clones = stats.binom(n - 1, 2.0 * r)
-    first, last = 0, n - 1
-    if not everything:
-        spread = math.sqrt(2.0 * _DECAY * clones.var()) + _DECAY
-        first = max(first, math.floor(clones.mean() - spread))
-        last = min(last, math.ceil(clones.mean() + spread))
+    spread = math.sqrt(2.0 * _DECAY * clones.var()) + _DECAY
+    first = max(0, math.floor(clones.mean() - spread))
+    last = min(n - 1, math.ceil(clones.mean() + spread))
     scale = math.exp(eps)
 
     def low(c: NDArray) -> NDArray:
@@ -58,7 +54,7 @@ def delta(
         hidden = math.expm1(eps) * rest * r / (1.0 - 2.0 * r)
         return ((scale * p - 1.0) * alpha * c + hidden * (n - c)) / apart
 
-    total = 0.0 if everything else 2.0 * math.exp(-_DECAY)
+    total = 2.0 * math.exp(-_DECAY)
     for start in range(first, last + 1, _CHUNK):
         c = np.arange(start, min(start + _CHUNK, last + 1), dtype=np.float64)
         threshold = np.ceil(low(c + 1.0))
@@ -231,13 +227,13 @@ def timed(
                 "seconds": time.process_time() - start,
             }
             printed = PRINTED.get((level, users), (math.nan,) * 4)
+            places = {20: printed[:2], 10: printed[2:]}
             for count in iterations:
                 start = time.process_time()
                 row[f"bisected_{count}"] = epsilon(p, beta, p, users, target, count)
                 row[f"bisected_{count}_seconds"] = time.process_time() - start
-                place = {20: 0, 10: 2}.get(count)
-                numbers = (math.nan,) * 2 if place is None else printed[place : place + 2]
-                row[f"printed_{count}"], row[f"printed_{count}_seconds"] = numbers
+                known = places.get(count, (math.nan, math.nan))
+                row[f"printed_{count}"], row[f"printed_{count}_seconds"] = known
             rows.append(row)
     return pd.DataFrame(rows)
 
