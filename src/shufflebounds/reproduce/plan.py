@@ -201,17 +201,12 @@ class Table:
     kind: TableKind
     context: Context
 
-    @property
-    def mechanisms(self) -> tuple[Description, ...]:
-        """Those that its content depends on."""
-        return tuple(self.context.mechanisms[name] for name in self.kind.named())
-
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for everything that decides its content."""
         content: dict[str, Any] = {
             "parameters": self.kind.model_dump(mode="json"),
-            "mechanisms": [mechanism.plain() for mechanism in self.mechanisms],
+            "mechanisms": [self.context.mechanisms[name].plain() for name in self.kind.named()],
         }
         if self.kind.uses_numerics:
             content["rtol"] = self.context.numerics.rtol
@@ -225,20 +220,12 @@ class Paper:
     name: str
     title: str
     curves: Mapping[CurveName, Specification]
-    layouts: Mapping[str, Layout]
-    drawn_tables: Mapping[str, str]
+    # What each shows of curves, or the name of its table.
+    figures: Mapping[str, Layout | str]
     titles: Mapping[str, str]
     captions: Mapping[str, str]
     tables: Mapping[str, Table]
     claims: Mapping[str, tuple[CurveName, ...]]
-
-    @property
-    def figures(self) -> Mapping[str, Layout | str]:
-        """All figures: what each shows of curves, or the name of its table."""
-        return {
-            name: self.layouts[name] if name in self.layouts else self.drawn_tables[name]
-            for name in self.titles
-        }
 
     @property
     def claimed_curves(self) -> tuple[CurveName, ...]:
@@ -280,8 +267,7 @@ def paper(
         name=name,
         title=entry.title,
         curves=curves,
-        layouts=layouts,
-        drawn_tables={name: shown.table for name, shown in figures.items() if shown.table},
+        figures={name: shown.table or layouts[name] for name, shown in figures.items()},
         titles={name: shown.title for name, shown in figures.items()},
         captions={name: shown.caption for name, shown in figures.items()},
         tables={

@@ -146,9 +146,9 @@ def test_only_what_is_asked_for_is_made():
         name: research(PAPER).tables[given["kind"]] for name, given in GOOD["tables"].items()
     }
     assert good.tables["large"].kind.eps0 == (1.0, 4.0)
-    assert good.drawn_tables == {"cdf": "law"}
+    assert good.figures["cdf"] == "law"
     assert good.claims["joint"] == tuple(
-        dict.fromkeys([*good.layouts["fig"].curves, *good.layouts["one"].curves])
+        dict.fromkeys([*good.figures["fig"].curves, *good.figures["one"].curves])
     )
 
 

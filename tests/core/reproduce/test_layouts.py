@@ -49,7 +49,7 @@ def layout(figure, **changes):
     figure = {"title": "A figure", "caption": "Its caption.", "regimes": ["low"], **figure}
     content = config(**changes)
     content["su2026"]["figures"] = {"fig": figure}
-    return checks.checked(content).papers["su2026"].layouts["fig"]
+    return checks.checked(content).papers["su2026"].figures["fig"]
 
 
 def lines(*pairs, **look):

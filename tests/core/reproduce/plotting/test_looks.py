@@ -40,7 +40,7 @@ def lightness(color):
 
 @each_layout
 def test_lines_drawn_together_differ_in_greyscale(paper, name):
-    looks = {line.label: line for line in papers()[paper].layouts[name].lines}
+    looks = {line.label: line for line in papers()[paper].figures[name].lines}
     for one, other in itertools.combinations(looks.values(), 2):
         if (one.style, one.marker) == (other.style, other.marker):
             thin, thick = sorted([one, other], key=lambda look: look.width)
@@ -64,14 +64,14 @@ def test_kinds_of_curves_have_their_kinds_of_lines(paper):
 
 @each_layout
 def test_only_what_is_not_proven_is_dotted(paper, name):
-    for line in papers()[paper].layouts[name].lines:
+    for line in papers()[paper].figures[name].lines:
         if line.style == "dotted":
             assert papers()[paper].curves[line.curve].bound.kind is Kind.UNPROVEN
 
 
 @each_layout
 def test_every_image_names_its_mechanisms_and_settings(paper, name):
-    layout = papers()[paper].layouts[name]
+    layout = papers()[paper].figures[name]
     for row in layout.panels:
         for panel in row:
             for line in panel.lines:
@@ -97,6 +97,6 @@ def test_captions_tell_what_a_bound_at_eps0_means():
 
 def test_every_mechanism_that_ships_is_drawn():
     paper = papers()["mechanisms"]
-    drawn = {paper.curves[name].reports.mechanism.type for name in paper.layouts["all"].curves}
+    drawn = {paper.curves[name].reports.mechanism.type for name in paper.figures["all"].curves}
     # A matrix is what its file says.
     assert drawn == set(mechanism_names()) - {"matrix"}
