@@ -104,6 +104,8 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     passes
 - style curves upper = (removed)
     style.curves.upper is missing; figures.fig draws it
+- mechanisms krr10 = {type: calibrated, mechanism: krr, values: [4]}
+    mechanisms.krr10.values is [4]; it must be a number or text
 - mechanisms mix parts 0 mechanism = null
     mechanisms.mix.parts[0].mechanism is empty; it must be one of krr10, blh, mix, pair, some
 """

@@ -284,6 +284,10 @@ def mechanism_faults(entry: PaperEntry) -> Iterator[str]:
         except ValueError as error:
             yield _about(f"mechanisms.{name}", written_out, error)
             continue
+        for key, value in written_out.items():
+            # Which protocols would take for granted that they can be told apart.
+            if written_out["type"] in registry.PROTOCOLS and isinstance(value, Mapping | list):
+                yield f"mechanisms.{name}.{key} is {shown(value)}; it must be a number or text"
         for file in parsed.files:
             if set("{}") & set(file):
                 yield (
