@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -106,9 +105,9 @@ def truncated(bits: int, eps0: float, n: int) -> tuple[float, int, float]:
     spread = math.sqrt(log_inverse * (n - 1) / 2.0)
     kept, terms = 0.0, 0
     for c in _counts(clones.mean(), spread, n - 1):
-        first, last = _span(c / 2.0, math.sqrt(log_inverse * c / 2.0), c)
-        terms += last - first + 1
-        inside = stats.binom.cdf(last, c, 0.5) - stats.binom.cdf(first - 1, c, 0.5)
+        told = _counts(c / 2.0, math.sqrt(log_inverse * c / 2.0), c)
+        terms += len(told)
+        inside = stats.binom.cdf(told.stop - 1, c, 0.5) - stats.binom.cdf(told.start - 1, c, 0.5)
         kept += clones.pmf(c) * inside
     return max(0.0, 1.0 - kept), terms, (math.sqrt(2.0 * (n - 1) * log_inverse) + 1.0) ** 2
 
@@ -128,8 +127,7 @@ def listed(bits: int, eps0: float, n: int, eps: float, *, mended: bool) -> tuple
     for i in _counts(clones.mean(), math.sqrt(log_inverse * (n - 1) / 2.0), n - 1):
         spread = math.sqrt(log_inverse / (2.0 * (i + 1))) * (i if mended else 1)
         # Rounded outward, in its favour: the text at hand has lost the brackets.
-        first, last = _span(i / 2.0, math.ceil(spread), i)
-        j = np.arange(first, last + 1)
+        j = np.array(_counts(i / 2.0, math.ceil(spread), i))
         masses = clones.pmf(i) * stats.binom.pmf(j, i, 0.5)
         hidden = rest * (n - 1 - i) * chance / (1.0 - chance)
         above = 2.0 * common * (j + 1) + 2.0 * rare * (i - j) + hidden
@@ -143,13 +141,9 @@ def _clones(bits: int, eps0: float, n: int) -> stats.rv_discrete:
     return stats.binom(n - 1, 2.0 * published_vector_bits(bits, eps0).c[0])
 
 
-def _counts(mean: float, spread: float, most: int) -> Iterator[int]:
-    first, last = _span(mean, spread, most)
-    return iter(range(first, last + 1))
-
-
-def _span(mean: float, spread: float, most: int) -> tuple[int, int]:
-    return max(0, math.ceil(mean - spread)), min(most, math.floor(mean + spread))
+def _counts(mean: float, spread: float, most: int) -> range:
+    """Those within the spread, of 0 to `most`."""
+    return range(max(0, math.ceil(mean - spread)), min(most, math.floor(mean + spread)) + 1)
 
 
 # What the claims of this paper speak of, enclosed at every point of the curves.
