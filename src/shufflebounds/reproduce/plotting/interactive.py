@@ -35,19 +35,25 @@ _NUMBERS = dict.fromkeys(("line", "x", "y", "marked"), "number")
 
 
 def page(sheet: Sheet, program: str) -> str:
-    """The HTML page of a sheet and of the program that draws it, as `program` returns it.
+    """The HTML page of a sheet: one file that needs no network.
 
-    Equal arguments give equal pages.
+    Its legend is made of check boxes, and a slider reads all curves at one place, so that whoever
+    uses the keyboard or a screen reader gets what others get by hovering. `program` draws it, as
+    the function of that name returns it. Equal arguments give equal pages.
     """
     legend = {label: look(line) for label, line in sheet.legend.items()}
-    positions = {x for view in sheet.views for _, curve in view.lines for x in curve.x.tolist()}
+    found = {x for view in sheet.views for _, curve in view.lines for x in curve.x.tolist()}
+    positions = [int(x) if x.is_integer() else x for x in sorted(found)]
+    # What the script of page.html reads, all texts plain: symbols of the axis and of what the
+    # enclosures hold, labels in the order of `line` in the data, and Vega's specification with
+    # the data sets panel_0, … and the signals `hidden` (lines) and `at` (a value of the axis).
     figure = {
         "title": plain(sheet.title),
         "x": sheet.x,
         "ticks": list(map(plain, sheet.views[0].x_ticks)),
         "rows": list(map(plain, sheet.views[0].y_ticks)),
         "quantity": plain(sheet.quantity),
-        "positions": [int(x) if x.is_integer() else x for x in sorted(positions)],
+        "positions": positions,
         "panels": [
             {"title": _title(view), "y": plain(view.y_label), "is_ratio": view.is_ratio}
             for view in sheet.views
@@ -55,8 +61,18 @@ def page(sheet: Sheet, program: str) -> str:
         "lines": [plain(label) for label in legend],
         "specification": _compiled(_chart(sheet, legend)),
     }
-    named = {plain(label): shown for label, shown in legend.items()}
-    return _filled(figure, plain(sheet.told), named, program)
+    # As JSON in which nothing ends a script, whatever the texts are.
+    data = json.dumps(figure, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    return Filled(template).substitute(
+        title=html.escape(plain(sheet.title)),
+        legend="\n".join(_entry(plain(label), shown) for label, shown in legend.items()),
+        told=html.escape(plain(sheet.told)),
+        last=len(positions) - 1,
+        middle=(len(positions) - 1) // 2,
+        figure=data,
+        program=packed(program),
+    )
 
 
 def _title(view: View) -> str:
@@ -262,42 +278,6 @@ class Filled(Template):
     delimiter = "@"
 
 
-def _filled(figure: Mapping[str, Any], told: str, legend: Mapping[str, Look], program: str) -> str:
-    """The page of a figure: one file that needs no network.
-
-    Its legend is made of check boxes, and a slider reads all curves at one place, so that whoever
-    uses the keyboard or a screen reader gets what others get by hovering.
-
-    Parameters
-    ----------
-    figure
-        What the script of ``page.html`` reads: ``title``; ``x`` and ``quantity``, symbols of the
-        axis and of what the enclosures hold; ``positions``, the values of the axis, ascending;
-        ``panels``, each with its ``title``, what its ``y`` axis shows and whether that ``is_ratio``
-        of curves; ``lines``, labels in the order of ``line`` in the data; and the ``specification``
-        of Vega, with the data sets ``panel_0``, …, and the signals ``hidden`` (a list of lines) and
-        ``at`` (a value of the axis). All texts are plain.
-    told
-        What the readings tell.
-    legend
-        The look of every label.
-    program
-        What draws it, as `program` returns it.
-
-    """
-    last = len(figure["positions"]) - 1
-    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    return Filled(template).substitute(
-        title=html.escape(figure["title"]),
-        legend="\n".join(_entry(label, shown) for label, shown in legend.items()),
-        told=html.escape(told),
-        last=last,
-        middle=last // 2,
-        figure=_script_data(figure),
-        program=packed(program),
-    )
-
-
 def packed(text: str) -> str:
     """A text as pages unpack it."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
@@ -316,12 +296,6 @@ def _entry(label: str, look: Look) -> str:
         f'<svg width="44" height="16" aria-hidden="true">{sample}</svg>'
         f"{html.escape(label)}</label>"
     )
-
-
-def _script_data(content: Mapping[str, Any]) -> str:
-    """As JSON in which nothing ends a script, whatever the texts are."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
 
 
 # Vega, which draws interactive figures, from the package `vl_convert`; nothing is fetched.
