@@ -73,7 +73,7 @@ class Layout:
     title
         Above all panels.
     panels
-        Rows of panels.
+        Rows of panels, equally many in each.
     quantity
         What the curves hold: ``epsilon`` or ``delta``.
     x
@@ -87,8 +87,7 @@ class Layout:
     Raises
     ------
     ValueError
-        Where rows differ in their number of panels, a panel has no lines, or lines with the same
-        label look different.
+        Where lines with the same label look different.
 
     """
 
@@ -100,19 +99,6 @@ class Layout:
     ratio: Ratio | None = None
 
     def __post_init__(self) -> None:
-        sizes = [len(row) for row in self.panels]
-        if len(set(sizes)) != 1 or 0 in sizes:
-            raise ValueError(
-                f"rows of panels must be equally long, and not empty, got {sizes} panels"
-            )
-        if self.ratio and sum(sizes) != len(self.ratio.curves):
-            raise ValueError(
-                "ratio must have one curve for each panel, "
-                f"got {len(self.ratio.curves)} for {sizes} panels"
-            )
-        for panel in (panel for row in self.panels for panel in row):
-            if not panel.lines:
-                raise ValueError(f"panel {panel.subject!r} must have at least one line, got none")
         looks: dict[str, tuple] = {}
         for line in self.lines:
             if looks.setdefault(line.label, line.look) != line.look:

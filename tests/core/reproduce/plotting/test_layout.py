@@ -25,21 +25,6 @@ def test_looks_that_are_told_or_left_out_may_be_alike():
     assert [text.get_text() for text in legend.get_texts()] == ["blanket, Hoeffding"]
 
 
-def test_a_panel_without_lines_is_refused():
-    with pytest.raises(
-        ValueError, match=r"^panel 'nothing' must have at least one line, got none$"
-    ):
-        row(panel(line()), panel(subject="nothing"))
-
-
-@pytest.mark.parametrize(("rows", "divisors"), [(1, 1), (1, 3), (2, 2)])
-def test_ratios_need_a_divisor_for_each_panel(rows, divisors):
-    layout = grid(["krr10", "blh"][:rows], ["low", "large"], ["upper"])
-    ratio = Ratio((layout.curves[0],) * divisors, "a bound")
-    with pytest.raises(ValueError, match=r"^ratio must have one curve for each panel"):
-        replace(layout, ratio=ratio)
-
-
 def test_curves_are_listed_once_with_those_that_others_are_divided_by():
     layout = row(panel(line("upper"), line("lower")), panel(line("upper", regime="large")))
     divisors = (line("clone").curve, line("upper", regime="large").curve)
