@@ -358,5 +358,5 @@ def setting_of(entry: PaperEntry, experiment: ExperimentEntry, regime: str) -> S
     """What a regime says, then the experiment, then the paper."""
     found: dict[str, Any] = {}
     for source in (entry.setting, experiment.setting, entry.regimes[regime]):
-        found |= source.setting().given()
+        found |= source.given()
     return Setting(**found)

@@ -31,7 +31,7 @@ from pydantic_core import PydanticCustomError
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
-from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.core.setting import NAMES, OverN
 from shufflebounds.reproduce.specification import Axis, parse_axis
 from shufflebounds.reproduce.storage import write_text
 
@@ -209,9 +209,9 @@ class SettingEntry(_Model):
     messages: Users | None = None
     """How many messages a user sends, in protocols where that is not a parameter."""
 
-    def setting(self) -> Setting:
-        """What is given."""
-        return Setting(**{name: getattr(self, name) for name in NAMES})
+    def given(self) -> dict[str, Any]:
+        """What is not left out, by name."""
+        return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
 
 
 class RegimeEntry(SettingEntry):
