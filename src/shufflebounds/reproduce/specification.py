@@ -279,18 +279,24 @@ class Specification:
         """
         tried = {} if tried is None else tried
         values = self.axis.values
-        if self.axis.name not in self.reports.needs:
-            # All along the axis the protocol is one, and δ, if it varies, falls.
-            values = (min(values), max(values))
-        distinct = {self.decisive(setting): setting for setting in self._at(values)}
+        # What grows too large does so towards an end of the axis.
+        misfits = self._misfits((min(values), max(values)), tried)
+        if all(misfits) and self.axis.name in self.reports.needs:
+            misfits = self._misfits(values, tried)
+        if misfits[-1] and all(misfits):
+            raise misfits[-1]
+
+    def _misfits(
+        self, values: Iterable[float], tried: dict[object, InfeasibleError | None]
+    ) -> list[InfeasibleError | None]:
+        """Why no protocol fits the setting at each value, if none does."""
         found = []
-        for decisive, setting in distinct.items():
-            key = (self.reports, self.distance, decisive)
+        for setting in self._at(values):
+            key = (self.reports, self.distance, self.decisive(setting))
             if key not in tried:
                 tried[key] = self._misfit(setting, tried)
             found.append(tried[key])
-        if all(found) and found[-1]:
-            raise found[-1]
+        return found
 
     def _misfit(
         self, setting: Setting, tried: dict[object, InfeasibleError | None]
