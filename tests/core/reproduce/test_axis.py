@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shufflebounds.reproduce import specification
-from shufflebounds.reproduce.specification import Grid
+from shufflebounds.reproduce.axis import Grid
 
 NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
 

@@ -32,7 +32,7 @@ from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, OverN
-from shufflebounds.reproduce.specification import Axis, parse_axis
+from shufflebounds.reproduce.axis import Axis, parse_axis
 from shufflebounds.reproduce.storage import write_text
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
@@ -42,7 +42,6 @@ from shufflebounds.reproduce.storage import write_text
 # Names end up in paths.
 _NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}\z")]
-NAME_RULE = "a letter, then at most 63 letters, digits, _ or -"
 Text = Annotated[str, MinLen(1), MaxLen(200)]
 Caption = Annotated[str, MinLen(1), MaxLen(1000)]
 

@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shufflebounds.core import validation
-from shufflebounds.reproduce.configuration.models import NAME_RULE
+
+# What the models of names and colours allow, in words.
+_NAME_RULE = "a letter, then at most 63 letters, digits, _ or -"
 
 _KINDS = {
     "number": "a number",
@@ -90,7 +92,7 @@ def _sentence(
             f"the keys here are {', '.join(known)}"
         )
     if "[key]" in mistake["loc"]:
-        return f"{_within(parent, value)} is not a valid name; it must be {NAME_RULE}"
+        return f"{_within(parent, value)} is not a valid name; it must be {_NAME_RULE}"
     fragment = _fragment(model, steps)
     wanted = _kinds(fragment)
     # The number itself, or that in a mapping such as {over_n: c}.
@@ -193,7 +195,7 @@ def _allowed(fragment: Mapping) -> str:
     if "const" in fragment:
         return str(fragment["const"])
     if "pattern" in fragment:
-        return NAME_RULE if "{0,63}" in fragment["pattern"] else 'an RGB colour such as "#0072b2"'
+        return _NAME_RULE if "{0,63}" in fragment["pattern"] else 'an RGB colour such as "#0072b2"'
     if "type" not in fragment:
         return "given"
     if fragment["type"] == "string" and "maxLength" in fragment:
