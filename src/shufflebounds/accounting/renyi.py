@@ -62,6 +62,8 @@ _NOTHING = 1e-12
 # What holds for all datasets is looked at up to so many typical losses, so many of them apart, and
 # beyond in steps of this factor.
 _BULK, _APART_BY, _FURTHER = 8.0, 0.25, 1.15
+# Crowds beyond which one that stands for all of them is asked, if there is one.
+_MOST_CROWDS = 4
 # More than the error of what underflows, over α − 1.
 _TINY = 1e-300
 
@@ -269,17 +271,19 @@ def _of_mechanism(
     known = np.maximum(below.relative_width, above.relative_width)
     upper = above.upper
     if (upper > below.upper * (1.0 + goal)).any():
-        upper = np.minimum(upper, _of_all_datasets(randomizer.crowds(), n, orders))
+        crowds = randomizer.crowds()
+        if len(crowds) > _MOST_CROWDS:
+            crowds = randomizer.few_crowds()
+        upper = np.minimum(upper, _of_all_datasets(crowds, n, orders))
     return (np.minimum(below.lower, upper), upper), known
 
 
 def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
     """Upper bounds of the divergence of any two datasets, at orders (O,); inf of no crowds.
 
-    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1. Crowds
-    that stand for many patterns take too long at so many ε.
+    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
     """
-    both = both_directions(one for one in crowds if math.isfinite(one.size))
+    both = both_directions(crowds)
     end = max((sum(largest_loss(one.blanket())) for one in both), default=math.inf)
     if not _NOTHING < end < math.inf:
         return np.full(orders.shape, np.inf)
