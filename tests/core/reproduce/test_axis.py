@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.reproduce import specification
+from shufflebounds.reproduce import axis
 from shufflebounds.reproduce.axis import Grid
 
 NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
@@ -23,7 +23,7 @@ def integers(start, stop, points, **spacing):
     st.integers(1, 10**12),
     st.integers(0, 10**12),
     st.integers(2, 300),
-    st.sampled_from(specification.SPACINGS),
+    st.sampled_from(axis.SPACINGS),
 )
 def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points, spacing):
     assume(points <= extent + 1)
@@ -40,7 +40,7 @@ def test_a_grid_is_distinct_integers_with_both_ends(start, extent, points, spaci
     st.floats(1e-6, 299.0),
     st.floats(1e-3, 1.0),
     st.integers(2, 300),
-    st.sampled_from(specification.SPACINGS),
+    st.sampled_from(axis.SPACINGS),
 )
 def test_a_grid_of_numbers_rises_from_end_to_end(start, extent, points, spacing):
     grid = Grid(start, start + extent, points, spacing).values("eps0")
@@ -86,10 +86,10 @@ def test_an_impossible_grid_is_refused(start, stop, points, message):
     ],
 )
 def test_axes_are_found_again_from_their_mapping(x, name, values):
-    parsed = specification.parse_axis(x)
+    parsed = axis.parse_axis(x)
     assert (parsed.name, parsed.values) == (name, values)
     assert parsed.plain() == x
-    assert specification.parse_axis(parsed.plain()) == parsed
+    assert axis.parse_axis(parsed.plain()) == parsed
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
 )
 def test_a_bad_axis_is_refused_in_one_sentence(x, message):
     with pytest.raises(ValueError, match=f"^{message}") as caught:
-        specification.parse_axis(x)
+        axis.parse_axis(x)
     assert "\n" not in str(caught.value)
