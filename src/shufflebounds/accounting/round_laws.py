@@ -308,8 +308,8 @@ class CrowdGrid:
                 every = self._largest(float(self.points.eps[i]))
                 require_work()
                 self.found.append(min(every, float(blanket[i])))
-        rest = np.minimum(blanket[len(self.found) :], self.found[-1])
-        found = np.append(self.found, rest)
+            rest = np.minimum(blanket[len(self.found) :], self.found[-1])
+            found = np.append(self.found, rest)
         low = np.flatnonzero(found[_FEWEST - 1 :] <= level)
         return found[: low[0] + _FEWEST] if low.size else found
 

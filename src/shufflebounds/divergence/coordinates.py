@@ -45,6 +45,8 @@ _MOST_PATTERNS, _MOST_ROWS = 2_000_000, 5000
 _DEGREES = (8, 14, 24, 40, 64)
 # Powers of likelihood ratios keep within floats, and the first order of errors covers them.
 _LARGEST_LOG, _MOST_DOUBT = 500.0, 1e-4
+# By how much the product of up to a hundred rates may be off.
+_RATE_ERR = 128.0 * U
 # How much round-off and the end of the series may add to the logarithm of D; and what is aimed at
 # where |z| is so many times the tilt.
 _NEGLIGIBLE, _ENOUGH, _REACH = 1e-3, 0.1, 6.0
@@ -96,9 +98,10 @@ class Moments:
         terms = np.zeros((places.size, self.degree))
         terms[np.arange(places.size), places] = rate * one[self.p] * two[self.q]
         terms[0] = (1.0 - rate) * absent
-        rounding = (8.0 * self.degree + 64.0 + places.size) * U
+        rounding = (8.0 * self.degree + 192.0 + places.size) * U
         doubts = np.abs(terms) * (1.01 * (self.rel_err + rounding))[:, None]
-        doubts[0] += 8.0 * U * np.abs(absent)  # of a rate that is a rounded product
+        # The rate is a rounded product where users are sampled again and again.
+        doubts[0] += _RATE_ERR * np.abs(absent)
         return Series(self, eps, terms, doubts)
 
 
@@ -140,13 +143,16 @@ class Series:
         falling = np.prod([np.maximum(k - d, 0.0) for d in range(order)], axis=0)
         factors = falling * theta ** np.maximum(k - order, 0.0)
         off = float(self.moments.most @ self.doubts @ factors[:-1])
-        after = k[-1]
+        after, left = k[-1], k[-1] - order
+        size = left * math.log(theta) - math.lgamma(left + 1.0)
         for one in range(2):
             slope = theta * math.exp(self.eps * one)
-            part = slope * self.moments.ratio / (after + 1.0 - order)
-            scale = math.exp(min(one * self.eps * after - math.lgamma(after + 1.0), 700.0))
-            rest = 1.001 * float(self.moments.ends[one]) * scale * factors[-1] / (1.0 - part)
-            off += rest if part < 0.9 else math.inf
+            part = slope * self.moments.ratio / (left + 1.0)
+            exponent = size + one * self.eps * after
+            if not (part < 0.9 and exponent < 700.0):
+                return self.terms @ factors[:-1], math.inf
+            rest = 1.001 * float(self.moments.ends[one]) * math.exp(exponent) / (1.0 - part)
+            off += rest
         return self.terms @ factors[:-1], off
 
 
@@ -371,7 +377,7 @@ class _Asked:
         for count, crowds in self.kinds:
             rounding = max(one.rel_err + (one.c.size + 8.0) * U for one in crowds)
             found *= (min(float(one.c.sum()) for one in crowds) * (1.0 - 1.01 * rounding)) ** count
-        absent = max(0.0, 1.0 - self.rate - 8.0 * U)
+        absent = max(0.0, 1.0 - self.rate - _RATE_ERR)
         return (self.rate * found + absent) * (1.0 - 1e-12)
 
     def no_heads(self, line: _Line) -> float:
