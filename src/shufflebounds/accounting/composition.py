@@ -174,8 +174,9 @@ DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
 DEFAULT_DELTA_RTOL = 0.05
 
-# ε is wide by about this over the square of the lattice points per standard deviation.
-_WIDTH = 0.9
+# ε is wide by about this over the square of the lattice points per standard deviation; and a little
+# more points spare fine lattices a second one (benchmarks/mechanisms.py).
+_WIDTH, _FINE_WIDTH = 0.65, 0.9
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 6, 0.9
@@ -365,7 +366,7 @@ class Composed:
         # Of few outcomes all is known, and theory alone is between the ends of other rounds.
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
             return best
-        density = math.sqrt(_WIDTH * depth / goal)
+        density = math.sqrt((_FINE_WIDTH if goal <= DEFAULT_RTOL else _WIDTH) * depth / goal)
         blankets = [replace(one, crowds=()) for one in self.rounds]
         many = max(len(one.decompositions) for one in self.rounds)
         advice = "a larger rtol" if many <= _MOST_COMPOSED else "fewer inputs that are not alike"
