@@ -291,7 +291,10 @@ def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> Flo
     found: list[FloatArray] = []
     with suppress(WorkError):
         worst = partial(_worst, both, n)
-        size = min(max(math.sqrt(2.0 * math.pi) * worst(0.0), 1e-9 * end), 0.5 * end)
+        first = worst(0.0)
+        if first >= 1.0:  # nothing is proven
+            return np.full(orders.shape, np.inf)
+        size = min(max(math.sqrt(2.0 * math.pi) * first, 1e-9 * end), 0.5 * end)
         eps = np.append(np.arange(0.0, min(_BULK * size, 0.99 * end), _APART_BY * size), end)
         count = max(2, math.ceil(math.log(end / eps[-2]) / math.log(_FURTHER)))
         eps = np.append(eps[:-2], np.geomspace(eps[-2], end, count))

@@ -314,8 +314,6 @@ class CrowdGrid:
         return found[: low[0] + _FEWEST] if low.size else found
 
     def _largest(self, eps: float) -> float:
-        if max(self.before.values(), default=0.0) >= 1.0:
-            return 1.0  # where nothing is proven at one point hardly anything is further out
         every = 0.0
         for k, crowd in enumerate(self.crowds):
             # D falls in ε: what it was at most before is enough where others are larger.
