@@ -37,9 +37,9 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
-from shufflebounds.randomizers.continuous import Laplace, MetricLaplace, Piecewise, PrivUnit
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
 from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import (
     HadamardBlocks,
     PrivSet,
@@ -47,6 +47,7 @@ from shufflebounds.randomizers.matching import (
 )
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
+from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 if TYPE_CHECKING:
     from shufflebounds.reproduce.curve import Curve

@@ -17,10 +17,11 @@ from importlib.metadata import EntryPoint, entry_points
 from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
-from shufflebounds.randomizers.continuous import Laplace, MetricLaplace, Piecewise, PrivUnit
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix import MatrixFile
+from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 ENTRY_POINTS = "shufflebounds.randomizers"
 

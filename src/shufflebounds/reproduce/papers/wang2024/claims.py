@@ -25,9 +25,9 @@ from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import MultiMessage, largest_variation
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.continuous import PrivUnit
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
 from shufflebounds.randomizers.matching import Subset
+from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.judging import (
     NOT_REPRODUCED,
     POSITIVE,

@@ -20,9 +20,9 @@ from shufflebounds.bounds.variation_ratio import metric_variation_ratio
 from shufflebounds.protocols.base import MultiMessage, total_variation
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
-from shufflebounds.randomizers.continuous import PrivUnit
 from shufflebounds.randomizers.discrete import KRR, Duchi, HadamardResponse
 from shufflebounds.randomizers.matching import HadamardBlocks, Subset
+from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.tables import Page, TableCode
 
 # Variations β, measured: on the rows of a probability matrix, or by integration.
