@@ -24,6 +24,8 @@ CASES = [
     ("BLH", sb.BLH(4.0), 10**4, 1e-6, (1, 30)),
     ("RAPPOR", sb.RAPPOR(2.0), 10**4, 1e-6, (1, 30)),
     ("Laplace", sb.Laplace(2.0), 10**4, 1e-6, (1, 30)),
+    ("Laplace, [0, 1]", sb.Laplace(4.0, domain="interval"), 10**4, 1e-6, (1,)),
+    ("Laplace, two of it", sb.MetricLaplace(4.0, 0.2, 0.7), 10**4, 1e-6, (1, 30)),
     ("matrix 6 x 6", MATRIX, 10**4, 1e-6, (1, 30)),
     ("10-RR, one in 100", sb.Subsampled(sb.KRR(10, 4.0), 0.01), 10**5, 1e-6, (1, 100)),
     ("4 x RAPPOR", sb.Joint([sb.RAPPOR(1.0)] * 4), 10**4, 1e-6, (1, 30)),

@@ -17,7 +17,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, compounded, ratio_labels
-from shufflebounds.core.work import is_spent
+from shufflebounds.core.work import is_scarce, is_spent
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
@@ -312,8 +312,8 @@ PROBES = 40
 _FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
 # About by which power of ε, n or 1/ε₀ suprema fall, before it is known.
 _STEEP = 20.0
-# Suprema so many times as large as δ need not be known.
-_HOPELESS = 1e3
+# Suprema so many times as large as δ need not be known, and after one so much larger no others.
+_HOPELESS, _FAR = 1e3, 2.0
 # What a supremum of 0 counts for where the secant takes its logarithm.
 _SMALLEST = 1e-304
 
@@ -358,14 +358,21 @@ def excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, f
     """Whether suprema are at most δ, and the logarithm of the largest over δ.
 
     Where they are not, those crowds are dropped whose suprema are. Beyond that point, where D is
-    no larger, they are settled. Of no crowds nothing is known.
+    no larger, they are settled. Nobody looks further than at one that is far above δ. Of no crowds
+    nothing is known.
     """
     if not both:
         return False, math.inf
-    found = [supremum(crowd, eps, n, _HOPELESS * delta) for crowd in both]
-    open_ = [crowd for crowd, one in zip(both, found, strict=True) if not one <= delta]  # or NaN
-    both[:] = open_ or both
-    return not open_, math.log(max(*found, _SMALLEST)) - math.log(delta)
+    found: list[float] = []
+    for crowd in both:
+        found.append(supremum(crowd, eps, n, _HOPELESS * delta))
+        if is_scarce():
+            return False, math.inf
+        if found[-1] > _FAR * delta:
+            break
+    above = [crowd for crowd, one in zip(both, found, strict=False) if not one <= delta]  # or NaN
+    both[:] = [*above, *both[len(found) :]] if above else both
+    return not above, math.log(max(*found, _SMALLEST)) - math.log(delta)
 
 
 def least(

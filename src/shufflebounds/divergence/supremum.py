@@ -50,8 +50,9 @@ _BEYOND = 1e-7
 _MOST_MODES = 2**20
 # Levels up to which the blanket is used up.
 _LEVELS = 200
-# Inputs, and values of each, that are looked at to aim.
-_LEADING, _MANY_VALUES = 3, 300
+# Inputs, and values of each, that are looked at to aim; all inputs, if one has so many times what
+# the aim promised.
+_LEADING, _MANY_VALUES, _MISSED = 3, 300, 1.5
 # Standard deviations of the sum of the others by which values that count one by one exceed it.
 _APART = 3.0
 # Tilts of a first look, and of those around the best, closer each time.
@@ -82,12 +83,17 @@ class Aim:
         return float(np.logaddexp(self.log_main, self.log_rest))
 
     @staticmethod
-    def of(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
-        """For so many heads on average; None where the blanket does not yield that many."""
+    def of(
+        crowd: Crowd, eps: float, n: int, heads: float, leading: int | None = _LEADING
+    ) -> Aim | None:
+        """For so many heads on average; None where the blanket does not yield that many.
+
+        It looks at so many inputs, `leading`, or at all of them.
+        """
         tau = _drained(crowd, eps, heads / (n - 1))
         if tau is None:
             return None
-        laws = [_values(*one, eps, tau) for one in _ranked(crowd, eps)[:_LEADING]]
+        laws = [_values(*one, eps, tau) for one in _ranked(crowd, eps)[:leading]]
         few = [_few(*one) for one in laws]
         masses, values = (_padded([one[k] for one in few]) for k in range(2))
         share = float(tau @ crowd.c)
@@ -171,10 +177,12 @@ def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
     return aim
 
 
-def _aim(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
+def _aim(
+    crowd: Crowd, eps: float, n: int, heads: float, leading: int | None = _LEADING
+) -> Aim | None:
     """None where values are too far apart for floats: it is a choice, and any will do."""
     try:
-        return Aim.of(crowd, eps, n, heads)
+        return Aim.of(crowd, eps, n, heads, leading)
     except ValueError:  # of a logarithm
         return None
 
@@ -339,10 +347,19 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
             return max(_at_most_one(found), SMALLEST)
         spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         best = best_aim(crowd, eps, n)
-        if best is not None and best.goal() < math.log(hopeless):
-            main = _all_others(crowd, eps, n, best)
-            return _at_most_one(main + _no_heads(crowd, eps, n, best.tau, _NEGLIGIBLE * main))
+        if best is None or not best.goal() < math.log(hopeless):
+            return 1.0
+        found = _aimed(crowd, eps, n, best)
+        if found > _MISSED * math.exp(best.goal()):
+            other = _aim(crowd, eps, n, float(best.tau @ crowd.c) * (n - 1), None)
+            found = found if other is None else min(found, _aimed(crowd, eps, n, other))
+        return found
     return 1.0
+
+
+def _aimed(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
+    main = _all_others(crowd, eps, n, aim)
+    return _at_most_one(main + _no_heads(crowd, eps, n, aim.tau, _NEGLIGIBLE * main))
 
 
 def _at_most_one(bound: float) -> float:
@@ -422,7 +439,8 @@ def _one_input(
     if g.values.size == 0:  # others never send what the victim does
         return apart
     if aim.theta == 0.0:  # no value of any input seems to be above 0
-        return apart if (g.values + g.value_err <= 0.0).all() else math.inf
+        everything = np.ones(rest.c.size, dtype=np.bool_)
+        return float(excess(rest, math.expm1(eps), everything)[1])
     bound = math.inf
     for cells in _CELLS:
         log_sum = _log_integral(g, n, aim, heads, cells)

@@ -8,12 +8,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
@@ -96,8 +97,8 @@ class Laplace(_LaplaceNoise):
     domain
         ``binary``, {0, 1}; ``rounded``, numbers in [0, 1] that are rounded at random, so that their
         mean is kept, before noise is added; or ``interval``, [0, 1]. The blanket of 0 and 1 bounds
-        all three; the bound for all datasets is known for the first two, whose inputs are finitely
-        many.
+        all three, and so does the bound for all datasets, on [0, 1] of a single round and for ε₀ ≤
+        10.
     others
         What all other users hold in the lower bound: 1, or 1/2 (on [0, 1] only, the choice of the
         paper's earlier version). None leaves open every choice that the domain allows.
@@ -173,11 +174,11 @@ class Laplace(_LaplaceNoise):
         """For which inputs and questions the best proven bound holds."""
         return {
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
-            "numbers between them claim the upper bound, or round at random (domain rounded).",
+            "numbers between them ask for the domain interval, or round at random (rounded).",
             "rounded": "Over several rounds the bound for all datasets needs steps 1 or 2, of "
             "several linked reports steps 1; with more it is the blanket that you can claim.",
-            "interval": "If users round numbers at random before they add noise (domain rounded), "
-            "you can claim less.",
+            "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you can "
+            "claim; less if users round numbers at random (domain rounded) to 0, 1/2 or 1.",
         }[self.domain]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
@@ -189,14 +190,14 @@ class Laplace(_LaplaceNoise):
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of all inputs after rounding and spreading; none on the interval, where none is proven.
+        """Of all inputs after rounding and spreading; on the interval by points of a grid.
 
         Spreading makes a mechanism of which this one is a post-processing of every single report
         (Blackwell): whatever all users hold, its divergence is no smaller. Here every input is an
         end of cells. Of two pairs that are mirror images of each other one is listed.
         """
         if self.domain == "interval":
-            return ()
+            return _interval_crowds(self.eps0, self._cells) if self.eps0 <= _MOST_EPS0 else ()
         steps = self.steps or 1
         inputs = [Fraction(step, steps) for step in range(steps + 1)]
         each = steps // math.gcd(steps, 2)
@@ -209,6 +210,10 @@ class Laplace(_LaplaceNoise):
             replace(widest, a=rows[x], b=rows[y], symmetric=x + y == steps)
             for x, y in sorted(pairs, key=lambda pair: pair[0] - pair[1])
         )
+
+    def few_crowds(self) -> tuple[Crowd, ...]:
+        """As `crowds`; none on the interval, where no few of them stand for all."""
+        return () if self.domain == "interval" else self.crowds()
 
     def coarser(self, components: int) -> Laplace:
         """See `Randomizer`: with fewer cells, to whose ends all is spread."""
@@ -341,6 +346,14 @@ class MetricLaplace(_LaplaceNoise):
         """Other pairs are other questions."""
         return f"The bounds are for inputs {self.x0:g} and {self.x1:g} only."
 
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Both inputs are points of the grid; none for large ε₀."""
+        if self.eps0 > _MOST_EPS0:
+            return ()
+        grid = sorted({*_grid(self.eps0), self.x0, self.x1})
+        v, w = (grid.index(x) for x in (self.x0, self.x1))
+        return (_Cover(self.eps0, self._cells, grid).crowd((v, v), (w, w)),)
+
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """All others hold the end that is further from x0, the other end, or x1."""
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
@@ -374,10 +387,8 @@ class MetricLaplace(_LaplaceNoise):
             shares[[0, -1]] /= 2.0
             inner.append(math.sinh(half) * self._values(edges[:-1] + width / 2.0, others))
             outer.append(shares * self._values(edges, others))
-        # Points err by some roundings of numbers up to 1, their exponents by ε₀ times as much.
-        rel_err = CLOSED_FORM_ERR + 2.0**-49 * self.eps0
         below, above = (
-            Decomposition(a, b, c, rel_err)
+            Decomposition(a, b, c, _point_err(self.eps0))
             for a, b, c in (np.concatenate(parts, axis=1) for parts in (inner, outer))
         )
         return below, above
@@ -390,3 +401,131 @@ class MetricLaplace(_LaplaceNoise):
         else:
             off.append(np.abs(y - others))
         return np.exp(-self.eps0 * np.array(off))
+
+
+# The bound for all datasets of [0, 1]: docs/closing-the-gap.md, section 8, Lemmas L1 to L3.
+#
+# An input between two neighbouring points of a grid makes a report that is also made by one of the
+# two, or else one that lies between them. Others are left out when they send the latter. Of the
+# victim some of these reports are marked, and all of them spread to the two points.
+
+# Cells next to 0 and 1 times ε₀, how much wider each one is than its neighbour, and the widest.
+# And the number of which points are multiples, so that 1 − x is exact. Width and speed only
+# (benchmarks/mechanisms.py).
+_CORNER, _WIDER, _WIDEST, _UNIT = 0.1, 2.0, 2.0, 2.0**-40
+# Beyond, so many points take too long.
+_MOST_EPS0 = 10.0
+
+
+def _grid(eps0: float) -> list[float]:
+    """Points from 0 to 1, the same when mirrored, and closer to each other at the ends."""
+    left, width = [0.0], _CORNER / eps0
+    while left[-1] + width < 0.5:
+        left.append(round((left[-1] + width) / _UNIT) * _UNIT)
+        width = min(_WIDER * width, _WIDEST / eps0)
+    return [*left, 0.5, *(1.0 - x for x in reversed(left))]
+
+
+@lru_cache(maxsize=2)
+def _interval_crowds(eps0: float, cells: int) -> tuple[Crowd, ...]:
+    """Every pair of inputs of [0, 1], one of two mirror images, those furthest apart first."""
+    cover = _Cover(eps0, cells, _grid(eps0))
+    last = len(cover.grid) - 1
+    inputs = [(i, j) for i in range(last + 1) for j in (i, i + 1) if j <= last]
+    pairs = [(v, w) for v, w in itertools.combinations(inputs, 2) if sum(v + w) <= 2 * last]
+    pairs += [(v, v) for v in inputs if v[0] < v[1] and sum(v) <= last]
+    pairs.sort(key=lambda pair: sum(pair[0]) - sum(pair[1]))
+    return tuple(cover.crowd(*pair) for pair in pairs)
+
+
+@dataclass(frozen=True)
+class _Cover:
+    """Crowds of Laplace noise on [0, 1], by points of a grid, in ascending order.
+
+    A victim's input is a pair (i, j) of numbers of points: x_i if they are the same; else it stands
+    for all inputs between x_i and x_j = x_{i + 1}.
+    """
+
+    eps0: float
+    cells: int
+    grid: Sequence[float]
+
+    def crowd(self, v: tuple[int, int], w: tuple[int, int]) -> Crowd:
+        """Of the victim's inputs v and w."""
+        if v != w:
+            mirror = sum(v + w) == 2 * (len(self.grid) - 1) and all(
+                x + y == 1.0 for x, y in zip(self.grid, reversed(self.grid), strict=True)
+            )
+            return replace(self._crowd(v, w, (0.0, 0.0)), symmetric=mirror)
+        # How many reports bear both marks is not known, at either point.
+        corners = itertools.product((0.0, 1.0), repeat=2)
+        mean, *extremes = (
+            replace(self._crowd(v, w, (low, up)), symmetric=True)
+            for low, up in [(0.5, 0.5), *corners]
+        )
+        return replace(mean, extremes=tuple(extremes))
+
+    def _crowd(self, v: tuple[int, int], w: tuple[int, int], overlap: tuple[float, float]) -> Crowd:
+        """`overlap` are shares of the marks of w's reports at both points that v's bear as well."""
+        y, weights, marks = self._components(v, w, overlap)
+
+        def at(x: float) -> FloatArray:
+            return np.append(weights * np.exp(-self.eps0 * np.abs(y - x)), 0.0)
+
+        def sent(one: tuple[int, int], marked: NDArray[np.bool_]) -> FloatArray:
+            low, up = (at(self.grid[i]) for i in one)
+            if one[0] == one[1]:
+                return low
+            p = self._half(one[0])
+            more = math.tanh(p) * (1.0 + math.cosh(p) ** 2) * np.where(marked, weights, 0.0)
+            return (low + up) / (2.0 * math.cosh(p) ** 2) + np.append(more, 0.0)
+
+        laws = []
+        for i, x in enumerate(self.grid):
+            p = max(map(self._half, range(max(i - 1, 0), min(i + 1, len(self.grid) - 1))))
+            laws.append(at(x) / math.cosh(p))
+            laws[-1][-1] = 2.0 * math.sinh(p / 2.0) ** 2 / math.cosh(p)
+        # Nobody else sends what somebody who is left out does.
+        sure = np.append(np.min(laws, axis=0)[:-1], 0.0)
+        every, ones = np.arange(sure.size), np.ones(sure.size)
+        others = {f"{x:g}": Held(every, ones, law) for x, law in zip(self.grid, laws, strict=True)}
+        a, b = sent(v, marks[:, 0]), sent(w, marks[:, 1])
+        return Crowd(a, b, sure, others, _point_err(self.eps0), attained=False)
+
+    def _half(self, cell: int) -> float:
+        """Half of a cell's width, times ε₀."""
+        return self.eps0 * (self.grid[cell + 1] - self.grid[cell]) / 2.0
+
+    def _components(
+        self, v: tuple[int, int], w: tuple[int, int], overlap: tuple[float, float]
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """Ends y of cells, R(x) there over e^{−ε₀|y − x|}, and whether v and w mark it, (K, 2)."""
+        y, weights, marks = [0.0, 1.0], [0.5, 0.5], [(False, False)] * 2
+        for cell, ends in enumerate(itertools.pairwise(self.grid)):
+            p, own = self._half(cell), [one == (cell, cell + 1) for one in (v, w)]
+            if not any(own):
+                count = math.ceil((ends[1] - ends[0]) * 2 * self.cells)
+                heights = np.full(count + 1, math.tanh(p / count))
+                heights[[0, -1]] /= 2.0
+                y += np.linspace(*ends, count + 1).tolist()
+                weights += heights.tolist()
+                marks += [(False, False)] * (count + 1)
+                continue
+            marked = 1.0 / (1.0 + math.cosh(p) ** 2)
+            for end, of_both in zip(ends, overlap, strict=True):
+                both = marked * of_both if all(own) else 0.0
+                shares = {
+                    (True, True): both,
+                    (True, False): marked - both if own[0] else 0.0,
+                    (False, True): marked - both if own[1] else 0.0,
+                    (False, False): marked * math.sinh(p) ** 2 + both if all(own) else 1.0 - marked,
+                }
+                y += [end] * 4
+                weights += [0.5 * math.tanh(p) * share for share in shares.values()]
+                marks += shares
+        return np.array(y), np.array(weights), np.array(marks)
+
+
+def _point_err(eps0: float) -> float:
+    # Points err by some roundings of numbers up to 1, their exponents by ε₀ times as much.
+    return CLOSED_FORM_ERR + 2.0**-49 * eps0

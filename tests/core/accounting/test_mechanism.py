@@ -164,7 +164,7 @@ def test_too_many_inputs_leave_the_blanket():
 
 
 def test_what_nobody_has_listed_has_its_blanket():
-    for mechanism in (sb.Collision(2.0, 2, 8), sb.Laplace(1.0, domain="interval")):
+    for mechanism in (sb.Collision(2.0, 2, 8), sb.Laplace(11.0, domain="interval")):
         assert mechanism.crowds() == ()
         found = sb.mechanism_epsilon(mechanism, 1000, 1e-6)
         blanket = sb.epsilon(mechanism.blanket(), 1000, 1e-6)
