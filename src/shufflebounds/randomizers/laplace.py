@@ -177,8 +177,8 @@ class Laplace(_LaplaceNoise):
             "numbers between them ask for the domain interval, or round at random (rounded).",
             "rounded": "Over several rounds the bound for all datasets needs steps 1 or 2, of "
             "several linked reports steps 1; with more it is the blanket that you can claim.",
-            "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you can "
-            "claim; less if users round numbers at random (domain rounded) to 0, 1/2 or 1.",
+            "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you "
+            "can claim; less if users round numbers at random (rounded) to 0, 1/2 or 1.",
         }[self.domain]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
