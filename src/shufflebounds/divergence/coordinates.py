@@ -52,7 +52,9 @@ _RATE_ERR = 128.0 * U
 _NEGLIGIBLE, _ENOUGH, _REACH = 1e-3, 0.1, 6.0
 # Tilts that are tried in standard deviations of S, then around the best; smoothings in terms of the
 # tilt.
-_TILTS, _CLOSER = np.geomspace(0.5, 40.0, 12), np.geomspace(0.78, 1.28, 9)
+_TILTS, _CLOSER = np.geomspace(0.5, 40.0, 60), np.geomspace(0.85, 1.18, 9)
+# e^{y²} erfc(y) is about 2/√π over y + √(y² + this).
+_NORMAL = 4.0 / math.pi
 _SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
 # Heads on average: at first, as many as make what is left of D where there are none e^−6 of it, at
 # least and at most. What share of c they may take.
@@ -60,8 +62,9 @@ _HEADS, _MORE_HEADS, _FEWEST_HEADS, _MOST_HEADS, _MOST_TAU = 20.0, 6.0, 4.0, 700
 # Relative size of the modes beyond the last one. Standard deviations of S, and the share of the
 # first mode, beyond which modes need not be evaluated.
 _BEYOND, _NEAR, _FAR = 3e-3, 8.0, 1e-6
-# Where another pattern has so much more than that which was aimed at, aim at it.
-_AIM_AGAIN = 1.02
+# Where another pattern has so much more than those which were aimed at, all are aimed at, up to
+# so many times.
+_AIM_AGAIN, _LOOKS = 1.02, 3
 # Patterns of which L(θ) is looked at together, or |L(z_j)|, and of all the latter, how many modes
 # and moments are taken.
 _BLOCK, _TOGETHER, _MOST_LOOKED = 2**18, 1000, 2**23
@@ -347,18 +350,23 @@ def joint_supremum(kinds: Kinds, rate: float, eps: float, n: int, hopeless: floa
     bound promises to be above `hopeless`.
     """
     asked, found = _Asked(kinds, rate, eps, n), 1.0
-    i, j = asked.widest()
-    for _ in range(2):
-        aim = asked.aim(i, j)
+    patterns = [asked.widest()]
+    for _ in range(_LOOKS):
+        aim = asked.aim(patterns)
         if aim is None or not aim[0] < hopeless:
             break
         promised, line = aim
-        main, worst = asked.largest(line, i, j)
+        main, worst = asked.largest(line, patterns)
         found = min(found, (main + asked.no_heads(line)) * (1.0 + 8.0 * U))
-        if worst is None or not _AIM_AGAIN * promised < main < hopeless:
+        if main <= _AIM_AGAIN * promised or worst in patterns:
             break
-        i, j = worst
+        # What suits one of them may not suit another.
+        patterns.append(worst)
     return found if found < 1.0 else 1.0
+
+
+# Its rows on the left and on the right.
+_Pattern = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -385,7 +393,7 @@ class _Asked:
         exponent = (self.n - 1) * math.log1p(-line.tau * self.sure)
         return math.exp(exponent * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U)
 
-    def widest(self) -> tuple[int, int]:
+    def widest(self) -> _Pattern:
         """The pattern with the largest mean of (u/R(x))², at first."""
         series = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
         if series is None:
@@ -443,72 +451,94 @@ class _Asked:
         found: FloatArray = more + off
         return found
 
-    def aim(self, i: int, j: int) -> tuple[float, _Line] | None:
-        """What suits one pattern, and its bound; None where the blanket has too few heads."""
+    def aim(self, patterns: list[_Pattern]) -> tuple[float, _Line] | None:
+        """What suits these patterns, and their bound; None where the blanket has too few heads."""
         start = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
         if start is None or not self.sure > 0.0:
             return None
-        products = start.moments.left[i] * start.moments.right[j]
-        sigma = math.sqrt(max(2.0 * self.n * float(products @ start.terms[:, 1]), 1e-300))
-        heads, centre = _HEADS, 1.0 / sigma
-        scans = [(_TILTS, _SMOOTHINGS[1::2]), (_CLOSER, _SMOOTHINGS)]
-        for _ in range(2):
+        i, j = np.array(patterns).T
+        squares = (start.moments.left[i] * start.moments.right[j]) @ start.terms[:, 1]
+        sigma = math.sqrt(max(2.0 * self.n * float(squares.max()), 1e-300))
+        heads, smoothings = _HEADS, list(_SMOOTHINGS)
+        theta = self._tilt(i, j, _TILTS / sigma)
+        for tilts in (np.ones(1), _CLOSER):
             tau = heads / ((self.n - 1) * self.sure)
             if not tau < _MOST_TAU:
                 return None
-            for around, smoothings in scans:
-                tried = list(self._tried(i, j, tau, centre * around, sigma, smoothings))
-                found = min(tried, key=lambda one: one[0])
-                centre = found[1].theta
+            tried = self._tried(i, j, tau, theta * tilts, sigma, smoothings)
+            found = min(tried, key=lambda one: one[0])
             # The same smoothing will do for other heads.
-            scans = [(_CLOSER[2:-2], (found[1].eta * centre,))]
+            theta, smoothings = found[1].theta, [found[1].eta * found[1].theta]
             heads = min(max(_MORE_HEADS - found[0], _FEWEST_HEADS), _MOST_HEADS)
         return math.exp(min(found[0], 1.0)), found[1]
 
+    def _tilt(self, i: NDArray[np.int64], j: NDArray[np.int64], tilts: FloatArray) -> float:
+        """That at which an estimate of what the patterns give is least, with normal sums."""
+        for degree in _DEGREES:
+            series = _series(self.kinds, degree, self.eps, self.rate)
+            if series is None:
+                break
+            products = series.moments.left[i] * series.moments.right[j]
+            k = np.arange(1.0, degree + 1.0)
+            growth, slope, curvature = (
+                (products @ series.terms * factor) @ series.powers(tilts)
+                for factor in (1.0, k, k * (k - 1.0))
+            )
+            with np.errstate(all="ignore"):
+                spread = curvature / (1.0 + growth) - (slope / (1.0 + growth)) ** 2
+                y = np.sqrt(0.5 * self.n * np.maximum(spread, 0.0))
+                logs = self.n * np.log1p(growth) - np.log(tilts * (y + np.sqrt(y**2 + _NORMAL)))
+            off = series.errors(series.moments.most, tilts) * self.n
+            logs = np.where((off < _NEGLIGIBLE) & np.isfinite(logs), logs, math.inf).max(axis=0)
+            best = int(np.argmin(logs))
+            if best + 1 < tilts.size and logs[best + 1] < math.inf:
+                break
+        return float(tilts[best])
+
     def _tried(
         self,
-        i: int,
-        j: int,
+        i: NDArray[np.int64],
+        j: NDArray[np.int64],
         tau: float,
         tilts: FloatArray,
         sigma: float,
-        smoothings: tuple[float, ...],
+        smoothings: list[float],
     ) -> Iterator[tuple[float, _Line]]:
-        """Logarithms of what lines give for one pattern, and the lines."""
+        """Logarithms of what lines give for some patterns, and the lines."""
         lost = math.inf
         for theta in tilts.tolist():
             for smoothing in smoothings:
                 line = _Line.of(tau, theta, smoothing, sigma)
                 spend(3e5)
                 last = line.modes * line.step
-                logs, modes, _ = self.log_bounds(
-                    np.array([i]), np.array([j]), line, near=last < lost
-                )
+                logs, modes, _ = self.log_bounds(i, j, line, near=last < lost)
                 if modes == line.modes > line.near:
                     lost = min(lost, last)
-                yield float(logs[0]), line
+                yield float(logs.max()), line
                 if modes < line.modes:
                     break  # more smoothing would only cost
 
-    def largest(self, line: _Line, i: int, j: int) -> tuple[float, tuple[int, int] | None]:
-        """The largest of all patterns, and its rows on the left and on the right, if known.
+    def largest(self, line: _Line, patterns: list[_Pattern]) -> tuple[float, _Pattern]:
+        """The largest of all patterns, and which it is, or seems to be.
 
-        That of rows `i` and `j` is looked at first.
+        Those given are looked at first.
         """
-        series = self.series(line, line.near)
+        # Of what is known near θ only, and with its errors.
+        series = self.series(line, line.near // 3)
         if series is None:
-            return math.inf, None
+            return math.inf, patterns[0]
         left, right = series.moments.left, series.moments.right
         spend(len(left) * len(right) * (30.0 + 0.2 * right.shape[1]))
-        logs, modes, _ = self.log_bounds(np.array([i]), np.array([j]), line)
-        best, looked, near = float(logs[0]), 0, modes < line.modes
-        where: tuple[int, int] | None = (i, j)
+        i, j = np.array(patterns).T
+        logs, modes, _ = self.log_bounds(i, j, line)
+        best, looked, near = float(logs.max()), 0, modes < line.modes
+        where = patterns[int(np.argmax(logs))]
         rows = max(1, _BLOCK // len(right))
         for first in range(0, len(left), rows):
             sums = partial(_summed, left[first : first + rows], right)
             top = self._tops(_Shape.of(series, line, sums), line)
             if np.isnan(top).any():
-                return math.inf, None
+                return math.inf, patterns[0]
             open_ = np.argwhere(top > best)
             open_ = open_[np.argsort(-top[tuple(open_.T)])]
             for start in range(0, len(open_), _TOGETHER):
@@ -517,7 +547,7 @@ class _Asked:
                 if highest <= best:
                     break
                 if looked > _MOST_LOOKED:
-                    best, where = highest, None
+                    best, where = highest, (first + int(some[0, 0]), int(some[0, 1]))
                     break
                 above, beside = first + some[:, 0], some[:, 1]
                 logs, modes, columns = self.log_bounds(above, beside, line, near=near)

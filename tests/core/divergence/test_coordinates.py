@@ -77,7 +77,7 @@ def test_all_patterns_are_bounded_closely(parts, rate):
                 q = line.tau * c.sum() + np.abs(moved)
                 truth.append(float(weights @ q**n))
             most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
-            found = module._Asked(kinds, rate, eps, n).largest(line, 0, 0)[0]
+            found = module._Asked(kinds, rate, eps, n).largest(line, [(0, 0)])[0]
             assert most <= found * (1.0 + 1e-9)
             # What the share of heads costs, and bounds of characteristic functions. More than 1
             # is as good as infinite.
@@ -104,7 +104,7 @@ def test_no_dataset_of_a_joint_exceeds_its_bound(parts, n):
         for _ in range(10 * FUZZ):
             line = some_line(rng, math.sqrt(n))
             chance = (1.0 - line.tau * sure) ** (n - 1)
-            found = module._Asked(kinds, 1.0, eps, n).largest(line, 0, 0)[0] + chance
+            found = module._Asked(kinds, 1.0, eps, n).largest(line, [(0, 0)])[0] + chance
             assert truth <= found
 
 
