@@ -16,7 +16,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from shufflebounds.accounting.composition import compose, round_of, smallest_eps
+from shufflebounds.accounting.composition import compose, round_of
 from shufflebounds.accounting.many_pairs import (
     Question,
     Reached,
@@ -25,13 +25,15 @@ from shufflebounds.accounting.many_pairs import (
     worth_asking,
     worth_trying,
 )
-from shufflebounds.accounting.round_laws import pessimistic_sum, typical_loss
+from shufflebounds.accounting.problem import typical_loss
+from shufflebounds.accounting.round_laws import pessimistic_sum
 from shufflebounds.accounting.worst_dataset import PROBES, WITHIN, excess, least, unsettled
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.work import WorkError, is_spent, limited
+from shufflebounds.divergence.lattice import smallest_eps
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 

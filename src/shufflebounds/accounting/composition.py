@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem, never_below
+from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
     Round,
     RoundKind,
     dominated,
     enumerated,
-    most_telling,
     optimistic_sums,
     pessimistic_sum,
-    typical_loss,
 )
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
@@ -29,9 +27,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.work import WorkError, limited, reserve
 from shufflebounds.divergence.convolution import Losses
-from shufflebounds.divergence.lattice import TiltedSum, tilt_at_delta, tilt_at_eps, tilted_sum
+from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import LossSum
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer
 
@@ -94,75 +91,6 @@ def _attained(known: Sequence[Decomposition], n: int) -> list[Decomposition]:
     return found
 
 
-# δ at ε and ε at δ of composed discrete pairs.
-
-
-def delta_at(composition: LossSum, eps: float) -> Enclosure:
-    """δ(ε) of discrete pairs, for ε ≥ 0."""
-    told = Enclosure(*composition.infinite)
-    if eps >= composition.largest:
-        return told
-    found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
-    return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
-
-
-def smallest_eps(composition: LossSum, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
-    if composition.infinite[1] > delta:
-        return math.inf
-    end = max(composition.largest, 0.0)
-    found = _near(composition, delta)
-    if found is None:
-        return end
-    eps = _root(found, delta)
-    margin = 1e-8 * eps + 1e-300
-    while eps < end and found.above(eps) > delta:
-        eps, margin = min(eps + margin, end), 4.0 * margin
-    return eps
-
-
-def largest_eps(composition: LossSum, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
-
-    0 where none was found.
-    """
-    if composition.infinite[0] > delta:
-        return math.inf
-    found = _near(composition, delta)
-    if found is None:
-        return 0.0
-    eps = _root(found, delta)
-    margin = 1e-8 * eps + 1e-300
-    while eps > 0.0 and found.below(eps) < delta:
-        eps, margin = max(eps - margin, 0.0), 4.0 * margin
-    return eps
-
-
-def _near(composition: LossSum, delta: float) -> TiltedSum | None:
-    theta, eps = tilt_at_delta(composition, delta)
-    if eps <= 0.0:  # δ may be more than δ(0)
-        theta, eps = tilt_at_eps(composition, 0.0), 0.0
-    return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
-
-
-def _root(found: TiltedSum, delta: float) -> float:
-    """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
-    told, eps = found.composition.infinite[1], found.eps
-    goal, rate = max(delta - told, 1e-9 * delta), found.theta
-    before: tuple[float, float] | None = None
-    for _ in range(30):
-        excess = found.above(eps) - told
-        height = math.log(excess / goal) if excess > 0.0 else -1.0
-        if before is not None and (eps - before[0]) * (before[1] - height) > 0.0:
-            secant = (before[1] - height) / (eps - before[0])
-            rate = min(max(secant, 0.1 * found.theta), 10.0 * found.theta)
-        before = eps, height
-        eps = max(min(eps + height / rate, found.composition.largest), 0.0)
-        if abs(eps - before[0]) <= 1e-9 * eps:
-            break
-    return eps
-
-
 # Many rounds: certified (ε, δ) of sequential composition.
 #
 # Upper ends hold for rounds that are chosen adaptively, each dominated by the larger of both
@@ -180,8 +108,11 @@ _WIDTH, _FINE_WIDTH = 0.65, 0.9
 # Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
 # every lattice hold: what it costs is in benchmarks/rounds.py.
 _REFINEMENTS, _GAIN = 6, 0.9
-# From where on a coarse lattice comes first, that one, and the one to fall back on.
-_FINE, _COARSE, _COARSEST = 100.0, 24.0, 6.0
+# From where on a coarse lattice always comes first. That one, as a share of the fine one, at least
+# and at most, what it leaves open in terms of the fine one's width, and the one to fall back on.
+_FINE, _SHARE, _LEAST_COARSE, _COARSE, _COARSELY, _COARSEST = 100.0, 0.2, 5.0, 24.0, 60.0, 6.0
+# What is taken for δ where nothing is known from below, as a share of what it seems to be.
+_UNKNOWN = 1e-21
 # Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
 _MOST_KINDS, _FEW_NUMBERS = 100, 48
 # Of what is proven for all datasets, whose every point takes some milliseconds; and if patterns of
@@ -189,6 +120,25 @@ _MOST_KINDS, _FEW_NUMBERS = 100, 48
 _FINEST_OF_CROWDS, _FINEST_OF_KINDS = 64.0, 16.0
 # Pairs of inputs of a round beyond which composing them would take more than there is to spend.
 _MOST_COMPOSED = 300
+
+
+# A bound on lattices of so many points, of these rounds, given what is known from below.
+Bounded = Callable[[float, Sequence[Round], float], float]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How to bound ε or δ of many rounds, from above and from below.
+
+    ``certain`` is a lower bound of what upper ends stand for, ``single`` an upper bound from single
+    rounds, and ``once`` a lower one.
+    """
+
+    above: Bounded
+    below: Bounded
+    certain: Callable[[float, float], float]
+    single: Callable[[], float]
+    once: Callable[[], float] = lambda: 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,24 +209,25 @@ class Composed:
 
         level = delta * min(0.05, 0.05 * goal * depth)
 
-        def certain(density: float) -> float:
+        def certain(density: float, _: float) -> float:
             law = dominated(self.rounds, density, level)
             return math.inf if law is None else largest_eps(law, delta)
 
-        def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
-            above = pessimistic_sum(rounds, density, level)
-            upper, lower = min(smallest_eps(above, delta), end), 0.0
-            with suppress(WorkError):
-                below = optimistic_sums(rounds, density, level)
-                lower = max((largest_eps(law, delta) for law in below), default=0.0)
-            if lower < 0.5 * upper:  # more rounds tell no less than one
-                lower = max(lower, *(_once(one, delta) for one in self.rounds))
-            return Enclosure(min(lower, upper), upper)
+        def above(density: float, rounds: Sequence[Round], _: float) -> float:
+            return min(smallest_eps(pessimistic_sum(rounds, density, level), delta), end)
+
+        def below(density: float, rounds: Sequence[Round], _: float) -> float:
+            laws = optimistic_sums(rounds, density, level)
+            return max((largest_eps(law, delta) for law in laws), default=0.0)
+
+        def once() -> float:
+            return max(_once(one, delta) for one in self.rounds)
 
         found = self._of_few(lambda law: law.eps(delta), end)
         what = f"epsilon at delta = {delta!r}"
         single = partial(self._epsilon_of_single_rounds, delta)
-        return self._refined(found, enclose, certain, single, goal, rtol, what, depth=1.0)
+        ask = _Asked(above, below, certain, single, once)
+        return self._refined(found, ask, goal, rtol, what, depth=1.0)
 
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
@@ -313,47 +264,41 @@ class Composed:
         if eps >= self._largest_loss():
             return Enclosure(0.0, 0.0)
         guess = self._guess(eps)
+        depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
+        small = 0.05 * goal
 
-        def certain(density: float) -> float:
-            level = 0.05 * goal * max(best.lower, validation.MIN_DELTA)
-            law = dominated(self.rounds, density, level)
+        def certain(density: float, known: float) -> float:
+            law = dominated(self.rounds, density, small * max(known, validation.MIN_DELTA))
             return math.inf if law is None else delta_at(law, eps).lower
 
-        def enclose(density: float, rounds: Sequence[Round]) -> Enclosure:
-            level, found = min(guess, 0.1), Enclosure(0.0, 1.0)
-            for _ in range(8):
-                above = pessimistic_sum(rounds, density, 0.05 * goal * level)
-                below = optimistic_sums(rounds, density, 0.05 * goal * level)
-                found = Enclosure(
-                    min(max((delta_at(law, eps).lower for law in below), default=0.0), 1.0),
-                    min(delta_at(above, eps).upper, 1.0),
-                )
-                if level <= max(found.lower, validation.MIN_DELTA):
-                    break
-                level = max(found.lower, 1e-3 * level, validation.MIN_DELTA)
-            return Enclosure(min(found.lower, found.upper), found.upper)
+        def above(density: float, rounds: Sequence[Round], known: float) -> float:
+            level = known or _UNKNOWN * min(guess, 0.1)
+            law = pessimistic_sum(rounds, density, small * max(level, validation.MIN_DELTA))
+            return min(delta_at(law, eps).upper, 1.0)
 
-        depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
+        def below(density: float, rounds: Sequence[Round], known: float) -> float:
+            level, found = known or min(guess, 0.1), 0.0
+            for _ in range(8):
+                laws = optimistic_sums(rounds, density, small * level)
+                found = min(max((delta_at(law, eps).lower for law in laws), default=0.0), 1.0)
+                if level <= max(found, known, validation.MIN_DELTA):
+                    break
+                level = max(found, 1e-3 * level, validation.MIN_DELTA)
+            return found
+
         best = self._of_few(lambda law: law.delta(eps), 1.0)
         what = f"delta at eps = {eps!r}"
         single = partial(self._delta_of_single_rounds, eps)
-        return self._refined(best, enclose, certain, single, goal, rtol, what, depth)
+        ask = _Asked(above, below, certain, single)
+        return self._refined(best, ask, goal, rtol, what, depth)
 
     def _refined(
-        self,
-        best: Enclosure,
-        enclose: Callable[[float, Sequence[Round]], Enclosure],
-        certain: Callable[[float], float],
-        single: Callable[[], float],
-        goal: float,
-        rtol: float | None,
-        what: str,
-        depth: float,
+        self, best: Enclosure, ask: _Asked, goal: float, rtol: float | None, what: str, depth: float
     ) -> Enclosure:
         """The first enclosure narrow enough, of ever more lattice points, where `best` is not.
 
         Where theory keeps the ends apart, the upper one is held against a lower bound of what it
-        stands for, which `certain` gives.
+        stands for.
         """
         promises, floor = self._promises(), 0.0
 
@@ -363,52 +308,74 @@ class Composed:
             known = not promises and math.isfinite(best.upper)
             return known and best.upper - floor <= goal * best.upper
 
+        def look(density: float, rounds: Sequence[Round]) -> None:
+            nonlocal best
+            most = min((_finest(crowd) for one in rounds for crowd in one.crowds), default=density)
+            low = best.lower
+            with suppress(WorkError):
+                low = max(low, ask.below(density, rounds, low))
+            best = _both(best, Enclosure(min(low, best.upper), best.upper))
+            high = ask.above(min(density, most), rounds, low)
+            if low < 0.5 * high:
+                low = max(low, ask.once())
+            best = _both(best, Enclosure(min(low, high), high))
+
         # Of few outcomes all is known, and theory alone is between the ends of other rounds.
         if is_done() or (self._enumerated is not None and not promises and rtol is None):
             return best
         density = math.sqrt((_FINE_WIDTH if goal <= DEFAULT_RTOL else _WIDTH) * depth / goal)
         blankets = [replace(one, crowds=()) for one in self.rounds]
-        many = max(len(one.decompositions) for one in self.rounds)
+        rounds = self.rounds
+        many = max(len(one.decompositions) for one in rounds)
         advice = "a larger rtol" if many <= _MOST_COMPOSED else "fewer inputs that are not alike"
         with suppress(WorkError):
             # All of very many pairs, or kinds, would take more than there is to spend.
             if many > _MOST_COMPOSED:
-                attained = [Round(one.lowest, one.n, one.times) for one in self.rounds]
-                lower = min(enclose(_COARSE, attained).lower, best.upper)
-                best = _both(best, Enclosure(lower, best.upper))
-            elif len({one.kind for one in self.rounds}) > _MOST_KINDS:
-                fewer, more = _with_users_rounded(self.rounds, _FEW_NUMBERS)
-                above, below = (enclose(1.5 * density, some) for some in (fewer, more))
-                best = _both(best, Enclosure(min(below.lower, above.upper), above.upper))
+                low = ask.below(_COARSE, rounds, best.lower)
+                best = _both(best, Enclosure(min(low, best.upper), best.upper))
+            elif len({one.kind for one in rounds}) > _MOST_KINDS:
+                fewer, more = _with_users_rounded(rounds, _FEW_NUMBERS)
+                low = ask.below(1.5 * density, more, best.lower)
+                high = ask.above(1.5 * density, fewer, low)
+                best = _both(best, Enclosure(min(low, high), high))
             else:
-                if density > _FINE:
+                coarse, known = min(_SHARE * density, _COARSE), math.inf
+                several = any(len(one.attained or ()) > 1 for one in rounds)
+                crowds = [crowd for one in rounds for crowd in one.crowds]
+                if density > _FINE or (
+                    coarse > _LEAST_COARSE and (crowds or several or depth > 1.0)
+                ):
                     # What is known where the finer lattice costs too much.
-                    best = _both(best, enclose(_COARSE, blankets))
-                if any(one.crowds for one in self.rounds):
-                    # Blankets cost next to nothing, and often say all there is to say.
-                    best = _both(best, enclose(density, blankets))
-                    listed = not any(crowd.kinds for one in self.rounds for crowd in one.crowds)
-                    density = min(density, _FINEST_OF_CROWDS if listed else _FINEST_OF_KINDS)
+                    look(coarse, blankets)
+                    known = best.upper
+                    if several:
+                        rounds = _worst(rounds, partial(ask.below, coarse), best.lower, goal)
+                        blankets = [replace(one, crowds=()) for one in rounds]
+                # Blankets cost little, and often say all there is to say.
+                apart = crowds and known < math.inf and not _are_close(best.lower, known, goal)
+                if crowds and not apart:
+                    look(density, blankets)
                 if not is_done():
-                    best = _both(best, enclose(density, self.rounds))
+                    look(density, rounds)
+                if apart and best.upper > _GAIN * known:
+                    look(density, blankets)
                 for _ in range(_REFINEMENTS):
                     if not promises and best.relative_width > goal:
-                        floor = max(floor, certain(density))
+                        floor = max(floor, ask.certain(density, best.lower))
                     if is_done():
                         break
                     width = 1.0 - max(floor, best.lower) / best.upper
                     density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / goal)))
-                    closer = _both(best, enclose(density, self.rounds))
-                    stuck = closer.lower == best.lower == 0.0 and closer.upper > _GAIN * best.upper
-                    best = closer
-                    if stuck:
+                    before = best
+                    look(density, rounds)
+                    if best.lower == before.lower == 0.0 and best.upper > _GAIN * before.upper:
                         break  # it is not the lattice that keeps the ends apart
         if best.relative_width > goal:
             with reserve():
-                best = _both(best, Enclosure(0.0, max(single(), best.lower)))
+                best = _both(best, Enclosure(0.0, max(ask.single(), best.lower)))
             if not best.lower > 0.0:
                 with reserve(), suppress(WorkError):
-                    best = _both(best, enclose(_COARSEST, blankets))
+                    look(_COARSEST, blankets)
         if best.relative_width > goal and (rtol is not None or not is_done()):
             raise PrecisionError(
                 f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
@@ -490,6 +457,30 @@ class Composed:
         largest = max(self.rounds, key=lambda one: one.size)
         single = Problem.of(largest.telling[-1], largest.n).delta(eps, _ROUGH).lower
         return max(normal, single)
+
+
+def _finest(crowd: Crowd) -> float:
+    """Lattice points per standard deviation that are worth what it costs."""
+    return _FINEST_OF_KINDS if crowd.kinds else _FINEST_OF_CROWDS
+
+
+def _are_close(low: float, high: float, goal: float) -> bool:
+    """Whether a coarse lattice might take these for the same."""
+    return low >= math.exp(-_COARSELY * goal) * high
+
+
+def _worst(
+    rounds: Sequence[Round],
+    below: Callable[[Sequence[Round], float], float],
+    known: float,
+    goal: float,
+) -> tuple[Round, ...]:
+    """Without the datasets that are certainly not the worst, each in all rounds."""
+    count = max(len(one.attained or ()) for one in rounds)
+    chosen = [tuple(one.of_datasets([i]) for one in rounds) for i in range(count)]
+    lows = [below(some, known) for some in chosen]
+    kept = [i for i in range(count) if _are_close(lows[i], max(lows), goal)]
+    return tuple(one.of_datasets(kept) for one in rounds)
 
 
 def _with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Round], list[Round]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, compose, delta_at
+from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.accounting.round_laws import (
     Points,
@@ -23,6 +23,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
+from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism

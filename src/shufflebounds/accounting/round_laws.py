@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.problem import Problem, never_below
+from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
@@ -32,7 +33,7 @@ from shufflebounds.divergence.enumeration import (
 from shufflebounds.divergence.estimates import estimates, outlook
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law, log
 from shufflebounds.divergence.losses import (
     LossLaw,
     LossSum,
@@ -62,87 +63,76 @@ _remembering = Lock()
 
 @dataclass(eq=False)
 class Grid:
-    """Enclosures of D at the points, of one decomposition and n; `reach` appends to them.
+    """Enclosures of D at the points, of one decomposition and n, made as they are asked for.
 
-    ``inner`` and ``outer`` hold, for each direction, those of the decompositions that bound it from
-    below and from above: the same list where they are one. ``few`` holds the outcomes of those
-    that have few, and ``ahead`` what many points at once were enclosed to, by identity.
+    ``nodes`` holds those of the decompositions that bound each direction from below and from above,
+    by identity. So does ``few`` the outcomes of those that have few, and ``ahead`` what many points
+    at once were enclosed to.
     """
 
     problem: Problem
     points: Points
-    inner: list[list[Enclosure]] = field(init=False)
-    outer: list[list[Enclosure]] = field(init=False)
+    nodes: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     few: dict[int, RankedOutcomes | None] = field(init=False)
     ahead: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.inner = [[] for _ in self.problem.directions]
-        self.outer = [
-            nodes if inner is outer else []
-            for nodes, (inner, outer) in zip(self.inner, self.problem.directions, strict=True)
-        ]
         ends = {id(end): end for pair in self.problem.directions for end in pair}
         self.few = {key: ranked_outcomes(end, self.problem.n) for key, end in ends.items()}
 
-    def reach(self, level: float) -> int:
+    def reach(self, level: float, *, inner: bool = False) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
 
-        Fewer where ε gets too large for floats, and no more than there are places.
+        Fewer where ε gets too large for floats, and no more than there are places. Of the `inner`
+        decompositions, or else of the outer ones.
         """
         floor = self.problem.never_below() * (1.0 + 1e-6) + level
-        most = int(np.searchsorted(self.points.eps, LARGEST_EPS, side="right"))
+        most = self.points.most
         for size in range(1, most + 1):
-            self.extend(size)
-            last = max(nodes[size - 1].upper for nodes in self.outer)
+            last = max(
+                self.enclosed(below if inner else above, size)[size - 1].upper
+                for below, above in self.problem.directions
+            )
             if size >= _FEWEST and last <= floor:
                 return size
         return most
 
-    def extend(self, size: int) -> None:
-        """Append points until there are so many."""
+    def enclosed(self, decomposition: Decomposition, size: int) -> list[Enclosure]:
+        """D of one of its decompositions, at so many points or more."""
         with self.growing:
-            while len(self.outer[0]) < size:
-                self._append()
+            known = self.nodes.setdefault(id(decomposition), [])
+            while len(known) < size:
+                end = self._divergence(decomposition, len(known))
+                require_work()
+                known.append(end)
+            return known
 
     def upper(self, size: int) -> FloatArray:
         """Upper bounds of D in both directions, shape (size,)."""
-        return np.array([[end.upper for end in nodes[:size]] for nodes in self.outer]).max(axis=0)
+        return np.max([self._ends(above, size)[1] for _, above in self.problem.directions], axis=0)
 
     def sides(self, size: int) -> tuple[Side, Side]:
         """Bounds of D of (a, b, c) and of (b, a, c), of the inner decompositions."""
         sides = [
             Side(
                 self.points.places[:size],
-                np.array([end.lower for end in nodes[:size]]),
-                np.array([end.upper for end in nodes[:size]]),
+                *self._ends(inner, size),
                 never_below(inner, self.problem.n),
             )
-            for nodes, (inner, _) in zip(self.inner, self.problem.directions, strict=True)
+            for inner, _ in self.problem.directions
         ]
         return sides[0], sides[-1]
 
-    def _append(self) -> None:
-        index = len(self.outer[0])
-        eps = float(self.points.eps[index])
-        over = eps >= self.problem.largest_loss()
-        found = []
-        for (inner, outer), below, above in zip(
-            self.problem.directions, self.inner, self.outer, strict=True
-        ):
-            ends = [(inner, below)] if above is below else [(inner, below), (outer, above)]
-            for decomposition, nodes in ends:
-                end = Enclosure(0.0, 0.0) if over else self._divergence(decomposition, index)
-                found.append((nodes, end))
-        require_work()
-        # All or none: what stops half-way must not shift the points that follow.
-        for nodes, end in found:
-            nodes.append(end)
+    def _ends(self, decomposition: Decomposition, size: int) -> tuple[FloatArray, FloatArray]:
+        known = self.enclosed(decomposition, size)[:size]
+        return np.array([end.lower for end in known]), np.array([end.upper for end in known])
 
     def _divergence(self, decomposition: Decomposition, index: int) -> Enclosure:
         eps, few = float(self.points.eps[index]), self.few.get(id(decomposition))
+        if eps >= self.problem.largest_loss():
+            return Enclosure(0.0, 0.0)
         if few is not None:
             return few.divergence(eps)
         found, rtol = self._ahead(decomposition, index), float(self.points.rtols[index])
@@ -184,29 +174,6 @@ class Grid:
             return True
 
 
-# So many of the decompositions whose reports vary most are looked at for a typical loss.
-_TRIED = 16
-
-
-def most_telling(some: Iterable[Decomposition]) -> list[Decomposition]:
-    """A few of them, by estimates: those that tell most among many users."""
-    listed = list(some)
-
-    def variance(one: Decomposition) -> float:
-        values, masses = one.gparv(0.0)
-        with np.errstate(over="ignore"):
-            return float(masses @ values**2)
-
-    return listed if len(listed) <= _TRIED else sorted(listed, key=variance)[-_TRIED:]
-
-
-@lru_cache(maxsize=_REMEMBERED_GRIDS)
-def typical_loss(decomposition: Decomposition, n: int) -> float:
-    """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
-    found = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
-    return math.sqrt(2.0 * math.pi) * found
-
-
 @dataclass(frozen=True)
 class Points:
     """Where to look at the curve of a round: at multiples of ``step`` = Δ, a natural log.
@@ -241,6 +208,11 @@ class Points:
     def eps(self) -> FloatArray:
         """The points themselves, exact."""
         return np.asarray(self.places * self.step)
+
+    @cached_property
+    def most(self) -> int:
+        """How many there are up to where ε gets too large for floats."""
+        return int(np.searchsorted(self.eps, LARGEST_EPS, side="right"))
 
     @cached_property
     def rtols(self) -> FloatArray:
@@ -297,21 +269,32 @@ class CrowdGrid:
 
         Where work gets scarce the blankets have to do.
         """
-        size = max(one.reach(level) for one in self.blankets)
-        for one in self.blankets:
-            one.extend(size)
-        blanket = np.max([one.upper(size) for one in self.blankets], axis=0)
+        limit = max(one.problem.never_below() for one in self.blankets)
+        floor, most = limit * (1.0 + 1e-6) + level, self.points.most
         with self.growing:
-            for i in range(len(self.found), size):
-                if i >= _FEWEST and (self.found[-1] <= level or is_scarce()):
+            while len(self.found) < _FEWEST or not (self.found[-1] <= floor or is_scarce()):
+                if len(self.found) == most:
                     break
-                every = self._largest(float(self.points.eps[i]))
-                require_work()
-                self.found.append(min(every, float(blanket[i])))
-            rest = np.minimum(blanket[len(self.found) :], self.found[-1])
-            found = np.append(self.found, rest)
-        low = np.flatnonzero(found[_FEWEST - 1 :] <= level)
-        return found[: low[0] + _FEWEST] if low.size else found
+                self.found.append(self._closest(len(self.found)))
+            found = self.found.copy()
+        while len(found) < most and found[-1] > floor:
+            found.append(min(found[-1], self._blanket(len(found))))
+        known = np.array(found)
+        low = np.flatnonzero(known[_FEWEST - 1 :] <= floor)
+        return known[: low[0] + _FEWEST] if low.size else known
+
+    def _closest(self, index: int) -> float:
+        every = self._largest(eps := float(self.points.eps[index]))
+        require_work()
+        seems = any(_seems_above(one.problem, eps, every) for one in self.blankets)
+        return every if seems else min(every, self._blanket(index))
+
+    def _blanket(self, index: int) -> float:
+        return max(
+            one.enclosed(outer, index + 1)[index].upper
+            for one in self.blankets
+            for _, outer in one.problem.directions
+        )
 
     def _largest(self, eps: float) -> float:
         every = 0.0
@@ -321,6 +304,14 @@ class CrowdGrid:
                 self.before[k] = supremum(crowd, eps, self.n)
                 every = max(every, self.before[k])
         return every
+
+
+def _seems_above(problem: Problem, eps: float, bound: float) -> bool:
+    """Whether D, by an estimate that is no worse than it says, is above a bound."""
+    with suppress(OverflowError):  # values too far apart for floats
+        found = problem.estimate(eps)
+        return found.log - found.doubt > log(bound)
+    return False
 
 
 @lru_cache(maxsize=_REMEMBERED_CROWDS)
@@ -373,6 +364,13 @@ class Round:
         """Those that lower ends are of."""
         return self.decompositions if self.attained is None else self.attained
 
+    def of_datasets(self, some: Sequence[int]) -> Round:
+        """With these of the datasets only, or the last one, if they are listed."""
+        if self.attained is None:
+            return self
+        last = len(self.attained) - 1
+        return replace(self, attained=tuple(self.attained[min(i, last)] for i in some))
+
     @property
     def kind(self) -> RoundKind:
         """Rounds of one kind differ in their number only, but for what is known of all datasets."""
@@ -413,9 +411,13 @@ def pessimistic_sum(rounds: Sequence[Round], density: float, level: float) -> Lo
 
 
 def optimistic_sums(rounds: Sequence[Round], density: float, level: float) -> list[LossSum]:
-    """Compositions below those of both orders, at the points of `pessimistic_sum`."""
+    """Compositions below those of both orders, at the points of `pessimistic_sum`.
+
+    Of datasets, at the points that it has of them alone.
+    """
+    rounds = [Round(one.lowest, one.n, one.times) for one in rounds if one.lowest]
     below: list[list[list[tuple[LossLaw, int]]]] = [[], []]
-    for one, points, rest in _points(rounds, density, level):
+    for one, points, rest in _points(rounds, density, level) if rounds else ():
         pairs = sides(one, points, rest)
         for laws, ordered in zip(below, (pairs, [pair[::-1] for pair in pairs]), strict=True):
             found = [optimistic(ahead, behind, points.step) for ahead, behind in ordered]
@@ -437,7 +439,7 @@ def dominated(rounds: Sequence[Round], density: float, level: float) -> LossSum 
     for one, points, rest in _points(rounds, density, level):
         upper = highest(one, points, rest)
         grids, _ = _grids(one.decompositions, one.n, points, rest)
-        known = [side for nodes in grids for side in nodes.sides(upper.size)]
+        known = [side for each in grids for side in each.sides(upper.size)]
         lower = np.max([side.lower for side in known], axis=0)
         limit = max(side.limit for side in known)
         curve = Side(points.places[: upper.size], lower, upper, limit)
@@ -478,24 +480,26 @@ def highest(one: Round, points: Points, level: float) -> FloatArray:
     if one.crowds:
         return crowd_grid(one.decompositions, one.crowds, one.n, points).upper(level)
     grids, reach = _grids(one.decompositions, one.n, points, level)
-    return np.asarray(np.max([nodes.upper(reach) for nodes in grids], axis=0))
+    return np.asarray(np.max([one.upper(reach) for one in grids], axis=0))
 
 
 def sides(one: Round, points: Points, level: float) -> list[tuple[Side, Side]]:
     """Bounds of D at the points of each pair that lower ends are of, all of one length."""
-    grids, reach = _grids(one.lowest, one.n, points, level)
-    return [nodes.sides(reach) for nodes in grids]
+    grids, reach = _grids(one.lowest, one.n, points, level, inner=True)
+    return [each.sides(reach) for each in grids]
 
 
 def _grids(
-    decompositions: Sequence[Decomposition], n: int, points: Points, level: float
+    decompositions: Sequence[Decomposition],
+    n: int,
+    points: Points,
+    level: float,
+    *,
+    inner: bool = False,
 ) -> tuple[list[Grid], int]:
-    """Their grids, all of them as long as the longest has to be."""
+    """Their grids, and how many points the one needs that needs most."""
     grids = [grid(each, n, points) for each in decompositions]
-    reach = max((nodes.reach(level) for nodes in grids), default=0)
-    for nodes in grids:
-        nodes.extend(reach)
-    return grids, reach
+    return grids, max((each.reach(level, inner=inner) for each in grids), default=0)
 
 
 # Outcomes that are worth looking at, of one round.

@@ -356,3 +356,72 @@ def _bisect(step: float, beyond: Callable[[float], bool]) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if beyond(math.exp(middle)) else (middle, high)
     return math.exp(0.5 * (low + high))
+
+
+# δ at ε and ε at δ of composed discrete pairs.
+
+
+def delta_at(composition: LossSum, eps: float) -> Enclosure:
+    """δ(ε) of discrete pairs, for ε ≥ 0."""
+    told = Enclosure(*composition.infinite)
+    if eps >= composition.largest:
+        return told
+    found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
+    return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
+
+
+def smallest_eps(composition: LossSum, delta: float) -> float:
+    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
+    if composition.infinite[1] > delta:
+        return math.inf
+    end = max(composition.largest, 0.0)
+    found = _near(composition, delta)
+    if found is None:
+        return end
+    eps = _root(found, delta)
+    margin = 1e-8 * eps + 1e-300
+    while eps < end and found.above(eps) > delta:
+        eps, margin = min(eps + margin, end), 4.0 * margin
+    return eps
+
+
+def largest_eps(composition: LossSum, delta: float) -> float:
+    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
+
+    0 where none was found.
+    """
+    if composition.infinite[0] > delta:
+        return math.inf
+    found = _near(composition, delta)
+    if found is None:
+        return 0.0
+    eps = _root(found, delta)
+    margin = 1e-8 * eps + 1e-300
+    while eps > 0.0 and found.below(eps) < delta:
+        eps, margin = max(eps - margin, 0.0), 4.0 * margin
+    return eps
+
+
+def _near(composition: LossSum, delta: float) -> TiltedSum | None:
+    theta, eps = tilt_at_delta(composition, delta)
+    if eps <= 0.0:  # δ may be more than δ(0)
+        theta, eps = tilt_at_eps(composition, 0.0), 0.0
+    return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
+
+
+def _root(found: TiltedSum, delta: float) -> float:
+    """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
+    told, eps = found.composition.infinite[1], found.eps
+    goal, rate = max(delta - told, 1e-9 * delta), found.theta
+    before: tuple[float, float] | None = None
+    for _ in range(30):
+        excess = found.above(eps) - told
+        height = math.log(excess / goal) if excess > 0.0 else -1.0
+        if before is not None and (eps - before[0]) * (before[1] - height) > 0.0:
+            secant = (before[1] - height) / (eps - before[0])
+            rate = min(max(secant, 0.1 * found.theta), 10.0 * found.theta)
+        before = eps, height
+        eps = max(min(eps + height / rate, found.composition.largest), 0.0)
+        if abs(eps - before[0]) <= 1e-9 * eps:
+            break
+    return eps

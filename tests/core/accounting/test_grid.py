@@ -45,8 +45,8 @@ def test_no_thread_shifts_the_points_of_another():
         shared, alone = (Grid(Problem.of(blanket, n), Points(0.01, 1e-3)) for _ in range(2))
         at_once(lambda nodes=shared: nodes.reach(1e-9))
         size = alone.reach(1e-9)
-        assert shared.outer == alone.outer
-        assert len(shared.outer[0]) == size
+        assert list(shared.nodes.values()) == list(alone.nodes.values())
+        assert [len(nodes) for nodes in shared.nodes.values()] == [size]
 
 
 @pytest.mark.usefixtures("impatient")
