@@ -42,18 +42,22 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 # Probes in all, and the longest step on the scale: both ends rest on probes, wherever these are.
 _MOST_PROBES = 200
 _LONGEST_STEP = 4.0
+# How much of a step may be wrong, and how far beyond what is known probes must be to tell more.
+_MISLED, _BEYOND = 0.1, 1.1
 
 
 @dataclass(frozen=True)
 class Probe:
     """D(ε) at one point: ``side`` is 1 if certainly at most δ, −1 if certainly above, 0 if neither.
 
-    ``excess`` estimates log(log D / log δ), with an error of ``doubt``.
+    ``excess`` estimates log(log D / log δ), with an error of ``doubt``, which is ``settled`` if
+    nothing closer will be known.
     """
 
     side: int
     excess: float
     doubt: float
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,36 +124,40 @@ Range = LocalPrivacy | Count
 
 
 def narrow(
-    probe: Callable[[float], Probe], axis: Range, guess: float
+    probe: Callable[[float, float], Probe], axis: Range, guess: float
 ) -> tuple[float | None, float | None]:
     """The closest points with D(ε) certainly above δ and certainly not, None where none was found.
 
-    Privacy grows along the scale of the axis, and where D is small log(−log D) has a slope of about
-    1 there. The secant method finds where D falls to δ, from a first guess on the scale; probes
-    a little beyond and a little before it then give the ends. Where the engine cannot tell the
-    side of a point, others follow further and further out.
+    `probe` is given a point and how large the excess may be there, roughly. Privacy grows along the
+    scale of the axis, and where D is small log(−log D) has a slope of about 1 there. The secant
+    method finds where D falls to δ, from a first guess on the scale; probes a little beyond and a
+    little before it then give the ends. Where the engine cannot tell the side of a point, others
+    follow further and further out.
     """
     above: float | None = None
     below: float | None = None
     last: tuple[float, Probe] | None = None
-    slope, reach, idle = 1.0, 0.0, 0
+    slope, reach, idle, likely = 1.0, 0.0, 0, math.inf
     x, tried = axis.at(guess), set()
     for _ in range(_MOST_PROBES):
-        y, found, before = axis.scale(x), probe(x), _width(axis, above, below)
+        y, found, before = axis.scale(x), probe(x, likely), _width(axis, above, below)
         tried.add(x)
+        if math.isfinite(found.excess):
+            slope = _slope(last, (y, found)) or slope
+            last = y, found
+        off = min(found.doubt / slope, _LONGEST_STEP)
         if found.side == 0:
-            reach = max(2.0 * reach, 2.0 * axis.near(y), min(found.doubt / slope, _LONGEST_STEP))
+            reach = max(2.0 * reach, 2.0 * axis.near(y), off)
         elif found.side < 0:
             above = x
         else:
             below = x
+        if found.settled:
+            reach = max(reach, _BEYOND * off)
         if above == axis.most_private or below == axis.least_private or is_spent():
             break
         if above is not None and below is not None and axis.is_done(above, below):
             break
-        if math.isfinite(found.excess):
-            slope = _slope(last, (y, found)) or slope
-            last = y, found
         guess = y - min(max(found.excess / slope, -_LONGEST_STEP), _LONGEST_STEP)
         if reach == 0.0:
             idle = idle + 1 if _width(axis, above, below) > 0.5 * before else 0
@@ -157,10 +165,12 @@ def narrow(
         following = _next(axis, above, below, guess, reach, tried)
         if following is None:
             break
-        x = following
+        x, there = following, axis.scale(following)
+        likely = slope * (abs(there - guess) + _MISLED * abs(there - y))
+        likely = math.inf if math.isnan(likely) else likely
     if above is None and axis.least_private not in tried and not is_spent():
         # Where D hardly depends on the axis, no slope leads to its end.
-        side = probe(axis.least_private).side
+        side = probe(axis.least_private, math.inf).side
         above = axis.least_private if side < 0 else None
         below = axis.least_private if side > 0 else below
     return above, below
@@ -416,11 +426,11 @@ class _Target:
         Of mechanisms the latter by their blankets, the former by their datasets, and where these
         leave a gap, by what holds for all datasets.
         """
-        missed, met = narrow(lambda x: self._by_blankets(*sent(x)), axis, start)
+        missed, met = narrow(lambda x, off: self._by_blankets(off, *sent(x)), axis, start)
         if isinstance(sent(axis.at(start))[0], Decomposition):
             return missed, met
         start = start if met is None else axis.scale(met)
-        missed, _ = narrow(lambda x: self._by_datasets(*sent(x)), axis, start)
+        missed, _ = narrow(lambda x, off: self._by_datasets(off, *sent(x)), axis, start)
         done = missed is not None and met is not None and axis.is_done(missed, met)
         # A little more of ε₀ costs little in one round.
         if met is None or (done and not (self.single and isinstance(axis, LocalPrivacy))):
@@ -434,19 +444,28 @@ class _Target:
         found = least(lambda y: by_all(axis.at(math.log(y))), low, high, *width)
         return missed, axis.at(math.log(found)) if found < high else met
 
-    def _by_blankets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
-        return self._probe(_blankets(given), n, times, worth_asking)
+    def _by_blankets(
+        self, off: float, given: Decomposition | Randomizer, n: int, times: int
+    ) -> Probe:
+        return self._probe(off, _blankets(given), n, times, worth_asking)
 
-    def _by_datasets(self, given: Decomposition | Randomizer, n: int, times: int) -> Probe:
+    def _by_datasets(
+        self, off: float, given: Decomposition | Randomizer, n: int, times: int
+    ) -> Probe:
         assert isinstance(given, Randomizer)
         if self.single:
-            return self._probe(given.known_datasets(), n, times, worth_trying)
+            return self._probe(off, given.known_datasets(), n, times, worth_trying)
         few = enumerate(round_of(given, n, times).lowest)
-        return self._probe({str(i): one for i, one in few}, n, times, worth_trying)
+        return self._probe(off, {str(i): one for i, one in few}, n, times, worth_trying)
 
-    def _probe(self, some: Mapping[str, Decomposition], n: int, times: int, worth: Worth) -> Probe:
-        goal = self.delta if self.single else self.eps
-        for rtol in self.ladder:
+    def _probe(
+        self, off: float, some: Mapping[str, Decomposition], n: int, times: int, worth: Worth
+    ) -> Probe:
+        """Widths that could not tell an excess of `off` from 0 are left out of many rounds."""
+        goal, widths = self.delta if self.single else self.eps, self.ladder
+        if not self.single:
+            widths = [rtol for rtol in widths if rtol <= 0.5 * off] or widths[-1:]
+        for rtol in widths:
             if self.single:
                 _, found = largest_answer(some, Reached("delta", n, self.eps, rtol), worth)
             else:
@@ -456,10 +475,11 @@ class _Target:
             # Many rounds that miss one width come close to it, and so closer to the next.
             if side != 0 or (self.single and found.relative_width > rtol):
                 break
+        settled = not self.single and rtol == self.ladder[-1]
         low, high = map(self._excess, (found.upper, found.lower))
         if math.isinf(low) or math.isinf(high):
-            return Probe(side, side * math.inf if side else 0.0, math.inf)
-        return Probe(side, 0.5 * (low + high), 0.5 * (high - low))
+            return Probe(side, side * math.inf if side else 0.0, math.inf, settled)
+        return Probe(side, 0.5 * (low + high), 0.5 * (high - low), settled)
 
     def _excess(self, end: float) -> float:
         """Of log(1/δ), which goes about like ε²."""
@@ -545,13 +565,13 @@ def most_rounds(
 
 # The most users that any of several decompositions needs.
 
+# The relative width of an ε that tells which of several rounds need no closer look.
+_ROUGH = 0.01
+
 
 @dataclass(frozen=True)
 class FewestUsers(Question):
-    """The smallest n with D(``eps``) ≤ ``delta`` after ``rounds``; D falls in n.
-
-    Several rounds are asked of few decompositions only, each of which is answered.
-    """
+    """The smallest n with D(``eps``) ≤ ``delta`` after ``rounds``; D falls in n."""
 
     eps: float
     delta: float
@@ -561,8 +581,24 @@ class FewestUsers(Question):
         """See `Question`."""
         return fewest_users(decomposition, eps=self.eps, delta=self.delta, rounds=self.rounds)
 
+    @property
+    def few(self) -> int:
+        """See `Question`; several rounds take seconds."""
+        return super().few if self.rounds == 1 else 1
+
     def point(self, found: float) -> tuple[float, float, int] | None:
         """See `Question`; there may be too few users in the world."""
-        if self.rounds > 1 or found > validation.MAX_USERS:
-            return None
-        return self.eps, self.delta, int(found)
+        return None if found > validation.MAX_USERS else (self.eps, self.delta, int(found))
+
+    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """See `Question`."""
+        if self.rounds == 1 or found > validation.MAX_USERS:
+            return super().may_exceed(decomposition, found)
+        composed = compose([(decomposition, int(found), self.rounds)])
+        return reached(partial(composed.epsilon, self.delta, rtol=_ROUGH)).upper > self.eps
+
+    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
+        """See `Question`."""
+        if self.rounds == 1:
+            return super().seems_to_exceed(decomposition, found)
+        return self.may_exceed(decomposition, found)

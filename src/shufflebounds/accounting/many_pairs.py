@@ -33,6 +33,11 @@ SoFar = Callable[[], Enclosure]
 class Question(ABC):
     """What is the larger, the larger D is: at most x where D(ε) ≤ δ at the point of x."""
 
+    @property
+    def few(self) -> int:
+        """So few decompositions are all answered: 1 where answers are dear."""
+        return _FEW
+
     @abstractmethod
     def answer(self, decomposition: Decomposition) -> Enclosure:
         """Of one decomposition; raises PrecisionError where it is too wide."""
@@ -264,8 +269,9 @@ def worth_asking(
 
     The others' answers are at most the upper end of what `so_far` tells in the end.
     """
+    every = len(candidates) <= question.few
     for i, candidate in enumerate(candidates):
-        if i == 0 or len(candidates) <= _FEW or question.may_exceed(candidate, so_far().upper):
+        if i == 0 or every or question.may_exceed(candidate, so_far().upper):
             yield i
 
 
@@ -273,14 +279,14 @@ def worth_trying(
     pairs: Sequence[Decomposition], question: Question, so_far: SoFar
 ) -> Iterator[int]:
     """Which dataset pairs seem to have the largest answer, one by one."""
-    if len(pairs) <= _FEW:
+    if len(pairs) <= question.few:
         yield from range(len(pairs))
         return
     yield 0
     point = question.point(so_far().lower)
     eps = point[0] if point is not None else 0.0
     others = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
-    for i in others[:_TRIES]:
+    for i in others[: _TRIES if question.few > 1 else _FEW]:
         if question.seems_to_exceed(pairs[i], so_far().lower):
             yield i
 
