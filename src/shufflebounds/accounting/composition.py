@@ -35,7 +35,9 @@ from shufflebounds.randomizers.base import Randomizer
 # Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
 # do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
 # and width only (benchmarks/mechanisms.py).
-_MOST_PAIRS, _LARGEST, _TRIES = 8, 10_000, 4
+_MOST_PAIRS, _LARGEST, _TRIES = 60, 10_000, 4
+# So few pairs are not looked at as one that stands for all, if there is one.
+_FEW_PAIRS = 8
 # Rare losses may count more than typical ones: of which δ the worst dataset is, how closely, and
 # of how many datasets that is asked.
 _RARE, _ROUGH, _MOST_ASKED = (1e-3, 1e-8), 0.05, 20
@@ -50,11 +52,10 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     (docs/composition.md, section 1). Raises ValueError for arguments out of range.
     """
     n = validation.users(n)
-    crowds = both_directions(randomizer.crowds())
-    if not _are_few(crowds):
-        crowds = both_directions(randomizer.few_crowds())
-        if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
-            crowds = []  # nothing is proven of parts that are too different
+    listed = both_directions(randomizer.crowds())
+    crowds = listed if len(listed) <= _FEW_PAIRS else both_directions(randomizer.few_crowds())
+    if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
+        crowds = []  # nothing is proven of parts that are too different
     return Round(
         tuple(randomizer.blankets().values()),
         n,
@@ -115,9 +116,9 @@ _FINE, _SHARE, _LEAST_COARSE, _COARSE, _COARSELY, _COARSEST = 100.0, 0.2, 5.0, 2
 _UNKNOWN = 1e-21
 # Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
 _MOST_KINDS, _FEW_NUMBERS = 100, 48
-# Of what is proven for all datasets, whose every point takes some milliseconds; and if patterns of
-# inputs are not even listed, a tenth of a second.
-_FINEST_OF_CROWDS, _FINEST_OF_KINDS = 64.0, 16.0
+# Of what is proven for all datasets, whose every point takes some milliseconds; and of many pairs,
+# or if patterns of inputs are not even listed, a tenth of a second.
+_FINEST_OF_CROWDS, _FINEST_OF_DEAR = 64.0, 16.0
 # Pairs of inputs of a round beyond which composing them would take more than there is to spend.
 _MOST_COMPOSED = 300
 
@@ -310,7 +311,7 @@ class Composed:
 
         def look(density: float, rounds: Sequence[Round]) -> None:
             nonlocal best
-            most = min((_finest(crowd) for one in rounds for crowd in one.crowds), default=density)
+            most = min((_finest(one.crowds) for one in rounds if one.crowds), default=density)
             low = best.lower
             with suppress(WorkError):
                 low = max(low, ask.below(density, rounds, low))
@@ -459,9 +460,10 @@ class Composed:
         return max(normal, single)
 
 
-def _finest(crowd: Crowd) -> float:
+def _finest(crowds: Sequence[Crowd]) -> float:
     """Lattice points per standard deviation that are worth what it costs."""
-    return _FINEST_OF_KINDS if crowd.kinds else _FINEST_OF_CROWDS
+    dear = len(crowds) > _FEW_PAIRS or any(one.kinds for one in crowds)
+    return _FINEST_OF_DEAR if dear else _FINEST_OF_CROWDS
 
 
 def _are_close(low: float, high: float, goal: float) -> bool:

@@ -297,12 +297,12 @@ class CrowdGrid:
         )
 
     def _largest(self, eps: float) -> float:
-        every = 0.0
-        for k, crowd in enumerate(self.crowds):
-            # D falls in ε: what it was at most before is enough where others are larger.
-            if self.before.get(k, math.inf) > every:
-                self.before[k] = supremum(crowd, eps, self.n)
-                every = max(every, self.before[k])
+        every, before = 0.0, self.before
+        # D falls in ε: what it was at most before is enough where others are larger.
+        for k in sorted(range(len(self.crowds)), key=lambda k: -before.get(k, math.inf)):
+            if before.get(k, math.inf) > every:
+                before[k] = supremum(self.crowds[k], eps, self.n)
+                every = max(every, before[k])
         return every
 
 

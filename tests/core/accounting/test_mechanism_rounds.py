@@ -68,7 +68,7 @@ def test_kinds_of_rounds_mix():
 
 
 def test_many_pairs_of_inputs_leave_the_blankets():
-    rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=4)
+    rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=9)
     randomizer = sb.MatrixRandomizer(rows)
     made = round_of(randomizer, 100, 2)
     assert not made.crowds
@@ -77,6 +77,15 @@ def test_many_pairs_of_inputs_leave_the_blankets():
     known = replace(made, attained=())
     assert Composed((known,)).epsilon(1e-3).lower == 0.0
     assert Composed((known,)).epsilon(1e-3).upper == ends.upper
+
+
+def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
+    rows = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
+    made = round_of(sb.MatrixRandomizer(rows), 10_000, 30)
+    assert len(made.crowds) == 12
+    found = Composed((made,)).epsilon(1e-6)
+    blankets = Composed((replace(made, crowds=()),)).epsilon(1e-6)
+    assert found.upper < 1.01 * found.lower < 0.93 * blankets.upper
 
 
 def test_the_bound_tight_composes():
