@@ -52,10 +52,11 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     (docs/composition.md, section 1). Raises ValueError for arguments out of range.
     """
     n = validation.users(n)
-    listed = both_directions(randomizer.crowds())
-    crowds = listed if len(listed) <= _FEW_PAIRS else both_directions(randomizer.few_crowds())
-    if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
-        crowds = []  # nothing is proven of parts that are too different
+    crowds = both_directions(randomizer.crowds())
+    if len(crowds) > _FEW_PAIRS or not _are_few(crowds):
+        crowds = both_directions(randomizer.few_crowds())
+        if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
+            crowds = []  # nothing is proven of parts that are too different
     return Round(
         tuple(randomizer.blankets().values()),
         n,
@@ -112,6 +113,8 @@ _REFINEMENTS, _GAIN = 6, 0.9
 # From where on a coarse lattice always comes first. That one, as a share of the fine one, at least
 # and at most, what it leaves open in terms of the fine one's width, and the one to fall back on.
 _FINE, _SHARE, _LEAST_COARSE, _COARSE, _COARSELY, _COARSEST = 100.0, 0.2, 5.0, 24.0, 60.0, 6.0
+# Of δ, 2 log 1/δ from where on its size is not guessed well, and has to be looked for coarsely.
+_DEEP = 100.0
 # What is taken for δ where nothing is known from below, as a share of what it seems to be.
 _UNKNOWN = 1e-21
 # Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
@@ -344,7 +347,7 @@ class Composed:
                 several = any(len(one.attained or ()) > 1 for one in rounds)
                 crowds = [crowd for one in rounds for crowd in one.crowds]
                 if density > _FINE or (
-                    coarse > _LEAST_COARSE and (crowds or several or depth > 1.0)
+                    coarse > _LEAST_COARSE and (crowds or several or depth > _DEEP)
                 ):
                     # What is known where the finer lattice costs too much.
                     look(coarse, blankets)
