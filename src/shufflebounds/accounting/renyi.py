@@ -55,6 +55,8 @@ _FIRST = 2
 _SHARE, _STRIDE = 0.06, 0.02
 # More than this of it says no more of a cell than that it is far too wide.
 _MOST_EXCESS = 1e4
+# The first of many datasets is enough if it comes so close to the blankets, in terms of the width.
+_AS_CLOSE = 1.5
 # Share of the width for each of two decompositions that lie apart.
 _APART = 0.4
 # Losses that rounding of the entries alone may explain.
@@ -262,12 +264,15 @@ def _of_mechanism(
 
     And the larger relative width to which either is known.
     """
-    below = Enclosures(
-        *largest_divergence(ordered_pairs(telling_datasets(randomizer), n), orders, goal)
-    )
     above = Enclosures(
         *largest_divergence(ordered_pairs(randomizer.blankets().values(), n), orders, goal)
     )
+    pairs = ordered_pairs(telling_datasets(randomizer), n)
+    if len(pairs) > _FEW:
+        rough, _ = pairs[0].bounds(orders, _COARSE)
+        if (rough >= (1.0 - _AS_CLOSE * goal) * above.upper).all():
+            del pairs[1:]
+    below = Enclosures(*largest_divergence(pairs, orders, goal))
     known = np.maximum(below.relative_width, above.relative_width)
     upper = above.upper
     if (upper > below.upper * (1.0 + goal)).any():
