@@ -15,8 +15,7 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
 from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce.axis import Axis, Grid
-from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
 

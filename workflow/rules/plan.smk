@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 import digests
 import messages
 from shufflebounds.reproduce.configuration import checks, loading
-from shufflebounds.reproduce.configuration.sentences import ConfigError
+from shufflebounds.reproduce.configuration.loading import ConfigError
 
 # A module's configuration comes whole from the workflow that imports it.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")

@@ -5,9 +5,8 @@ import job
 with job.running(snakemake) as given:
     import readings
     from shufflebounds.reproduce.configuration import checks
-    from shufflebounds.reproduce.papers import judging
+    from shufflebounds.reproduce.papers import judging, research
     from shufflebounds.reproduce.papers import tables as table_files
-    from shufflebounds.reproduce.papers.base import research
     from shufflebounds.reproduce.storage import write_text
 
     paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]

@@ -1,8 +1,11 @@
-"""The command that ranks mechanisms by their error at a target (ε, δ): which one to deploy."""
+"""Which mechanisms and bounds there are, and which mechanism to deploy at a target (ε, δ)."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +14,13 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
 from shufflebounds.bounds.ranking import choose as ranked
+from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import ends, progress, publish, table_of
-from shufflebounds.cli.deployment import hiding
-from shufflebounds.cli.options import REAL, WHOLE, Output, command, flag, option
+from shufflebounds.cli.deployment import hiding, parameters
+from shufflebounds.cli.options import JSON, REAL, WHOLE, Name, Output, command, flag, option
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
+from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.accuracy import Error
 
 # What the local model would have one take, by what is estimated.
@@ -271,3 +276,86 @@ def _facts(choice: Choice) -> dict[str, Any]:
         "bits": choice.bits,
         "messages": choice.messages,
     }
+
+
+# What there is.
+
+
+@click.command()
+@click.argument("name", required=False, type=Name(registry.mechanism_names()))
+@JSON
+def mechanisms(name: str | None, as_json: bool) -> None:
+    """Which mechanisms are there? With a NAME, explain one.
+
+    Example: shufflebounds mechanisms krr
+    """
+    listed = [_mechanism(one) for one in ([name] if name else registry.mechanism_names())]
+    if as_json:
+        click.echo(json.dumps(listed, indent=2, allow_nan=False))
+        return
+    width = max(len(mechanism["name"]) for mechanism in listed)
+    for mechanism in listed:
+        click.echo(f"{mechanism['name']:{width}}  {mechanism['description']}")
+        for parameter, facts in mechanism["parameters"].items():
+            usage = "required" if facts["required"] else "optional"
+            named = f"{flag(parameter)} {facts['type'].upper()}, {usage}"
+            click.echo(f"{'':{width}}    {named}: {facts['help']}".removesuffix(": "))
+    if name:
+        needed = [p for p, facts in listed[0]["parameters"].items() if facts["required"]]
+        own = "".join(f" {flag(p)} …" for p in needed)
+        takes_eps0 = "eps0" in inspect.signature(registry.mechanism(name)).parameters
+        eps0 = " --eps0 …" if takes_eps0 else ""
+        click.echo(f"\n{_explanation(name)}\n")
+        click.echo(f"shufflebounds epsilon --mechanism {name}{own}{eps0} --n … --delta …")
+
+
+@click.command()
+@JSON
+def bounds(as_json: bool) -> None:
+    """Which bounds are there, and who proved them?"""
+    listed = [
+        {
+            "name": bound.name,
+            "kind": bound.kind.value,
+            "description": bound.label,
+            "needs": "the mechanism" if bound.knows_mechanism else "eps0 alone",
+            "quantities": list(bound.quantities),
+            "source": bound.source,
+        }
+        for bound in BOUNDS.values()
+    ]
+    if as_json:
+        click.echo(json.dumps(listed, indent=2))
+        return
+    width = max(len(name) for name in BOUNDS)
+    for bound in listed:
+        click.echo(f"{bound['name']:{width}}  {bound['description']} ({bound['kind']})")
+        quantities = " and ".join(bound["quantities"])
+        click.echo(f"{'':{width}}    of {quantities}, knows {bound['needs']}: {bound['source']}")
+
+
+# For terminals that show no other characters.
+_PLAIN = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
+
+
+def _explanation(name: str) -> str:
+    """What its class says of it, without what it raises and the sections of numpydoc."""
+    about = inspect.getdoc(registry.mechanism(name)) or ""
+    return re.split(r"\n\n\w+\n-{3,}\n|\n\nRaises ", about, maxsplit=1)[0].strip()
+
+
+def _mechanism(name: str) -> dict[str, Any]:
+    found = registry.mechanism(name)
+    listed = {
+        parameter: {
+            "type": one.type.__name__,
+            "required": one.is_required,
+            "default": one.default,
+            "help": one.help,
+        }
+        for parameter, one in parameters(name).items()
+    }
+    description = (found.__doc__ or name).strip().splitlines()[0]
+    for symbol, plain in _PLAIN.items():
+        description = description.replace(symbol, plain)
+    return {"name": name, "description": description, "parameters": listed}

@@ -35,9 +35,8 @@ from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.axis import Axis, Grid
 from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.specification import Specification, needed
+from shufflebounds.reproduce.specification import Axis, Grid, Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
 # Where an axis begins and ends unless the options say otherwise.

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
+from shufflebounds.accounting import calibration
+from shufflebounds.accounting.calibration import FewestUsers
 from shufflebounds.accounting.composition import compose
-from shufflebounds.bounds.base import Answer, Kind, Numerics, attempt
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, smallest
+from shufflebounds.bounds.divergences import largest_answer
+from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
     FEW,
     OF_PAIRS,
+    End,
     all_pairs,
     answering,
     is_zero,
     least,
     one_by_one,
     or_value_error,
+    other,
+    pairs,
     progress,
     proof,
     show,
@@ -28,9 +36,12 @@ from shufflebounds.cli.answers import (
 )
 from shufflebounds.cli.deployment import Deployment, Users
 from shufflebounds.cli.options import REAL, Output, option, question
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.reproduce import proofs
 from shufflebounds.reproduce.storage import write_text
 
@@ -256,3 +267,240 @@ def _write_claims(
         found = proofs.lower(pair.others, what, n, delta, pair.enclosure.lower, pair.inputs)
         claims += [] if found is None else [found]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
+
+
+# What meets a target: the largest ε₀, the fewest users, the most rounds.
+
+# Relative widths that are promised of an answer; the last one where there are several rounds.
+_EPS0_RTOL, _USERS_RTOL, _ROUNDS_RTOL = 1e-3, 1e-4, 0.01
+_FINER_RTOL = 1e-3  # of a search for rounds, which may end wider
+
+
+@question("users", "eps", "delta", "rounds", "rtol", "output")
+def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
+    """What is the largest eps0 that meets a target (epsilon, delta)?
+
+    With --rounds it is the eps0 of each round, and all rounds together meet the target. Bounds are
+    enclosed to a relative width of --rtol, by default 1e-3, over several rounds 1e-2.
+
+    Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
+    """
+    asked.refuse_own_eps0()
+    with progress(hidden=output.as_json):
+        answers = _largest_eps0(asked, eps, delta, rtol or _EPS0_RTOL)
+    show(
+        asked,
+        answers,
+        output,
+        target={"eps": eps, "delta": delta},
+        wording=_target(eps, delta),
+        column="eps0 (natural log)",
+        better="larger",
+        meanings={
+            "tight": f"the largest proven to meet the target, by {proof(asked, answers, 'lower')}; "
+            "you can deploy it.",
+            "upper": "with this eps0 the target is met; you can deploy it.",
+            "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
+            "stronger_clone": "the largest proven for every mechanism.",
+        },
+        instead={
+            ("lower", math.inf): f"not even {validation.MAX_EPS0:g}, the largest eps0 that is "
+            "looked at, is ruled out."
+        },
+        notes=["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."],
+    )
+
+
+@question("eps0", "eps", "delta", "colluding", "rounds", "rtol", "output")
+def users(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
+    """How many users are enough for a target (epsilon, delta)?
+
+    With --rounds it is how many must report in each round, and all rounds together meet the target.
+    Numbers of users are exact where possible, else enclosed to a relative width of --rtol, by
+    default 1e-4, over several rounds 1e-2.
+
+    Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
+    """
+    with progress(hidden=output.as_json):
+        found = _fewest_users(asked, eps, delta, rtol)
+    more = asked.colluding
+    answers = {
+        key: replace(
+            one, enclosure=Enclosure(one.enclosure.lower + more, one.enclosure.upper + more)
+        )
+        for key, one in found.items()
+    }
+    show(
+        asked,
+        answers,
+        output,
+        target={"eps": eps, "delta": delta, "colluding": more},
+        wording=_target(eps, delta),
+        column="users",
+        meanings={
+            "tight": f"the fewest proven to be enough, by {proof(asked, answers, 'upper')}.",
+            "upper": "this many users are enough.",
+            "lower": "with fewer users two datasets miss the target; fewer are not enough.",
+            "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
+        },
+        instead={("upper", math.inf): "not even 10^15 users are known to be enough."},
+    )
+
+
+@question("eps0", "users", "eps", "delta", "rtol", "output")
+def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, output: Output) -> None:
+    """How many rounds, up to 1e6, meet a target (epsilon, delta) together?
+
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. Their
+    number is enclosed to a relative width of --rtol, by default 1e-2.
+
+    Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
+    """
+    asked = replace(asked, rounds=None)
+    with progress(hidden=output.as_json):
+        answers = _most_rounds(asked, eps, delta, rtol)
+    show(
+        asked,
+        answers,
+        output,
+        target={"eps": eps, "delta": delta},
+        wording=_target(eps, delta),
+        column="rounds",
+        better="larger",
+        meanings={
+            "tight": f"the most proven to meet the target, by {proof(asked, answers, 'lower')}; "
+            "you can run them.",
+            "upper": "this many rounds together meet the target; you can run them.",
+            "lower": "with more rounds two datasets miss the target; no valid claim can allow "
+            "more.",
+            "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
+        },
+        instead={
+            ("upper", 0): "not even one round is known to meet the target.",
+            ("lower", 0): "not even one round meets the target; no valid claim can allow it.",
+            ("lower", math.inf): f"not even {validation.MAX_ROUNDS} rounds are ruled out.",
+        },
+    )
+
+
+def _target(eps: float, delta: float) -> str:
+    return f"target epsilon = {eps!r}, delta = {delta!r}"
+
+
+# What the bounds say, by the key of the JSON.
+
+
+def _largest_eps0(asked: Deployment, eps: float, delta: float, rtol: float) -> dict[str, Answer]:
+    """The best proven bound was itself found to meet the target."""
+    answers = {
+        key: _largest_eps0_of(bound, asked, eps, delta, rtol)
+        for key, bound in one_by_one({key: BOUNDS[key] for key in OF_PAIRS})
+    }
+
+    def sent(eps0: float) -> Randomizer:
+        return replace(asked, eps0=eps0).protocol.randomizer
+
+    ask = partial(calibration.largest_eps0, sent, eps, delta, asked.honest)
+    return _with_tight(answers, attempt(partial(ask, rounds=asked.times, rtol=rtol)))
+
+
+def _with_tight(
+    answers: Mapping[str, Answer], found: Answer, pick: Callable[..., float] = max
+) -> dict[str, Answer]:
+    """The best of what is proven, for all datasets or by the blanket, to what two datasets miss."""
+    end: End = "lower" if pick is max else "upper"
+    proven = pick(getattr(one.enclosure, end) for one in (answers["upper"], found))
+    missed = answers["lower"]
+    ends = proven, pick(proven, getattr(missed.enclosure, other(end)))
+    return {"tight": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
+
+
+def _largest_eps0_of(
+    bound: Bound, asked: Deployment, eps: float, delta: float, rtol: float
+) -> Answer:
+    """The smallest of all pairs': whatever one of them rules out is ruled out."""
+    some = pairs(bound, replace(next(asked.coarse_to_fine()), eps0=1.0))
+    found = smallest(
+        replace(_largest_eps0_of_pair(bound, asked, i, eps, delta, rtol), others=pair.others)
+        for i, pair in enumerate(some)
+    )
+    return _held_to(rtol if asked.rounds == 1 else _ROUNDS_RTOL, found, asked, bound)
+
+
+def _largest_eps0_of_pair(
+    bound: Bound, asked: Deployment, pair: int, eps: float, delta: float, rtol: float
+) -> Answer:
+    """Of the coarsest reports whose answer is as narrow as the finest ones' has to be."""
+    for candidate in asked.coarse_to_fine():
+
+        def decomposition(eps0: float, of: Deployment = candidate) -> Decomposition:
+            return pairs(bound, replace(of, eps0=eps0))[pair].decomposition
+
+        answer = attempt(
+            partial(
+                calibration.largest_eps0,
+                decomposition,
+                eps=eps,
+                delta=delta,
+                n=asked.honest,
+                rounds=asked.times,
+                rtol=rtol,
+            )
+        )
+        found = answer.enclosure
+        if found.relative_width <= rtol or found.lower == validation.MAX_EPS0:
+            break
+    return answer
+
+
+def _fewest_users(
+    asked: Deployment, eps: float, delta: float, rtol: float | None
+) -> dict[str, Answer]:
+    """Of those who hide each other; the best proven bound as in `_largest_eps0`."""
+    promised = rtol or (_USERS_RTOL if asked.rounds == 1 else _ROUNDS_RTOL)
+    target = FewestUsers(validation.eps(eps), validation.delta(delta), asked.times)
+    bounds = answering(asked, *OF_PAIRS)
+    compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
+    answers = {
+        key: _held_to(promised, largest_answer(one.kind, compared[key], target), asked, one)
+        for key, one in one_by_one(bounds)
+    }
+    randomizer = asked.protocol.randomizer
+    ask = partial(calibration.fewest_users, randomizer, eps, delta, rounds=asked.times)
+    return _with_tight(answers, attempt(ask), min)
+
+
+def _most_rounds(
+    asked: Deployment, eps: float, delta: float, rtol: float | None
+) -> dict[str, Answer]:
+    width = rtol or _FINER_RTOL
+    most = partial(calibration.most_rounds, eps=eps, delta=delta, n=asked.honest, rtol=width)
+    answers = {}
+    for key, bound in one_by_one(answering(asked, *OF_PAIRS)):
+        found = smallest(
+            attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked)
+        )
+        answers[key] = _held_to(rtol or _ROUNDS_RTOL, found, asked, bound)
+    return _with_tight(answers, attempt(partial(most, asked.protocol.randomizer)))
+
+
+def _held_to(rtol: float, answer: Answer, asked: Deployment, bound: Bound) -> Answer:
+    """The answer, with a sentence if it is wider than promised.
+
+    Searches end without an error where the engine cannot tell on which side of δ a point is. Of
+    several rounds nothing is promised of the lower bound: where its two directions differ, so do
+    the ends (docs/composition.md, section 1).
+    """
+    lower, upper = answer.enclosure.lower, answer.enclosure.upper
+    most = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS)
+    beyond = math.isinf(upper) and lower in most
+    counted = isinstance(lower, int) and upper - lower <= 1  # numbers next to each other
+    close = answer.enclosure.relative_width <= rtol or counted
+    is_free = asked.rounds != 1 and bound.kind is Kind.LOWER
+    if answer.shortfall or beyond or close or is_free:
+        return answer
+    wide = (
+        f"known only to lie in [{lower!r}, {upper!r}], which is wider than the relative {rtol:g} "
+        "that is promised"
+    )
+    return replace(answer, shortfall=wide)

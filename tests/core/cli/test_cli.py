@@ -40,9 +40,8 @@ from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce.axis import Axis, Grid
 from shufflebounds.reproduce.plotting import layout as styles
-from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")

@@ -8,7 +8,7 @@ import yaml
 from repository import ROOT
 
 from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.configuration.sentences import ConfigError
+from shufflebounds.reproduce.configuration.loading import ConfigError
 
 FOLDER = Path(__file__).parent / "small"
 PAPER = "su2026"

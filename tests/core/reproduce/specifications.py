@@ -4,8 +4,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import NAMES, Setting
 from shufflebounds.protocols import registry
-from shufflebounds.reproduce.axis import parse_axis
-from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.specification import Specification, parse_axis
 from shufflebounds.reproduce.storage import CurveName
 
 NAME = CurveName("krr10", "large", "upper")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.reproduce import axis
-from shufflebounds.reproduce.axis import Grid
+from shufflebounds.reproduce import specification as axis
+from shufflebounds.reproduce.specification import Grid
 
 NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
 

@@ -18,11 +18,10 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers.description import Mechanism
-from shufflebounds.reproduce.axis import Axis, Grid
 from shufflebounds.reproduce.configuration import checks
+from shufflebounds.reproduce.configuration.loading import ConfigError
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry
-from shufflebounds.reproduce.configuration.sentences import ConfigError
-from shufflebounds.reproduce.specification import Specification
+from shufflebounds.reproduce.specification import Axis, Grid, Specification
 from shufflebounds.reproduce.storage import CurveName
 
 

@@ -17,7 +17,7 @@ from small_paper import FOLDER, GOOD, PAPER, added, content, refusal
 from strategies import FUZZ, examples
 
 from shufflebounds.reproduce.configuration import loading
-from shufflebounds.reproduce.configuration.sentences import ConfigError
+from shufflebounds.reproduce.configuration.loading import ConfigError
 
 # A configuration with every section.
 MORE = {

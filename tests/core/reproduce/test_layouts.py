@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.configuration.sentences import ConfigError
+from shufflebounds.reproduce.configuration.loading import ConfigError
 
 LOOK = {"color": "#000000", "line": "solid"}
 

@@ -15,7 +15,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.protocols import registry
 from shufflebounds.reproduce import specification as specifications
-from shufflebounds.reproduce.axis import WHOLE
+from shufflebounds.reproduce.specification import WHOLE
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}

@@ -14,7 +14,7 @@ from markdown_pages import ROOT, assert_alike, assert_prints_what_it_says, block
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
 from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.configuration.sentences import ConfigError
+from shufflebounds.reproduce.configuration.loading import ConfigError
 
 PAGE = ROOT / "docs" / "tutorial.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -22,13 +22,7 @@ from shufflebounds.protocols.base import InfeasibleError
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce import plan
-from shufflebounds.reproduce.configuration.models import (
-    FigureEntry,
-    PaperEntry,
-    RootEntry,
-    is_name,
-)
-from shufflebounds.reproduce.configuration.sentences import (
+from shufflebounds.reproduce.configuration.loading import (
     COMMAND_LINE_HINT,
     ConfigError,
     one_line,
@@ -36,7 +30,13 @@ from shufflebounds.reproduce.configuration.sentences import (
     shown,
     suggestion,
 )
-from shufflebounds.reproduce.papers.base import research
+from shufflebounds.reproduce.configuration.models import (
+    FigureEntry,
+    PaperEntry,
+    RootEntry,
+    is_name,
+)
+from shufflebounds.reproduce.papers import research
 from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName

@@ -8,7 +8,8 @@ from matplotlib.colors import to_hex
 from places import assert_everything_has_its_place
 
 import shufflebounds as sb
-from shufflebounds.reproduce.papers.accuracy import BestMechanisms, maps
+from shufflebounds.reproduce.papers.accuracy import BestMechanisms
+from shufflebounds.reproduce.papers.accuracy import tables as maps
 from shufflebounds.reproduce.plotting import figures, interactive
 
 

@@ -10,14 +10,14 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import TableKind
+from shufflebounds.reproduce.papers import TableKind
 
 
 class BestMechanisms(TableKind):
     """The first of every ranking."""
 
     title = "The mechanism with the least error"
-    code = f"{__name__}.maps:TABLE"
+    code = f"{__name__}.tables:TABLE"
     is_drawn = True
 
     values: Listed[Annotated[int, Ge(2), Le(2**53)]]

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers.base import TableKind
+from shufflebounds.reproduce.papers import TableKind
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
 
@@ -74,7 +74,7 @@ class Hierarchy(TableKind):
         "Figure 1 as a measurement: the clone, the stronger clone, the clone that knows which "
         "randomizer, the blanket, the lower bound"
     )
-    code = f"{__name__}.hierarchy:TABLE"
+    code = f"{__name__}.tables:HIERARCHY"
     uses_numerics = True
     is_drawn = True
 
@@ -103,7 +103,7 @@ class AmplificationVariable(TableKind):
     """The law of the privacy amplification random variable."""
 
     title = "The law of the privacy amplification random variable"
-    code = f"{__name__}.hierarchy:LAW_TABLE"
+    code = f"{__name__}.tables:LAW"
     is_drawn = True
 
     mechanism: str

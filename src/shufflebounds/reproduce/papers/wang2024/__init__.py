@@ -11,14 +11,14 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from shufflebounds.reproduce.configuration.models import Delta, Eps0, Listed, Users
-from shufflebounds.reproduce.papers.base import TableKind
+from shufflebounds.reproduce.papers import TableKind
 
 
 class Asymptotics(TableKind):
     """Table 1."""
 
     title = "Table 1: asymptotic forms, measured"
-    code = f"{__name__}.general_pair:ASYMPTOTICS"
+    code = f"{__name__}.tables:ASYMPTOTICS"
 
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
@@ -32,7 +32,7 @@ class Mechanisms(TableKind):
     """Tables 2 and 3."""
 
     title = "Table 2: variations of mechanisms, measured on their matrices"
-    code = f"{__name__}.parameter_tables:MECHANISMS"
+    code = f"{__name__}.tables:MECHANISMS"
 
     eps0: Eps0
     """ε₀, or the distance of two inputs under metric privacy."""
@@ -42,21 +42,21 @@ class Metric(Mechanisms):
     """Table 3."""
 
     title = "Table 3: variations under metric privacy, measured"
-    code = f"{__name__}.parameter_tables:METRIC"
+    code = f"{__name__}.tables:METRIC"
 
 
 class Protocols(TableKind):
     """Table 4; its protocols have no parameters in common."""
 
     title = "Table 4: parameters of protocols, measured on their messages"
-    code = f"{__name__}.parameter_tables:PROTOCOLS"
+    code = f"{__name__}.tables:PROTOCOLS"
 
 
 class Timed(TableKind):
     """Table 5."""
 
     title = "Table 5: the general pair, certified and timed"
-    code = f"{__name__}.general_pair:TIMED"
+    code = f"{__name__}.tables:TIMED"
     uses_numerics = True
 
     eps0: Listed[Eps0]

@@ -47,7 +47,7 @@ from shufflebounds.reproduce.papers.judging import (
     throughout,
     up_to,
 )
-from shufflebounds.reproduce.papers.wang2024 import general_pair
+from shufflebounds.reproduce.papers.wang2024 import tables
 
 # What the claims of this paper speak of, enclosed at every point of its curves.
 
@@ -253,7 +253,7 @@ def _metric_clones(_: Evidence) -> Judgement:
 def _halvings(_: Evidence) -> Judgement:
     """What ten halvings of [0, ε₀] leave of the certified ε, at the settings of Table 5."""
     found = []
-    for eps0, n in general_pair.PRINTED:
+    for eps0, n in tables.PRINTED:
         eps = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
         step = eps0 / 2**10
         left = step * math.ceil(eps / step)
@@ -272,7 +272,7 @@ _SLIGHTLY = 0.05
 
 def _linear(_: Evidence) -> Judgement:
     """By which factor the paper's own times grow where n grows by 100."""
-    printed = general_pair.PRINTED
+    printed = tables.PRINTED
     found = [
         printed[eps0, 100 * n][column] / seconds[column]
         for (eps0, n), seconds in printed.items()
@@ -288,9 +288,7 @@ def _linear(_: Evidence) -> Judgement:
 
 def _seconds(_: pd.DataFrame) -> Judgement:
     """The algorithm for 10⁸ users at the four ε₀ of Table 5."""
-    table = general_pair.timed(
-        (1.0, 3.0, 5.0, 7.0), (10**8,), OverN(0.01), (20,), general_pair.DEFAULT
-    )
+    table = tables.timed((1.0, 3.0, 5.0, 7.0), (10**8,), OverN(0.01), (20,), tables.DEFAULT)
     algorithm, ours = table["bisected_20_seconds"], table["seconds"]
     return of_cases(
         algorithm <= _DOZEN,

@@ -9,8 +9,9 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers.su2026 import Hierarchy, hierarchy
-from shufflebounds.reproduce.papers.su2026.hierarchy import BOUNDS
+from shufflebounds.reproduce.papers.su2026 import Hierarchy
+from shufflebounds.reproduce.papers.su2026 import tables as hierarchy
+from shufflebounds.reproduce.papers.su2026.tables import BOUNDS
 from shufflebounds.reproduce.papers.tables import Context
 
 MECHANISMS = {

@@ -13,7 +13,7 @@ from shufflebounds.reproduce.papers.judging import (
     REPRODUCED,
     Evidence,
 )
-from shufflebounds.reproduce.papers.wang2024 import claims, general_pair
+from shufflebounds.reproduce.papers.wang2024 import claims, tables
 
 DESCRIBED = [
     {"type": "krr", "k": 10},
@@ -154,6 +154,6 @@ def test_seconds_are_those_of_the_algorithm(monkeypatch, seconds, expected):
         assert (n, iterations) == ((10**8,), (20,))
         return pd.DataFrame({"eps0": eps0, "seconds": 0.003, "bisected_20_seconds": seconds})
 
-    monkeypatch.setattr(general_pair, "timed", timed)
+    monkeypatch.setattr(tables, "timed", timed)
     [claim] = (one for one in claims.CLAIMS if one.name == "seconds")
     assert claim.judge(pd.DataFrame()).verdict == expected

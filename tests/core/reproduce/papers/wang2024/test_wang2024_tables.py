@@ -8,15 +8,14 @@ import pytest
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.setting import OverN
-from shufflebounds.reproduce.papers.wang2024 import general_pair, parameter_tables
-from shufflebounds.reproduce.papers.wang2024 import parameter_tables as variations
+from shufflebounds.reproduce.papers.wang2024 import tables
 
 NUMERICS = Numerics(rtol=1e-4)
 
 
 @pytest.mark.parametrize("eps0", [0.3, 1.0, 4.0])
 def test_table_two_is_confirmed_but_for_three_rows(eps0):
-    table = parameter_tables.mechanisms(eps0).set_index("name")
+    table = tables.mechanisms(eps0).set_index("name")
     factors = {
         "local hash, l = 4": 0.75,
         # Either of two of five bits is among two: 1 − C(3, 2)/C(5, 2) in place of 2/5.
@@ -31,29 +30,29 @@ def test_table_two_is_confirmed_but_for_three_rows(eps0):
 
 
 def test_sampled_rappor_is_a_matrix_and_ldp():
-    rows = variations.sampled_rappor(1.2, 4, 2)
+    rows = tables.sampled_rappor(1.2, 4, 2)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     assert (rows.max(axis=0) / rows.min(axis=0)).max() == pytest.approx(math.exp(1.2))
     # All bits: RAPPOR, whose outputs may be in another order.
     for mine, theirs in zip(
-        variations.sampled_rappor(1.2, 3, 3), sb.RAPPOR(1.2, 3).matrix(), strict=True
+        tables.sampled_rappor(1.2, 3, 3), sb.RAPPOR(1.2, 3).matrix(), strict=True
     ):
         np.testing.assert_allclose(sorted(mine), sorted(theirs), rtol=1e-12)
 
 
 @pytest.mark.parametrize("distance", [0.2, 1.0, 5.0])
 def test_table_three_is_confirmed(distance):
-    assert set(parameter_tables.metric(distance)["verdict"]) == {"confirmed"}
+    assert set(tables.metric(distance)["verdict"]) == {"confirmed"}
 
 
 def test_table_four_is_confirmed():
-    table = parameter_tables.protocols()
+    table = tables.protocols()
     assert len(table) == 15
     assert set(table["verdict"]) == {"confirmed"}
 
 
 def test_table_one_settles_for_all_but_the_first_method():
-    table = general_pair.asymptotics([1.0, 3.0], [10**6, 10**9], OverN(0.01))
+    table = tables.asymptotics([1.0, 3.0], [10**6, 10**9], OverN(0.01))
     assert len(table) == 5 * 2 * 2
     for (method, _), rows in table.groupby(["method", "eps0"]):
         few, many = rows["quotient"]
@@ -64,7 +63,7 @@ def test_table_one_settles_for_all_but_the_first_method():
 
 
 def test_table_five_is_certified_and_agrees_with_the_algorithm():
-    table = general_pair.timed([1.0, 7.0], [10**4, 10**6], OverN(0.01), [20, 10], NUMERICS)
+    table = tables.timed([1.0, 7.0], [10**4, 10**6], OverN(0.01), [20, 10], NUMERICS)
     for row in table.to_dict("records"):
         assert row["delta"] == 0.01 / row["n"]
         for count in (20, 10):
@@ -74,5 +73,5 @@ def test_table_five_is_certified_and_agrees_with_the_algorithm():
         # The paper prints three digits of an upper end.
         assert row["epsilon_lower"] <= row["printed_20"] * 1.005
         assert row["printed_20"] <= row["printed_10"]
-    unknown = general_pair.timed([2.0], [100], 1e-3, [20], NUMERICS)
+    unknown = tables.timed([2.0], [100], 1e-3, [20], NUMERICS)
     assert math.isnan(unknown["printed_20"].iloc[0])
