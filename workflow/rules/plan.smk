@@ -1,6 +1,7 @@
 """Where this checkout is, what it is configured by, and the plan that follows: what is made, where."""
 
 import functools
+import gc
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,10 @@ import digests
 import messages
 from shufflebounds.reproduce.configuration import checks, loading
 from shufflebounds.reproduce.configuration.loading import ConfigError
+
+# Jobs, files and their records stay for the whole run: looking for garbage among them at every 700th
+# new object is a tenth of a run that has nothing to do.
+gc.set_threshold(50_000, 20, 20)
 
 # A module's configuration comes whole from the workflow that imports it.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")

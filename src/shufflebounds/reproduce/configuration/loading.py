@@ -42,8 +42,8 @@ _TOO_DEEP = f"is nested too deep: at most {_DEEPEST} levels are allowed"
 _MOST = 100_000
 
 
-def check(path: Path, shown: str = "") -> None:
-    """Raise ConfigError, in one sentence, for the first such thing or if it is not YAML at all.
+def check(path: Path, shown: str = "") -> dict[str, Any]:
+    """The content of a file; ConfigError for the first such thing or if it is not YAML at all.
 
     `shown` is what the sentence calls the file; if left out, its name.
     """
@@ -71,6 +71,8 @@ def check(path: Path, shown: str = "") -> None:
             f"{name} is too long: with its aliases written out, at most {_MOST} keys and values "
             "are allowed"
         )
+    content: dict[str, Any] = _LOADER("").construct_document(root) if root else {}
+    return content
 
 
 def join(config: dict[str, Any], folder: Path, *, override: bool) -> None:
@@ -85,9 +87,7 @@ def join(config: dict[str, Any], folder: Path, *, override: bool) -> None:
         # Whatever is not the name of a file in this folder is refused when it is checked.
         if file.parent != folder or not file.is_file() or (name in config and not override):
             continue
-        check(file, f"config/{file.name}")
-        content = _LOADER(file.read_text(encoding="utf-8")).get_single_data()
-        config[name] = _merged(content, config.get(name, {}))
+        config[name] = _merged(check(file, f"config/{file.name}"), config.get(name, {}))
 
 
 def _merged(below: Any, above: Any) -> Any:
