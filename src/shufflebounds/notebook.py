@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
 from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
 from shufflebounds.reproduce.plotting.texts import plain, setting_text
 
 if TYPE_CHECKING:
@@ -95,11 +94,8 @@ def figure(shown: Curve) -> Figure:
     # Here, since all else needs no such packages.
     from shufflebounds.reproduce.plotting import figures, sheets
 
-    wanted = shown.specification
-    line = Line(wanted.bound.label, _COLOR, curve=shown.name)
-    panel = Panel("", setting_text(wanted.setting), (line,))
-    layout = Layout(title(shown), ((panel,),), wanted.quantity, wanted.axis.name)
-    return figures.figure(sheets.of_curves(shown.frame(), layout))
+    look = {shown.specification.bound.name: {"color": _COLOR}}
+    return figures.figure(sheets.of_computed([shown], title(shown), look))
 
 
 def _setting(shown: Curve) -> str:

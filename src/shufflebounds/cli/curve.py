@@ -194,22 +194,8 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 
 
 def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
-    import pandas as pd
-
     from shufflebounds.reproduce.plotting import figures, sheets
-    from shufflebounds.reproduce.plotting.layout import DEFAULT, STYLES, Layout, Line, Panel
-    from shufflebounds.reproduce.plotting.texts import setting_text
+    from shufflebounds.reproduce.plotting.layout import STYLES
 
-    first = computed[0].specification
-    lines = tuple(
-        Line(
-            one.specification.bound.label,
-            **STYLES.get(one.specification.bound.name, DEFAULT),
-            curve=one.name,
-        )
-        for one in computed
-    )
-    panel = Panel("", setting_text(first.setting), lines)
-    layout = Layout(replace(asked, eps0=None).name, ((panel,),), first.quantity, first.axis.name)
-    frame = pd.concat([one.frame() for one in computed])
-    figures.draw(sheets.of_curves(frame, layout), [path], titled=True)
+    sheet = sheets.of_computed(computed, replace(asked, eps0=None).name, STYLES)
+    figures.draw(sheet, [path], titled=True)

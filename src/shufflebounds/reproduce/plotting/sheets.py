@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
-from shufflebounds.reproduce.plotting.texts import lettered
+from shufflebounds.reproduce.curve import Curve
+from shufflebounds.reproduce.plotting.layout import DEFAULT, Layout, Line, Panel
+from shufflebounds.reproduce.plotting.texts import lettered, setting_text
 from shufflebounds.reproduce.storage import CurveName
 
 FloatArray = NDArray[np.float64]
@@ -186,6 +187,23 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         told=_told(quantity, layout),
         width=min(len(rows[0]) / 2, 1.0),
     )
+
+
+def of_computed(
+    curves: Sequence[Curve], title: str, looks: Mapping[str, Mapping[str, Any]]
+) -> Sheet:
+    """The sheet of curves of one quantity in one panel, where each is called like its bound.
+
+    `looks` are keyword arguments of `Line`, by the bound's name.
+    """
+    first = curves[0].specification
+    lines = []
+    for one in curves:
+        bound = one.specification.bound
+        lines.append(Line(bound.label, **looks.get(bound.name, DEFAULT), curve=one.name))
+    panel = Panel("", setting_text(first.setting), tuple(lines))
+    layout = Layout(title, ((panel,),), first.quantity, first.axis.name)
+    return of_curves(pd.concat([one.frame() for one in curves]), layout)
 
 
 def _is_of_errors(layout: Layout) -> bool:
