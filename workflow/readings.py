@@ -1,20 +1,28 @@
-"""What figures and claims are made from: curves and tables, as they are wanted; run times."""
+"""What jobs read: their paper's plan, curves and tables as they are wanted, run times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 import stale
 from shufflebounds.reproduce import curve
+from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.papers import tables as table_files
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.plan import Paper
 from shufflebounds.reproduce.plotting.sheets import Sheet, of_curves
 from shufflebounds.reproduce.storage import CurveName
+
+
+def paper(job: Any) -> Paper:
+    """The plan of the paper that a job is about, from its configuration and wildcards."""
+    name = job.wildcards.paper
+    return checks.trusted(job.config, name).papers[name]
 
 
 def curves(

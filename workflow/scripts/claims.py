@@ -4,12 +4,11 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.papers import judging, research
     from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
-    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = readings.paper(given)
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)
     evidence = readings.evidence(paper, frames)
     seconds = readings.seconds(frames.values(), given.input.benchmarks)

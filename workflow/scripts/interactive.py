@@ -6,11 +6,10 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     import readings
-    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.plotting import interactive
     from shufflebounds.reproduce.storage import write_text
 
-    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = readings.paper(given)
     sheet = readings.sheet(paper, given.wildcards.figure, given.input.shown)
     program = Path(given.input.program).read_text(encoding="utf-8")
     write_text(interactive.page(sheet, program), given.output.page)

@@ -7,11 +7,10 @@ with job.running(snakemake) as given:
 
     import readings
     from shufflebounds.reproduce import proofs
-    from shufflebounds.reproduce.configuration import checks
     from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
-    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = readings.paper(given)
     frames = readings.curves(paper, tuple(paper.curves), given.input.curves)
     found = proofs.table(paper.curves, frames, Path(given.input.program))
     table_files.write(found, given.params.numbers.split()[-1], given.output.csv)

@@ -3,11 +3,11 @@
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.reproduce.configuration import checks
+    import readings
     from shufflebounds.reproduce.papers import tables as table_files
     from shufflebounds.reproduce.storage import write_text
 
-    paper = checks.trusted(given.config, given.wildcards.paper).papers[given.wildcards.paper]
+    paper = readings.paper(given)
     table = paper.tables[given.wildcards.table]
     code = table.kind.load_code()
     frame = code.compute(table.kind, table.context)
