@@ -9,8 +9,6 @@ import functools
 from fractions import Fraction
 from random import Random
 
-import numpy as np
-
 import shufflebounds as sb
 from shufflebounds import Decomposition
 
@@ -49,24 +47,6 @@ def joint(kind: str) -> Decomposition:
 def alone(pair: Decomposition) -> list[Decomposition]:
     """Both ends as decompositions of their own."""
     return [Decomposition(end.a, end.b, end.c, end.rel_err) for end in pair.bounds()]
-
-
-def assert_ordered_for_two(
-    before: Decomposition, after: Decomposition, sign: int, eps: float
-) -> None:
-    """The same for D(ε) of two users, in arithmetic of 64 bits or more."""
-    (old, old_err), (new, new_err) = _of_two(before, eps), _of_two(after, eps)
-    assert sign * (new - old) >= -(old_err + new_err)
-
-
-def _of_two(end: Decomposition, eps: float) -> tuple[np.longdouble, np.longdouble]:
-    """E(G + G′)₊/2, and its rounding."""
-    a, b, c = (row.astype(np.longdouble) for row in (end.a, end.b, end.c))
-    values = np.append((a - b) - np.expm1(np.longdouble(eps)) * b, 0.0) / np.append(c, 1.0)
-    masses = np.append(c, max(np.longdouble(0.0), 1 - c.sum()))
-    gains = np.maximum(values[:, None] + values, 0.0)
-    found = masses @ gains @ masses / 2
-    return found, 2 * (end.rel_err + 1e-15) * (1 + np.exp(np.longdouble(eps)))
 
 
 def assert_ordered(

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import reduce
 
 import enumeration
-import mpmath
 import numpy as np
 from oracles import _exp
 
@@ -105,20 +104,6 @@ def largest(pairs: Iterable[Pair], eps: float) -> tuple[Fraction, Fraction]:
     """Bounds of the largest D(ε) of some pairs, in either order."""
     ends = [divergence(order, eps) for pair in pairs for order in (pair, swapped(pair))]
     return max(low for low, _ in ends), max(high for _, high in ends)
-
-
-def binary_counts(eps0: float, n: int) -> tuple[list[mpmath.mpf], list[mpmath.mpf]]:
-    """Laws of the number of 1s that n users of 2-RR report where all but the victim hold 1.
-
-    The victim holds 0 or 1. In the digits that mpmath works in.
-    """
-    likely = mpmath.e ** mpmath.mpf(eps0) / (mpmath.e ** mpmath.mpf(eps0) + 1)
-    count = [mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k) for k in range(n)]
-    p, q = (
-        [(1 - x) * one + x * two for one, two in zip([*count, 0], [0, *count], strict=True)]
-        for x in (1 - likely, likely)
-    )
-    return p, q
 
 
 def channel(parts: Sequence[Randomizer]) -> np.ndarray:

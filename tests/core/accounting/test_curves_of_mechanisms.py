@@ -120,20 +120,6 @@ def ball(x):
     return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
 
-def test_two_inputs_have_their_closed_form():
-    """All others hold one input: what is seen are binomial counts, here added up in 40 digits."""
-    eps0, n, order = 1.5, 200, 6.0
-    with mpmath.workdps(40):
-        p, q = shuffles.binary_counts(eps0, n)
-        expected = max(
-            mpmath.log(mpmath.fsum(x**order / y ** (order - 1) for x, y in pairs)) / (order - 1)
-            for pairs in (list(zip(p, q, strict=True)), list(zip(q, p, strict=True)))
-        )
-    found = sb.renyi(sb.KRR(2, eps0), n, order, 1e-6)
-    assert found.lower == pytest.approx(float(expected), rel=2e-6)
-    assert expected <= found.upper <= sb.renyi(sb.KRR(2, eps0).blanket(), n, order, 1e-6).upper
-
-
 def test_inputs_that_agree_in_a_coordinate_count():
     """They are among the datasets of the mechanism, and not among those of its blanket's inputs."""
     joint = sb.Joint([sb.Duchi(2.0), sb.KRR(3, 2.0)])

@@ -80,13 +80,6 @@ def test_the_largest_eps0_of_a_mechanism():
     assert found.relative_width <= 0.02
 
 
-def test_binary_reports_leave_no_gap():
-    """Where the blanket is attained, the mechanism's answer is the decomposition's."""
-    assert sb.fewest_users(sb.KRR(10, 4.0), 0.5, 1e-6) == sb.fewest_users(
-        sb.KRR(10, 4.0).blanket(), 0.5, 1e-6
-    )
-
-
 def test_rounds_of_a_mechanism():
     found = sb.most_rounds(sb.BLH(4.0), 0.5, 1e-6, 10**4, rtol=1e-2)
     assert found.lower > sb.most_rounds(sb.BLH(4.0).blanket(), 0.5, 1e-6, 10**4).upper

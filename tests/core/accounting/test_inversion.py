@@ -66,23 +66,6 @@ def counted(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize(
-    ("decomposition", "n"),
-    [
-        (sb.KRR(10, 4.0).blanket(), 1000),
-        (sb.KRR(2, 0.25).dataset_pair(), 10**8),
-        (sb.Laplace(1.0).blanket(), 10**4),
-        (sb.RAPPOR(4.0).dataset_pair(), 301),
-    ],
-)
-@pytest.mark.parametrize("excess", [0.3, 1e-3, 1e-4])
-def test_just_above_the_value_at_zero_it_is_zero_at_once(monkeypatch, decomposition, n, excess):
-    target = (1.0 + excess) * sb.delta(decomposition, 0.0, n).upper
-    calls = counted(monkeypatch)
-    assert sb.epsilon(decomposition, n, target) == sb.Enclosure(0.0, 0.0)
-    assert len(calls) <= 4
-
-
 @pytest.mark.parametrize("deficit", [1e-2, 1e-4, 1e-6, 1e-9, 0.0])
 def test_just_below_it_the_cost_is_bounded(monkeypatch, deficit):
     """What comes out holds: as a function of e^ε D falls by at most 1 per unit."""

@@ -11,8 +11,7 @@ import shuffles
 from engines import overlap
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import exact
-from strategies import decompositions, epsilons, examples
+from strategies import decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.profile import Profile, advantage, profile
@@ -98,18 +97,6 @@ def test_pairs_are_close_where_most_outcomes_tell_nothing():
         assert 0.998 * mirrored < curve(below, eps) <= mirrored * (1.0 + 1e-9)
 
 
-@given(st.data(), st.integers(1, 4))
-@examples(100)
-def test_enumerated_histograms(data, n):
-    decomposition = data.draw(decompositions(max_components=4))
-    eps = data.draw(epsilons(decomposition))
-    found, expected = ranked_outcomes(decomposition, n), exact(decomposition, eps, n)
-    if found is None:
-        return
-    ends = found.divergence(eps)
-    assert overlap(ends, expected)
-
-
 @given(st.data(), st.integers(1, 3))
 @examples(40)
 def test_profile_at_any_epsilon(data, n):
@@ -154,13 +141,6 @@ def test_no_test_beats_the_trade_off_curve(data, n):
     decomposition = data.draw(decompositions(max_components=3))
     found = profile(decomposition, n, density=10.0)
     assert_trade_off(found, [shuffles.pair_of(decomposition, n)])
-
-
-def test_trade_off_of_two_rounds():
-    blanket = shuffles.blanket(shuffles.CROOKED, 0, 1)
-    pair = shuffles.pair_of(blanket, 3)
-    found = profile(blanket, 3, rounds=2)
-    assert_trade_off(found, [shuffles.product([pair, pair])])
 
 
 def assert_trade_off(found, pairs, known=None):

@@ -129,27 +129,6 @@ def test_epsilon_of_a_mechanism_covers_every_dataset(channel, n, rounds, delta):
                 assert shuffles.divergence(order, found.upper)[0] <= delta
 
 
-@pytest.mark.parametrize("rounds", [1, 365])
-def test_epsilon_of_two_inputs_has_its_closed_form(rounds):
-    """All others hold one input, so that binomial counts are seen; their blanket is one, too."""
-    eps0, n, delta = 1.5, 60, 1e-5
-    randomizer = sb.KRR(2, eps0)
-    with mpmath.workdps(40):
-        p, q = shuffles.binary_counts(eps0, n)
-
-        def loss(order):
-            return rounds * max(
-                mpmath.log(mpmath.fsum(x**order / y ** (order - 1) for x, y in pairs)) / (order - 1)
-                for pairs in (list(zip(p, q, strict=True)), list(zip(q, p, strict=True)))
-            )
-
-    expected = least_by_search(loss, delta)
-    found = sb.renyi_epsilon(randomizer, n, delta, rounds=rounds, rtol=1e-4)
-    assert (1 - 2e-4) * expected <= found.lower <= expected
-    blanket = sb.renyi_epsilon(randomizer.blanket(), n, delta, rounds=rounds, rtol=1e-4)
-    assert found.upper == blanket.upper
-
-
 @pytest.mark.parametrize(
     ("orders", "losses", "others", "sentence"),
     [

@@ -44,13 +44,6 @@ def digits():
         yield
 
 
-@pytest.mark.parametrize(("eps0", "n", "order"), [*SETTINGS, (4.0, 10**5, 500)])
-def test_special_moment(eps0, n, order):
-    exact = mpmath.log(special_moment(order, eps0, n))
-    found = renyi.log_special_moment(order, eps0, n)
-    assert exact <= found <= exact * (1 + 1e-7)
-
-
 @pytest.mark.parametrize(("eps0", "n", "order"), SETTINGS)
 def test_theorems_3_1_and_3_3(eps0, n, order):
     m, tail = few(eps0, n), rare(eps0, n, order)

@@ -13,13 +13,24 @@ import sys
 import numpy as np
 import pytest
 from commands import answer, run, succeed
+from enumeration import precise_exp, truth
 from repository import ROOT
-from test_cli import holds, largest
 
 import shufflebounds as sb
 
 ROWS = np.array([[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]])
 EPS0 = math.log(6.0)
+
+
+def holds(enclosure: dict, truth: float, tolerance: float = 1e-8) -> bool:
+    lower, upper = enclosure["lower"], enclosure["upper"]
+    return lower * (1 - tolerance) <= truth <= upper * (1 + tolerance)
+
+
+def largest(rows: np.ndarray, held: int, eps: float) -> float:
+    """D(ε) of two users, the victim with input 0 or 1 and the other with `held`, enumerated."""
+    a, b, other = (rows[x].tolist() for x in (0, 1, held))
+    return float(max(truth(*pair, [other], precise_exp(eps)) for pair in ((a, b), (b, a))))
 
 
 @pytest.fixture

@@ -48,15 +48,6 @@ def test_error_rates_are_those_of_the_best_attack(rounds):
         assert entry["stronger_clone"]["lower"] <= truth + 1e-12
 
 
-def test_one_user_is_a_local_report():
-    """Its advantage is that of randomized response, whatever the bound."""
-    found = answer("risk", "--mechanism", "krr", "--k", "2", "--eps0", "1", "--n", "1")
-    truth = math.tanh(0.5)
-    for ends in found["advantage"].values():
-        assert ends["lower"] <= truth * (1 + 1e-12)
-        assert truth <= ends["upper"] * (1 + 1e-12)
-
-
 def test_what_is_printed_is_on_the_safe_side():
     args = (*TERNARY, "--n", "1000", "--rounds", "30")
     text, exact = run(*args).stdout, answer(*args)

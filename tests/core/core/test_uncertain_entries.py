@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from enumeration import brute_force, precise_exp, rationals
@@ -168,52 +167,13 @@ def test_an_error_of_one_rounding_survives_merging():
 
 
 def test_an_eps_that_is_lost_without_ties():
-    """Next to D(0), where those who do not take part tell nothing if that is known exactly.
-
-    Against all sums of what is drawn.
-    """
-    n, rate, eps0, wanted = 1000, 1e-3, 1.0, 1e-8
-    decomposition = sb.subsample(sb.KRR(2, eps0).blanket(), rate)
-    decomposition = replace(decomposition, rel_err=1e-12, tied=decomposition.ties)
-    with mpmath.workdps(50):
-        ways = rare_draws(n, rate, eps0)
-        target = float(rare_divergence(*ways, n, mpmath.mpf(wanted)))
-        found = sb.epsilon(decomposition, n, target)
-        below, above = (
-            rare_divergence(*ways, n, mpmath.mpf(end)) for end in (found.lower, found.upper)
-        )
-        assert above <= target <= below
+    """Next to D(0), where those who do not take part tell nothing if that is known exactly."""
+    taking_part = sb.subsample(sb.KRR(2, 1.0).blanket(), 1e-3)
+    vague = replace(taking_part, rel_err=1e-12, tied=taking_part.ties)
+    target = sb.delta(taking_part, 1e-8, 1000, rtol=1e-9).upper
+    found = sb.epsilon(vague, 1000, target)
+    assert found.lower <= 1e-8 * (1 + 1e-4)
+    assert found.upper >= 1e-8 * (1 - 1e-4)
     assert 0.0 < found.relative_width <= 1e-4
     with pytest.raises(sb.PrecisionError):
-        sb.epsilon(replace(decomposition, tied=None), n, target)
-
-
-def rare_draws(n, rate, eps0):
-    """e^{ε₀}, and how likely i of n others say the one thing for sure, j the other, k neither.
-
-    Of 2-RR in which a share `rate` takes part. Those of 25 and more have less than 10⁻²⁰ in all.
-    """
-    e, rate = mpmath.e ** mpmath.mpf(eps0), mpmath.mpf(rate)
-    each, nobody = rate / (e + 1), 1 - rate
-    likely = {
-        (i, j, k): mpmath.factorial(n)
-        / (mpmath.factorial(i) * mpmath.factorial(j) * mpmath.factorial(k))
-        / mpmath.factorial(n - i - j - k)
-        * each ** (i + j)
-        * (rate - 2 * each) ** k
-        * nobody ** (n - i - j - k)
-        for i in range(25)
-        for j in range(25)
-        for k in range(25)
-    }
-    return e, likely
-
-
-def rare_divergence(e, likely, n, eps):
-    x = mpmath.e**eps
-    total = mpmath.mpf(0)
-    for (i, j, k), chance in likely.items():
-        value = (e - x) * i + (1 - x * e) * j + (1 - x) * (n - i - j - k)
-        if value > 0:
-            total += chance * value
-    return total / n
+        sb.epsilon(replace(vague, tied=None), 1000, target)

@@ -185,16 +185,6 @@ def test_ends_of_the_series_are_charged():
     assert (gap > 1e3 * errors[1]).any()
 
 
-def test_written_out_products_agree():
-    """Five parts, whose 31 crowds are written out, against their moments."""
-    parts = [*DIFFERENT, sb.KRR(3, 0.45)]
-    written, crowds = sb.Joint(parts).crowds(), single_crowds(parts)
-    for n, eps in ((10**4, 0.03), (10**5, 0.01)):
-        truth = max(supremum(one, eps, n) for one in written)
-        found = supremum(linked_crowd(crowds, parts, crowds), eps, n)
-        assert truth * 0.999 <= found <= 1.1 * truth
-
-
 def test_eight_different_attributes_are_tight():
     kinds = ((2, 0.5), (5, 0.5), (10, 0.4), (16, 0.6), (3, 0.3), (7, 0.7), (20, 0.45), (32, 0.8))
     joint = sb.Joint([sb.KRR(k, eps0) for k, eps0 in kinds])

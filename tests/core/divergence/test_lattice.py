@@ -154,14 +154,6 @@ def test_rounding_does_not_grow_out_of_hand():
     assert ends.upper > 5e-101
 
 
-def test_infinite_losses_add_up():
-    law = LossLaw(0.5, 0.0, np.array([-1, 1]), np.array([0.25, 0.5]), 0.25)
-    composition = LossSum([(law, 3)])
-    assert composition.infinite[0] <= 1.0 - 0.75**3 <= composition.infinite[1]
-    ends = tilted_sum(composition, 1.0, 0.0).delta(composition.largest + 1.0)
-    assert (ends.lower, ends.upper) == composition.infinite
-
-
 def test_too_many_points_are_refused():
     law = LossLaw(2.0**-30, 0.0, np.array([-(2**30), 2**30]), np.array([0.25, 0.75]), 0.0)
     assert tilted_sum(LossSum([(law, 100)]), 1.0, 1.0) is None

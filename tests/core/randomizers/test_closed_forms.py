@@ -218,22 +218,6 @@ def test_no_pair_of_inputs_is_worse_than_the_blanket(kind, args, definition, h):
         assert all(exact(pair, eps, n).lower <= bound for pair in different.values())
 
 
-def test_density_of_the_piecewise_mechanism():
-    """At e^{ε₀} = 4 reports lie in [−3, 3] and the window of x runs from 2x − 1 to 2x + 1."""
-    piecewise = sb.Piecewise(math.log(4))
-    for x, y, density in [
-        (0.0, 0.0, 1 / 3),
-        (0.0, 0.99, 1 / 3),
-        (0.0, 1.01, 1 / 12),
-        (1.0, 2.9, 1 / 3),
-        (1.0, 0.9, 1 / 12),
-        (-0.5, -1.9, 1 / 3),
-        (0.0, 3.01, 0.0),
-        (0.0, -3.01, 0.0),
-    ]:
-        assert piecewise.density(x, y) == pytest.approx(density, rel=1e-13)
-
-
 def test_harmony_is_duchi():
     """Vectors of two numbers in {−1, 1}: opposite ones, and two that agree in a coordinate."""
     one = [[Fraction(4, 5), Fraction(1, 5)], [Fraction(1, 5), Fraction(4, 5)]]

@@ -13,7 +13,6 @@ from components import assert_same
 from engines import overlap
 from hypothesis import given
 from oracles import exact
-from shuffles import in_floats
 from strategies import examples
 
 import shufflebounds as sb
@@ -153,30 +152,6 @@ def test_dataset_pairs_are_rows_of_the_matrix():
 
 
 # Shuffles of actual reports.
-
-CHANNELS = {
-    "joint": repeated(sb.KRR(3, 0.8), 2),
-    "mixed joint": Joint([sb.KRR(2, 1.5), sb.KRR(3, 0.5)]),
-    "parallel": Parallel([(0.4, sb.KRR(3, 2.0)), (0.6, sb.HadamardResponse(1.0, 3))]),
-    "subsampled": Subsampled(sb.KRR(3, 1.5), 0.8),
-    "subsampled joint": Subsampled(Joint([sb.KRR(2, 1.0), sb.KRR(2, 0.5)]), 0.5),
-}
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
-def test_bounds_hold_for_every_pair_of_neighbouring_datasets(channel, n):
-    rows = matrix(channel)
-    n = min(n, 2) if len(rows) > 6 else n  # what is enumerated in moments
-    p, q = in_floats(rows, n).swapaxes(0, 1)
-    for eps in (0.0, 0.3, 0.9):
-        worst = np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max()
-        upper = sb.delta(channel.blanket(), eps, n)
-        assert worst <= upper.upper + 1e-15
-        for pair in channel.dataset_pairs().values():
-            assert sb.delta(pair, eps, n).lower <= min(worst + 1e-15, upper.upper)
-        if n == 1:
-            assert worst == pytest.approx(upper.upper, rel=1e-9)
 
 
 # A further coordinate that differs.
@@ -364,22 +339,6 @@ def test_mechanisms_over_a_domain_show_it(kind, size):
 
 
 # Orders that theory demands, and two that it does not.
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 1000])
-@pytest.mark.parametrize("part", [sb.KRR(10, 4.0), repeated(sb.BLH(0.5), 2)])
-@pytest.mark.parametrize("method", ["blanket", "dataset_pair"])
-def test_rarer_reports_say_less(part, method, n):
-    """⊥ is at the mean of G, so a lower rate draws it together in convex order."""
-    for eps in (0.0, 0.1, 0.5):
-        found = [
-            enclosure(getattr(Subsampled(part, rate), method)(), eps, n)
-            for rate in (0.0, 1e-9, 0.1, 0.5, 1.0 - 1e-9, 1.0)
-        ]
-        assert all(less.lower <= more.upper for less, more in itertools.pairwise(found))
-        if eps < 0.5:
-            assert found[2].upper < 0.5 * found[3].lower
-        assert overlap(found[-1], sb.delta(getattr(part, method)(), eps, n))
 
 
 LEAVES = [

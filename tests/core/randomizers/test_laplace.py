@@ -132,23 +132,6 @@ def test_binning_is_below_and_spreading_above_the_truth(eps0, cells, forms):
         assert sublinear_sum(forms, above.a, above.b, above.c) >= truth - 1e-7
 
 
-@pytest.mark.parametrize("cells", [1, 2, 9, None])
-@pytest.mark.parametrize("eps0", EPS0)
-def test_one_user_has_the_divergence_of_the_laplace_mechanism(eps0, cells):
-    for eps in np.array([0.01, 0.3, 0.77, 0.99]) * eps0:
-        truth = -math.expm1((eps - eps0) / 2.0)
-        for decomposition in (
-            sb.Laplace(eps0, cells).blanket(),
-            sb.Laplace(eps0, cells).dataset_pair(),
-        ):
-            below, above = (
-                float(np.maximum(end.a - math.exp(eps) * end.b, 0.0).sum())
-                for end in decomposition.bounds()
-            )
-            assert below <= truth * (1.0 + 1e-13)
-            assert above >= truth * (1.0 - 1e-13)
-
-
 # The domain [0, 1], where all others may hold 1/2.
 
 

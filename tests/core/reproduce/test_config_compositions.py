@@ -36,27 +36,13 @@ MISTAKES = """\
 - mechanisms mix parts 1 mechanism = bhl
     mechanisms.mix.parts[1].mechanism is 'bhl' (did you mean blh?); it must be one of krr10,
     blh, mix, pair, some
-- mechanisms some rate = 1.5
-    mechanisms.some.rate must be a finite number with 0 <= rate <= 1, got 1.5
-- mechanisms some rate = (removed)
-    mechanisms.some.rate is missing; subsample needs: mechanism, rate
-- mechanisms mix parts 0 weight = 0.5
-    mechanisms.mix: weights must sum to 1, got 1.25
 - mechanisms mix parts 0 share = 0.5
     passes
-- mechanisms pair parts 0 share = 0.75
-    mechanisms.pair.parts[1].share is missing; the parts of a joint must have shares that sum
-    to 1, or none of them a share (which makes them equal)
-- mechanisms pair parts 0 = krr10
-    mechanisms.pair.parts[0] must be a mapping, got 'krr10'
 - mechanisms mix parts 0 mechanism = some
     mechanisms.mix contains itself (mix > some > pair > mix); a composition must not
 - mechanisms mix parts 1 mechanism = laplace
     experiments.some: curve upper in regime low: a joint of 4 reports with up to 1201
     components each is too large for memory; at most 25000000 pairs of components are allowed
-- curves upper distance = 3
-    experiments.krr10: curve upper in regime low: distance is only valid for the upper bound of
-    a joint composition, got 3
 - figures one lines = (removed)
     figures.one must have either experiments and curves, or lines, or a table, got none of them
 - figures one curves = [upper]
@@ -76,8 +62,6 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     pair, some
 - tables gparv eps = 1.0
     tables.gparv.eps is 1.0; it must be a number < 1.0, the least of its eps0
-- tables gparv kk = 3
-    tables.gparv.kk is not a known key (did you mean k?); the keys here are eps0, eps, k
 - tables gparv kind = (removed)
     tables.gparv.kind is missing; it must be one of gparv, finite_domains, large_domains,
     hierarchy, amplification_variable, algorithm_seven
