@@ -34,8 +34,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.enumeration import histogram_count
 
-# Well under a second for three atoms or more (the residual is one). With two, n is as large as this
-# and the integers have 50 n bits: a second at n = 5 000, half a minute at the limit.
+# Under a second or so; each is a product of integers of 50 n bits.
 MAX_HISTOGRAMS = 20_000
 
 # D(ε) of 10-RR's blanket by direct summation in another program: ε₀, n, ε, D and its digits.
@@ -49,8 +48,6 @@ ANCHORS = [
 _LARGEST_EPS = 4000
 # Of e^x, which is enclosed.
 _DIGITS = 60
-# Bits by which masses may differ in size and yet share a denominator.
-_CLOSE = 100
 
 
 def exact(decomposition: Decomposition, eps: float, n: int) -> Enclosure:
@@ -112,49 +109,11 @@ def _divergence(
 def _positive_sum(atoms: list[tuple[int, int, int]], n: int) -> tuple[int, int]:
     """Σ n!/Πh! Πmass^h (Σ h·value)₊ over the counts h of n draws, as t and e ≤ 0 of t·2^e.
 
-    Atoms are (m, e, value) with e ≤ 0 and a mass of m·2^e: masses of very different size would make
-    long integers of a common denominator.
-
-    The two largest values, x ≥ y, are summed in one go: with the other counts fixed and `left`
-    draws for these two, j of them on y, the sum of values falls linearly in j. Its positive part
-    takes two prefix sums of the terms of (mass of x + mass of y)^left.
+    Atoms are (m, e, value) with e ≤ 0 and a mass of m·2^e.
     """
     lowest = min(exponent for _, exponent, _ in atoms)
-    if max(exponent for _, exponent, _ in atoms) - lowest <= _CLOSE:
-        atoms = [(mass << (exponent - lowest), lowest, value) for mass, exponent, value in atoms]
-    (mass_x, exponent_x, value_x), *others = sorted(atoms, key=lambda atom: -atom[2])
-    if value_x <= 0:
-        return 0, 0
-    if not others:
-        return mass_x**n * n * value_x, n * exponent_x
-    (mass_y, exponent_y, value_y), *others = others
-    step = value_x - value_y
-    # Sums over x and y are in units of 2^(left·both), those over the others of 2^((n − left)·rest).
-    both = min(exponent_x, exponent_y)
-    shift_x, shift_y = exponent_x - both, exponent_y - both
-    rest = min((exponent for _, exponent, _ in others), default=both)
-    scaled = [(mass << (exponent - rest), value) for mass, exponent, value in others]
-    lowest = min(both, rest)
-    total = 0
-    for left in range(0 if others else n, n + 1):
-        parts = []
-        for weight, value in _multinomial(scaled, n - left):
-            start = value + left * value_x
-            if start > 0:
-                count = min(left + 1, -(-start // step)) if step else left + 1
-                parts.append((count, start, weight))
-        here = mass = moment = j = 0
-        term = mass_x**left
-        for count, start, weight in sorted(parts):
-            while j < count:
-                aligned = term << (shift_x * (left - j) + shift_y * j)
-                mass += aligned
-                moment += j * aligned
-                term = term * mass_y * (left - j) // (mass_x * (j + 1))
-                j += 1
-            here += weight * (start * mass - step * moment)
-        up = left * (both - lowest) + (n - left) * (rest - lowest)
-        total += (math.comb(n, left) * here) << up
+    scaled = [(mass << (exponent - lowest), value) for mass, exponent, value in atoms]
+    total = sum(weight * value for weight, value in _multinomial(scaled, n) if value > 0)
     return total, n * lowest
 
 

@@ -21,7 +21,7 @@ from shufflebounds.divergence.window import Runs, Samples, samples
 FIELDS = ("t", "away", "err")
 
 
-@pytest.mark.parametrize("n", [20, 60, 150])
+@pytest.mark.parametrize("n", [20, 60])
 @pytest.mark.parametrize("eps0", [0.01, 1.0, 5.0])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0 - 1e-12])
 def test_dozens_of_users_against_enumeration(n, eps0, share):
