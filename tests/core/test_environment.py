@@ -1,4 +1,4 @@
-"""pyproject.toml, the pinned requirements and environment.yml name the same packages."""
+"""The project, its requirements and environment.yml name the same packages; CI runs alike."""
 
 import re
 import tomllib
@@ -117,3 +117,21 @@ def test_the_python_of_conda_is_supported():
 def test_the_citation_names_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__
+
+
+# Continuous integration.
+
+
+def test_the_hosted_one_runs_what_the_script_runs():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    hosted = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    steps = hosted["jobs"]["test"]["steps"]
+    commands = [step["run"].removesuffix(" PYTHON=python") for step in steps if "run" in step]
+    assert commands == re.findall(r"^make .*$", script, re.MULTILINE)
+
+
+def test_it_runs_on_the_oldest_python_supported():
+    hosted = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'requires-python = ">=(.*)"', project)[1]
+    assert oldest in hosted["jobs"]["test"]["strategy"]["matrix"]["python"]

@@ -1,7 +1,5 @@
 """The curve, the advantage and the Rényi divergence of a mechanism: against all its datasets."""
 
-from fractions import Fraction
-
 import flint
 import mpmath
 import numpy as np
@@ -70,18 +68,6 @@ def test_no_test_on_any_dataset_beats_the_trade_off_curve_of_a_mechanism(channel
     randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
     found = sb.profile(randomizer, n)
     assert_trade_off(found, datasets.values(), shuffles.uniform(datasets))
-
-
-@each_channel
-def test_the_advantage_over_a_mechanism_is_the_largest_total_variation(channel, n):
-    randomizer, datasets = sb.MatrixRandomizer(np.array(channel)), shuffles.all_datasets(channel, n)
-
-    def largest_of(pairs):
-        return max(sum((abs(p - q) for p, q in pair), Fraction(0)) / 2 for pair in pairs)
-
-    ends = sb.advantage(randomizer, n)
-    assert ends.lower <= largest_of(datasets.values()) <= ends.upper
-    assert ends == sb.delta(randomizer, 0.0, n)
 
 
 @each_channel

@@ -182,8 +182,6 @@ def test_same_inputs_tell_nothing():
         (3, "rounds must be one or more triples"),
         ([(3, 5, 1)], "must be a Decomposition"),
         ([(LOPSIDED, 0, 1)], "n must be an integer from 1 to 1e15, got 0"),
-        ([(LOPSIDED, 5, 0)], "rounds must be an integer from 1 to 1000000, got 0"),
-        ([(LOPSIDED, 5, 1.5)], "rounds must be an integer from 1 to 1000000, got 1.5"),
         ([(LOPSIDED, 5, 10**6 + 1)], "rounds must be an integer from 1 to 1000000, got 1000001"),
         (
             [(LOPSIDED, 5, 10**6), (LOPSIDED, 6, 2)],

@@ -1,6 +1,5 @@
 """Rényi divergences against enumeration in 50 digits, and their pieces against closed forms."""
 
-import itertools
 import math
 
 import mpmath
@@ -46,88 +45,23 @@ def divergence_of(pair, order):
     return max(found)
 
 
-def pair_of(a, b, c, n):
-    """The histogram pair of lists of real numbers, c > 0."""
-    rest = 1 - mpmath.fsum(c)
-    masses = [*c, rest] if rest > mpmath.mpf(10) ** -40 else list(c)
-    found = []
-    for counts in _counts(n, len(masses)):
-        weight = mpmath.factorial(n)
-        for count, mass in zip(counts, masses, strict=True):
-            weight *= mass**count / mpmath.factorial(count)
-        p, q = (
-            weight * mpmath.fsum(k * x / z for k, x, z in zip(counts, law, c, strict=False)) / n
-            for law in (a, b)
-        )
-        if p or q:
-            found.append((p, q))
-    return found
-
-
-def _counts(n, cells):
-    if cells == 1:
-        yield (n,)
-        return
-    for first in range(n + 1):
-        for rest in _counts(n - first, cells - 1):
-            yield (first, *rest)
-
-
-def randomized_response(k, eps0):
-    """Probabilities in 50 digits."""
-    e = mpmath.e ** mpmath.mpf(eps0)
-    low = 1 / (e + k - 1)
-    return [[e * low if i == j else low for j in range(k)] for i in range(k)]
-
-
-def clone(eps0):
-    e = mpmath.e ** mpmath.mpf(eps0)
-    return [e / (e + 1), 1 / (e + 1)], [1 / (e + 1), e / (e + 1)], [1 / (2 * e)] * 2
-
-
-def laplace_cells(eps0):
-    """Masses of x + Laplace(1/ε₀) on [0, 1] in four cells, and of the least law there."""
-    rate = mpmath.mpf(eps0)
-
-    def below(x, y):
-        gap = rate * (y - x)
-        return mpmath.e**gap / 2 if gap < 0 else 1 - mpmath.e ** (-gap) / 2
-
-    ends = [mpmath.mpf(-50), mpmath.mpf(0), mpmath.mpf("0.5"), mpmath.mpf(1), mpmath.mpf(51)]
-    cells = [
-        [below(x, end) - below(x, start) for start, end in itertools.pairwise(ends)] for x in (0, 1)
-    ]
-    cells = [[y / mpmath.fsum(law) for y in law] for law in cells]
-    return *cells, [min(x) for x in zip(*cells, strict=True)]
-
-
 CASES = {
-    "2-RR blanket": lambda: (
-        *randomized_response(2, 1.0),
-        [min(x) for x in zip(*randomized_response(2, 1.0), strict=True)],
-        60,
-    ),
-    "2-RR, others at x0": lambda: (
-        *randomized_response(2, 1.0),
-        randomized_response(2, 1.0)[0],
-        60,
-    ),
-    "3-RR, others at x2": lambda: (*randomized_response(3, 2.0), 30),
-    "clone, few": lambda: (*clone(3.0), 12),
-    "clone": lambda: (*clone(0.5), 60),
-    "Laplace cells": lambda: (*laplace_cells(1.0), 10),
+    "2-RR blanket": (sb.KRR(2, 1.0).blanket(), 60),
+    "2-RR, others at x0": (sb.KRR(2, 1.0).dataset_pair(), 60),
+    "3-RR, others at x2": (sb.KRR(3, 2.0).dataset_pair(), 30),
+    "clone, few": (sb.standard_clone(3.0), 12),
+    "clone": (sb.standard_clone(0.5), 60),
+    "Laplace cells": (sb.Laplace(1.0, 1).blanket().inner, 10),
 }
 
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
-    """A decomposition of rounded masses, its n, and the truth at all orders."""
+    """A decomposition, its n, and the truth at all orders."""
+    decomposition, n = CASES[request.param]
     with mpmath.workdps(50):
-        a, b, c, n = CASES[request.param]()
-        pair = pair_of(a, b, c, n)
-        truth = [divergence_of(pair, mpmath.mpf(order)) for order in ORDERS]
-    rounded = (np.array([float(x) for x in law]) for law in (a, b, c))
-    return sb.Decomposition(*rounded, rel_err=2.0 * U), n, truth
+        pair = [(real(p), real(q)) for p, q in shuffles.pair_of(decomposition, n)]
+        return decomposition, n, [divergence_of(pair, mpmath.mpf(order)) for order in ORDERS]
 
 
 def test_sums_enclose_enumeration(case):

@@ -1,0 +1,65 @@
+"""What single laws and datasets say of the paper by other ways, and what empty points decide."""
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shufflebounds.reproduce.papers.judging import IN_PART, NOT_REPRODUCED, REPRODUCED, Evidence
+from shufflebounds.reproduce.papers.su2026 import claims
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_counts_are_those_of_all_that_others_report(k):
+    """Each of three others reports a value of the blanket or, at e^ε₀ = 2, its own: neither."""
+    p = Fraction(1, k + 1)
+    law = Counter()
+    for sent in itertools.product(range(k + 1), repeat=3):
+        # The last one stands for a user's own value, which has 1 − kp = p here.
+        law[1 + sent.count(0), sent.count(1)] += p**3
+    right = claims.blanket_counts(k, 4)
+    assert {counts: mass for counts, mass in right.items() if mass} == dict(law)
+    assert claims._distance(right, claims.corrected_counts(k, 4, 1)) == 0
+    assert claims._distance(right, claims.corrected_counts(k, 4, 0)) > 0
+
+
+def test_verdicts():
+    assert claims.dependent_counts(None).verdict == IN_PART
+    assert claims.lower_support(None).verdict == REPRODUCED
+    found = claims.worst_dataset(None)
+    assert found.verdict == NOT_REPRODUCED
+    assert "the victim holds" in found.extreme
+
+
+# Points that could not be computed narrowly enough decide nothing.
+
+
+EMPTY = (np.nan, np.nan)
+
+
+def row(bound, ends, **others):
+    common = {"mechanism": "krr(k=4)", "k_joint": 1, "distance": 1, "eps0": 1.0}
+    common |= {"delta": 1e-6, "n": 10, "bound": bound}
+    return common | dict(zip(("epsilon_lower", "epsilon_upper"), ends, strict=True)) | others
+
+
+def test_the_largest_of_several_is_unknown_where_one_is():
+    """Else the upper bound would be that of the easier pair of inputs alone."""
+    rows = [
+        row("upper", (0.1, 0.2), k_joint=2, distance=1),
+        row("upper", EMPTY, k_joint=2, distance=2),
+        row("upper", (0.5, 0.6)),
+    ]
+    points = claims.fall_with_k(Evidence(pd.DataFrame(rows), {}))
+    assert not np.isfinite(points[["low", "high"]].to_numpy()).any()
+
+
+def test_the_least_baseline_is_unknown_where_one_is():
+    """Else the bound would be compared with a larger one."""
+    rows = [row("upper", (0.1, 0.2)), row("clone", EMPTY)]
+    rows += [row(name, (0.5, 0.6)) for name in ("blanket_hoeffding", "blanket_bennett")]
+    points = claims.below_baselines(Evidence(pd.DataFrame(rows), {}))
+    assert points[["low", "high"]].to_numpy().tolist() == [[-np.inf, np.inf]]
