@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from engines import overlap
 from shuffles import BINARY, CROOKED, TERNARY, all_datasets, divergence, largest, shuffled
-from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
@@ -35,19 +33,6 @@ def test_unequal_others_are_found():
     found = sb.worst_dataset(sb.MatrixRandomizer([[0.7, 0.3], [0.3, 0.7]]), 3, eps=0.0)
     assert found.others == (1, 1)
     assert found.enclosure.upper == pytest.approx(0.232)
-
-
-def test_random_channels_lie_between_what_is_claimed():
-    rng = np.random.default_rng(43)
-    for _ in range(12 * FUZZ):
-        rows = rng.dirichlet(np.ones(int(rng.integers(2, 4))), int(rng.integers(2, 4)))
-        if rng.random() < 0.3:
-            rows = np.hstack([0.5 * rows, 0.5 * rows])  # outputs to unite
-        mechanism, n = sb.MatrixRandomizer(rows), int(rng.integers(1, 8))
-        eps = float(rng.choice([0.0, 0.2, 1.0]))
-        truth = sb.worst_dataset(mechanism, n, eps=eps).enclosure
-        claimed = sb.mechanism_delta(mechanism, eps, n).enclosure
-        assert overlap(claimed, truth)
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])

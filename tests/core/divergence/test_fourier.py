@@ -240,31 +240,6 @@ def test_a_window_with_one_last_mode():
     assert overlap(coarse, fourier(blanket, 1.179397945549451e-08, 1152, 1e-5))
 
 
-@pytest.mark.parametrize("mean", [0.01, 1.0, 20.0])
-@pytest.mark.parametrize("n", [10**3, 10**8, 10**13])
-def test_few_draws_that_matter_against_their_binomial_sum(mean, n):
-    """Only some users ever draw from the components; D summed over how many of either."""
-    sure = mean / n
-    decomposition = Decomposition([0.75, 0.25], [0.25, 0.75], [sure / 2, sure / 2])
-    eps = 0.5
-    with mp.workdps(40):
-        p, growth = mp.mpf(sure / 2), mp.exp(mp.mpf(eps))
-        up = (mp.mpf("0.75") - growth * mp.mpf("0.25")) / p
-        down = (mp.mpf("0.25") - growth * mp.mpf("0.75")) / p
-        truth, mass = mp.mpf(0), (1 - 2 * p) ** n
-        for total in range(1, 140):
-            mass *= mp.mpf(n - total + 1) / total * 2 * p / (1 - 2 * p)
-            terms = (
-                mp.binomial(total, k) * max(mp.mpf(0), k * up + (total - k) * down)
-                for k in range(total + 1)
-            )
-            truth += mass * mp.fsum(terms) / mp.mpf(2) ** total
-        truth /= n
-    found = fourier(decomposition, eps, n, 1e-3)
-    assert found.lower <= truth * (1 + mp.mpf("1e-12"))
-    assert found.upper >= truth * (1 - mp.mpf("1e-12"))
-
-
 def test_a_power_that_is_all_error_counts_as_nothing():
     """A modulus above 1 by less than its error, so often multiplied that the bound overflows."""
     off = np.array([1e-3])

@@ -172,7 +172,7 @@ def divergence_between(a, b, c, eps, n):
     return (found * (1 - mp.mpf(10) ** -30), mp.inf) if found else None
 
 
-@pytest.mark.parametrize("engine", [by_tree, certified.divergence])
+@pytest.mark.parametrize("engine", [fourier, by_tree, certified.divergence])
 @given(
     SEEDS, st.sampled_from([0.0, 0.0, 2.0**-53, 1e-13, 1e-6]), st.sampled_from([0.1, 1e-4, 1e-9])
 )
