@@ -92,6 +92,41 @@ def test_neither_part_of_the_bound_is_left_out(part, monkeypatch):
     assert supremum(crowd, 0.1, 1000) > 0.25
 
 
+def mixed_sum(laws, counts):
+    """E(S)₊ of counts of draws of laws with values that are multiples of 2⁻²⁰, exactly."""
+    unit = 2.0**20
+    sums = {0: 1.0}
+    for (values, masses), count in zip(laws, counts, strict=True):
+        for _ in range(count):
+            found = {}
+            for s, p in sums.items():
+                for value, mass in zip(values, masses, strict=True):
+                    key = s + round(value * unit)
+                    found[key] = found.get(key, 0.0) + p * mass
+            sums = found
+    return sum(p * s / unit for s, p in sums.items() if s > 0)
+
+
+def test_hoelder_bounds_sums_of_draws_of_several_laws():
+    rng = np.random.default_rng(42)
+    for _ in range(30 * FUZZ):
+        laws, n = [], int(rng.integers(2, 30))
+        for _ in range(int(rng.integers(1, 4))):
+            values = rng.integers(-8, 5, 3) / 4.0
+            laws.append((values, rng.dirichlet(np.ones(3))))
+        theta = float(rng.choice([0.1, 0.5, 2.0]))
+        eta, step = 0.1 / theta, 2.0 * math.pi / (7.0 * n + 30.0 / theta)
+        t = np.arange(1 + math.ceil(9.0 / (eta * step))) * step
+        weight = np.where(t == 0.0, 1.0, 2.0) * np.exp(0.5 * eta**2 * (theta**2 - t**2))
+        weight /= theta**2 + t**2
+        bounds = [
+            step / (2.0 * math.pi) * weight @ abs(np.exp(np.outer(theta + 1j * t, g)) @ p) ** n
+            for g, p in laws
+        ]
+        counts = rng.multinomial(n, rng.dirichlet(np.ones(len(laws))))
+        assert mixed_sum(laws, counts) <= max(bounds) * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("n", [50, 10**4, 10**8, 10**12])
 @pytest.mark.parametrize("eps0", [0.05, 1.0, 4.0])
 def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
