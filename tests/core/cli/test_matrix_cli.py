@@ -260,9 +260,3 @@ def test_a_bad_file_is_told_in_one_sentence_before_any_work(tmp_path, monkeypatc
         f"Error: file '{path}', line 2, column 2 must be a probability, 0 or from 1e-300 to 1, "
         "got 'half'\n"
     )
-    missing = run("epsilon", "--mechanism", "matrix", "--file", "no.csv", *question)
-    assert missing.stderr == "Error: file 'no.csv' cannot be read: No such file or directory\n"
-    assert (
-        "Missing option '--file' of matrix."
-        in run("epsilon", "--mechanism", "matrix", *question).stderr
-    )

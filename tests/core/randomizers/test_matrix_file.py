@@ -81,25 +81,21 @@ def test_the_shape_is_part_of_the_digest(tmp_path):
 
 MISTAKES = {
     "nothing": ("", "must have at least two rows, one for every input, got 0"),
-    "blank lines": ("\n\n , \n", "must have at least two rows, one for every input, got 0"),
     "one row": ("0.5,0.5\n", "must have at least two rows, one for every input, got 1"),
     "a ragged row": (
         "0.5,0.5\n0.5,0.25,0.25\n",
         ", line 2 must have as many columns as line 1, which has 2, got 3",
     ),
-    "a short row": ("0.5,0.5\n1\n", ", line 2 must have as many columns as line 1, which has 2"),
     "a blank row": ("0.5,0.5\n\n0.5,0.5\n", ", line 2 must have as many columns as line 1"),
     "a header": ("yes,no\n0.5,0.5\n", ", line 1, column 1 must be a probability, 0 or from 1e-300"),
     "text": ("0.5,0.5\n0.5,half\n", ", line 2, column 2 must be a probability, .*, got 'half'"),
     "an empty cell": ("0.5,0.5\n,1\n", ", line 2, column 1 must be a probability, .*, got ''"),
     "another separator": ("0.5;0.5\n0.5;0.5\n", ", line 1, column 1 must .*, got '0.5;0.5'"),
     "a negative number": ("1.5,-0.5\n0.5,0.5\n", ", line 1, column 1 must .*, got '1.5'"),
-    "a negative number first": ("-0.5,1.5\n0.5,0.5\n", ", line 1, column 1 must .*, got '-0.5'"),
     "no number": ("0.5,0.5\nnan,0.5\n", ", line 2, column 1 must be .*, got 'nan'"),
     "infinity": ("0.5,0.5\n0.5,inf\n", ", line 2, column 2 must be .*, got 'inf'"),
     "a tiny number": ("1,1e-310\n0.5,0.5\n", ", line 1, column 2 must be .*, got '1e-310'"),
     "another sum": ("0.5,0.5\n0.5,0.4\n", ", line 2 must sum to 1, got 0.9"),
-    "a rough sum": ("0.5,0.5\n0.333,0.666\n", ", line 2 must sum to 1, got 0.999"),
 }
 
 

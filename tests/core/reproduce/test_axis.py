@@ -96,17 +96,14 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
     ("x", "message"),
     [
         (None, r"x must be a mapping of one name to its values, such as .*, got None$"),
-        ([1, 2], r"x must be a mapping of one name to its values.*, got \[1, 2\]$"),
         ({}, r"x must be a mapping of one name to its values.*, got \{\}$"),
         (
             {"m": [1]},
             f"x must be one of {NAMED}, got 'm'$",
         ),
         ({"n": 5}, "n must be a list of values, or start, stop and points, got 5$"),
-        ({"n": "12"}, "n must be a list of values, or start, stop and points, got '12'$"),
         ({"n": []}, "n must hold at least one value, got none$"),
         ({"n": [10, 0]}, r"n\[1\] must be an integer from 1 to 1e15, got 0$"),
-        ({"n": [[10]]}, r"n\[0\] must be an integer from 1 to 1e15, got \[10\]$"),
         ({"n": [7, 8, 7]}, "n must hold distinct values, got 7 twice$"),
         ({"eps0": [1, 1.0]}, "eps0 must hold distinct values, got 1.0 twice$"),
         ({"eps": [math.nan]}, r"eps\[0\] must be a finite number with eps >= 0, got nan$"),
