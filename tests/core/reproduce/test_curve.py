@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from specifications import NAME, joint, part, specification
 
 import shufflebounds as sb
-from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__
+from shufflebounds import KRR, Enclosure, Enclosures, PrecisionError, __version__
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.bounds.base import Answer
 from shufflebounds.core.setting import OverN
@@ -39,7 +39,25 @@ def ends(**changes) -> tuple[float, float]:
     return found.lower, found.upper
 
 
+def hockey_stick(p, q, eps: float) -> float:
+    return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
+
+
 # What a specification asks for.
+
+
+@pytest.mark.parametrize("k_joint", [1, 2, 3])
+@pytest.mark.parametrize("bound", ["upper", "lower"])
+def test_the_parts_of_a_joint_share_eps0(bound, k_joint):
+    """One user's reports hide nothing: D(ε) is that of the channel's own rows."""
+    rows = KRR(k=3, eps0=2.0 / k_joint).matrix()[:2]
+    first, second = rows
+    for _ in range(k_joint - 1):
+        first, second = np.outer(first, rows[0]).ravel(), np.outer(second, rows[1]).ravel()
+    delta = hockey_stick(first, second, 1.2)
+    changes = {"mechanism": {"type": "krr", "k": 3}, "eps0": 2.0, "k_joint": k_joint}
+    lower, upper = ends(**changes, bound=bound, x={"n": [1]}, delta=delta)
+    assert lower * (1 - 1e-9) <= 1.2 <= upper * (1 + 1e-9)
 
 
 def meet(one: Enclosure, other: Enclosure) -> bool:

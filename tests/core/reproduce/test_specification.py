@@ -211,6 +211,16 @@ def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
     assert max(spent, eps0) <= protocol.eps0 <= eps0 * (1.0 + 1e-11)
 
 
+@pytest.mark.parametrize("k_joint", [2, 3, 7, 9, 49])
+@pytest.mark.parametrize("bound", ["clone", "upper", "blanket_hoeffding_generic"])
+def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
+    made = specification(bound=bound, mechanism=KRR, k_joint=k_joint, eps0=1.7)
+    parts = made.reports.protocol(Setting(eps0=1.7)).randomizer.parts
+    assert made.protocol(Setting(eps0=1.7)).eps0 >= max(
+        1.7, sum(Fraction(one.eps0) for one in parts)
+    )
+
+
 def test_the_public_curve_is_the_specification_of_a_mechanism():
     R = sb.RAPPOR(4.0, domain_size=20)
     found = sb.curve(R, "upper", n=[100, 1000], delta=1e-6)
