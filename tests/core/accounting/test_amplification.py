@@ -52,6 +52,21 @@ def test_unreachable_delta_gives_the_largest_loss():
     assert found.relative_width <= 1e-4
 
 
+def test_an_output_that_tells_gives_infinite_epsilon():
+    telling = sb.Decomposition([0.9, 0.1, 0.0], [0.9, 0.0, 0.1], [0.5, 0.0, 0.0])
+    assert sb.epsilon(telling, 1000, 0.05).lower == math.inf
+    found = sb.epsilon(telling, 1000, 0.2)
+    assert found.upper < math.inf
+
+
+def test_hidden_telling_outputs_still_tell_a_lone_user():
+    """Others cover the output with c > 0, but not always: D(∞) = a(1 − Σc)^(n−1)."""
+    telling = sb.Decomposition([0.5, 0.5], [0.0, 1.0], [0.25, 0.25])
+    limit = 0.5 * 0.75**9
+    assert sb.epsilon(telling, 10, 0.9 * limit).lower == math.inf
+    assert sb.epsilon(telling, 10, 1.1 * limit).upper < math.inf
+
+
 def test_shortfall_is_told_and_carries_the_enclosure():
     coarse = sb.Laplace(4.0, cells=5).blanket()
     with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0001 was asked for") as caught:
