@@ -136,3 +136,11 @@ def test_only_the_safe_end_of_a_proven_bound_decides(kind, eps, verdict):
     bound = next(bound for bound in BOUNDS.values() if bound.kind is kind)
     finding = Finding(bound, Answer(sb.Enclosure(1.1, 1.2)))
     assert finding.verdict(eps) is verdict
+
+
+@pytest.mark.usefixtures("few")
+def test_rounds_are_judged_together():
+    once, often = (answer(*KRR10, "--eps", "0.5", "--rounds", T)["verdict"] for T in ("1", "50"))
+    assert (once, often) == ("proven", "refuted")
+    composed = sb.compose([(R.dataset_pair(), 10_000, 50)])
+    assert composed.epsilon(1e-6).lower > 0.5
