@@ -62,6 +62,10 @@ def test_a_delta_out_of_reach_names_the_one_that_is_not():
     [
         (lambda one: one.compose(KRR, 0), "n must be an integer from 1 to 1e15, got 0"),
         (lambda one: one.compose("krr", 10), "must be a Decomposition"),
+        (
+            lambda one: one.compose(KRR, 10, 10**6),
+            "rounds must be an integer from 1 to 1000000, got 1000001",
+        ),
         (lambda one: one.compose(OTHER, 10, 10**6), "rounds, all added up, must be an integer"),
         (lambda one: one.get_epsilon(1.0), "delta must be"),
         (lambda one: one.get_delta(-1.0), "eps must be"),

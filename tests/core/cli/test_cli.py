@@ -641,6 +641,7 @@ epsilon no-k --mechanism laplace --others half: 'half' is not a number such as 0
 epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
 epsilon --rate 1.5: 0 <= rate <= 1, got 1.5
 epsilon --colluding 100: colluding must be an integer from 0 to 99, got 100
+epsilon --n many: 'many' is not a whole number
 epsilon --n 0: n must be an integer from 1 to 1e15, got 0
 epsilon --n 1e999999999: too large
 epsilon --eps0 301 --k-joint 2: 0 < eps0 <= 300, got 301.0
@@ -649,6 +650,7 @@ epsilon --delta 1e-99999999999999999999: closer to 0 than any floating-point num
 delta no-delta --eps 1e400: '1e400' is larger than any floating-point number
 epsilon --delta 1e-6%: '1e-6%' is not a number such as 0.5 or 1e-6 without a percent sign.
 epsilon --delta 1: 1e-300 <= delta < 1, got 1.0
+eps0 no-eps0 --eps 301: 0 <= eps <= 300, got 301.0
 eps0 no-eps0 --delta 1e-20 --eps 0: delta must be larger for eps = 0.0
 epsilon --rounds 0: rounds must be an integer from 1 to 1000000, got 0
 curve no-n --rounds 3 --bound erlingsson: rounds must be left out for the bound erlingsson
@@ -682,6 +684,7 @@ choose ALONE --eps 1 --values 4 --numbers: exclude each other
 choose ALONE --eps 1 --values 4 --dropout 1: dropout must be a number with 0 <= dropout < 1
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports
+choose ALONE --eps 1 --values 4 --rounds 0: rounds must be an integer from 1 to 1000000
 epsilon ALONE --protocol dump --flip 0.2: Missing option '--domain-size' of dump.
 epsilon ALONE --protocol dump --domain-size 5 --k 3:
     --k is not a parameter of dump, which has only

@@ -195,6 +195,11 @@ MISTAKES = [
     (lambda: Dump(1), "domain_size must be an integer from 2 to 9007199254740992"),
     (lambda: Dump(4, 0.75), "flip must be 0 or .* < 0.75, got 0.75"),
     (lambda: HierarchicalHistogram(1.0, 48), "domain_size must be a power of 2, got 48"),
+    (
+        lambda: HierarchicalHistogram(1.0, 1),
+        "domain_size must be an integer from 2 to 9007199254740992",
+    ),
+    (lambda: HierarchicalHistogram(0.0, 4), "eps0 must be"),
     (lambda: HierarchicalHistogram(1.0, 4).draws(2.5), "n must be an integer"),
     (lambda: Dump(4).draws(0), "n must be an integer from 1 to 1e15"),
     (lambda: Dump(4, blankets=10).draws(10**15), "n must leave at most 1e[+]15 blanket"),

@@ -125,6 +125,7 @@ def test_numbers_against_their_laws(eps0):
         return sum(quad(lambda y: y**k * piecewise.density(1.0, y), *ends)[0] for ends in pieces)
 
     assert moment(1) == pytest.approx(1.0)
+    assert piecewise.density(1.0, 1.01 * end) == 0.0
     assert piecewise.error(1).mse == pytest.approx(moment(2) - 1.0, rel=1e-6)
     own = sb.Duchi(eps0).matrix()[0]
     scale = 1.0 / (own[0] - own[1])
