@@ -61,6 +61,7 @@ def test_a_delta_out_of_reach_names_the_one_that_is_not():
     ("call", "message"),
     [
         (lambda one: one.compose(KRR, 0), "n must be an integer from 1 to 1e15, got 0"),
+        (lambda one: one.compose(KRR, 10, 0), "rounds must be an integer from 1 to 1000000, got 0"),
         (lambda one: one.compose("krr", 10), "must be a Decomposition"),
         (
             lambda one: one.compose(KRR, 10, 10**6),
