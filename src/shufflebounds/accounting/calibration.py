@@ -426,11 +426,11 @@ class _Target:
         Of mechanisms the latter by their blankets, the former by their datasets, and where these
         leave a gap, by what holds for all datasets.
         """
-        missed, met = narrow(lambda x, off: self._by_blankets(off, *sent(x)), axis, start)
+        missed, met = narrow(lambda x, off: self._by_blankets(off, sent(x)), axis, start)
         if isinstance(sent(axis.at(start))[0], Decomposition):
             return missed, met
         start = start if met is None else axis.scale(met)
-        missed, _ = narrow(lambda x, off: self._by_datasets(off, *sent(x)), axis, start)
+        missed, _ = narrow(lambda x, off: self._by_datasets(off, sent(x)), axis, start)
         done = missed is not None and met is not None and axis.is_done(missed, met)
         # A little more of ε₀ costs little in one round.
         if met is None or (done and not (self.single and isinstance(axis, LocalPrivacy))):
@@ -444,19 +444,16 @@ class _Target:
         found = least(lambda y: by_all(axis.at(math.log(y))), low, high, *width)
         return missed, axis.at(math.log(found)) if found < high else met
 
-    def _by_blankets(
-        self, off: float, given: Decomposition | Randomizer, n: int, times: int
-    ) -> Probe:
-        return self._probe(off, _blankets(given), n, times, worth_asking)
+    def _by_blankets(self, off: float, sent: Rounds) -> Probe:
+        return self._probe(off, _blankets(sent[0]), *sent[1:], worth_asking)
 
-    def _by_datasets(
-        self, off: float, given: Decomposition | Randomizer, n: int, times: int
-    ) -> Probe:
+    def _by_datasets(self, off: float, sent: Rounds) -> Probe:
+        given, n, times = sent
         assert isinstance(given, Randomizer)
-        if self.single:
-            return self._probe(off, given.known_datasets(), n, times, worth_trying)
-        few = enumerate(round_of(given, n, times).lowest)
-        return self._probe(off, {str(i): one for i, one in few}, n, times, worth_trying)
+        some = given.known_datasets()
+        if not self.single:
+            some = {str(i): one for i, one in enumerate(round_of(given, n, times).lowest)}
+        return self._probe(off, some, n, times, worth_trying)
 
     def _probe(
         self, off: float, some: Mapping[str, Decomposition], n: int, times: int, worth: Worth
@@ -599,6 +596,5 @@ class FewestUsers(Question):
 
     def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
         """See `Question`."""
-        if self.rounds == 1:
-            return super().seems_to_exceed(decomposition, found)
-        return self.may_exceed(decomposition, found)
+        seems = super().seems_to_exceed if self.rounds == 1 else self.may_exceed
+        return seems(decomposition, found)
