@@ -30,9 +30,9 @@ from shufflebounds.protocols.base import (
 )
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
-from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.randomizers.discrete import KRR, Duchi, HadamardResponse
 from shufflebounds.randomizers.matching import HadamardBlocks, Subset
+from shufflebounds.randomizers.windows import PrivUnit
 from shufflebounds.reproduce.papers.tables import Column, Page, Row, TableCode, safe
 
 # Tables 2 to 4: the printed p, β and q of mechanisms and protocols, confirmed or not.
