@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from shufflebounds import KRR, Enclosure, Enclosures, notebook
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import outward
-from shufflebounds.core.setting import Setting
+from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.protocols import registry
 from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 

@@ -32,11 +32,11 @@ from shufflebounds.cli.options import (
     question,
 )
 from shufflebounds.core.enclosure import PrecisionError
-from shufflebounds.core.setting import Setting
+from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.specification import Axis, Grid, Specification, needed
+from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
 # Where an axis begins and ends unless the options say otherwise.

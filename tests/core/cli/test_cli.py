@@ -31,13 +31,13 @@ from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import answers, deployment
 from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.options import REAL, flag
-from shufflebounds.core.setting import Setting
+from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce.plotting import layout as styles
-from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")

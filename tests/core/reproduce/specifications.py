@@ -2,9 +2,9 @@
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
-from shufflebounds.core.setting import NAMES, Setting
+from shufflebounds.core.setting import NAMES, Setting, parse_axis
 from shufflebounds.protocols import registry
-from shufflebounds.reproduce.specification import Specification, parse_axis
+from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 NAME = CurveName("krr10", "large", "upper")

@@ -15,14 +15,14 @@ from small_paper import PAPER, content, edited, mistake, our_own, refusal, table
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
-from shufflebounds.core.setting import Setting
+from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers.description import Mechanism
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.loading import ConfigError
 from shufflebounds.reproduce.configuration.models import PaperEntry, RootEntry, schema
-from shufflebounds.reproduce.specification import Axis, Grid, Specification
+from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName
 
 

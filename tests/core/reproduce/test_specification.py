@@ -12,10 +12,9 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.core.setting import OverN, Setting
+from shufflebounds.core.setting import WHOLE, OverN, Setting
 from shufflebounds.protocols import registry
 from shufflebounds.reproduce import specification as specifications
-from shufflebounds.reproduce.specification import WHOLE
 
 KRR = {"type": "krr", "k": 3}
 BLH = {"type": "blh"}

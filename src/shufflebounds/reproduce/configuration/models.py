@@ -34,8 +34,7 @@ from pydantic_core import PydanticCustomError
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
-from shufflebounds.core.setting import NAMES, OverN
-from shufflebounds.reproduce.specification import Axis, parse_axis
+from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
 from shufflebounds.reproduce.storage import write_text
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.

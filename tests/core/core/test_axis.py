@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.reproduce import specification as axis
-from shufflebounds.reproduce.specification import Grid
+from shufflebounds.core import setting as axis
+from shufflebounds.core.setting import Grid
 
 NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
 
