@@ -49,7 +49,7 @@ fuzz: $(VENV)/.installed-dev
 	    tests/core/bounds/test_variation_ratio.py \
 	    $(addprefix tests/core/core/test_,$(addsuffix .py,decomposition domination uncertain_entries)) \
 	    $(addprefix tests/core/divergence/test_,$(addsuffix .py,closing_the_gap coordinates estimates fourier law renyi supremum tree rare_values)) \
-	    $(addprefix tests/core/randomizers/test_,$(addsuffix .py,coarsening matrix matrix_joint))
+	    $(addprefix tests/core/randomizers/test_,$(addsuffix .py,coarsening laplace_interval matrix matrix_joint))
 
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed

@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.accounting.worst_dataset import all_datasets_delta
@@ -145,7 +146,7 @@ def attained(eps0, inputs, others, n, typical):
     return eps, reached(partial(sb.delta, binned, eps, n, rtol=0.01)).lower
 
 
-@settings(deadline=None)
+@examples(40)
 @given(**pairs)
 def test_no_inputs_of_the_continuum_exceed_it(eps0, inputs, others, n, typical):
     """None of these is a point of the grid."""
@@ -154,7 +155,7 @@ def test_no_inputs_of_the_continuum_exceed_it(eps0, inputs, others, n, typical):
     assert any(supremum(crowd, eps, n) >= found for crowd in crowds)
 
 
-@settings(deadline=None)
+@examples(40)
 @given(**pairs)
 def test_no_others_of_the_continuum_exceed_that_of_two_inputs(eps0, inputs, others, n, typical):
     eps, found = attained(eps0, inputs, others, n, typical)
