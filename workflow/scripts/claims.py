@@ -4,8 +4,9 @@ import job
 
 with job.running(snakemake) as given:
     import readings
-    from shufflebounds.reproduce.papers import judging, research
+    from shufflebounds.reproduce.papers import judging
     from shufflebounds.reproduce.papers import tables as table_files
+    from shufflebounds.reproduce.papers.base import research
     from shufflebounds.reproduce.storage import write_text
 
     paper = readings.paper(given)

@@ -28,7 +28,7 @@ from shufflebounds.reproduce.configuration.models import (
     PaperEntry,
     RootEntry,
 )
-from shufflebounds.reproduce.papers import TableKind, research
+from shufflebounds.reproduce.papers.base import TableKind, research
 from shufflebounds.reproduce.papers.tables import Context
 from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
 from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations

@@ -10,7 +10,7 @@ from shufflebounds.protocols import registry
 from shufflebounds.reproduce import plan
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.models import PaperEntry
-from shufflebounds.reproduce.papers import research
+from shufflebounds.reproduce.papers.base import research
 
 
 def changed(path: list, value: object) -> dict:

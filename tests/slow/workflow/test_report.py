@@ -14,7 +14,7 @@ import pytest
 from whole_run import CAPTION, CURVES, FIGURES, GALLERY, PAGES, PAPER_TITLE, TABLES, TITLES
 
 import shufflebounds
-from shufflebounds.reproduce.papers import research
+from shufflebounds.reproduce.papers.base import research
 
 KINDS = research("su2026").tables
 CLAIMS = "The paper's claims, measured"

@@ -36,7 +36,7 @@ from shufflebounds.reproduce.configuration.models import (
     RootEntry,
     is_name,
 )
-from shufflebounds.reproduce.papers import research
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.specification import Specification
 from shufflebounds.reproduce.storage import CurveName

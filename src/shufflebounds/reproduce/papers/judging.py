@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from shufflebounds.randomizers.description import Description
-from shufflebounds.reproduce.papers import said
+from shufflebounds.reproduce.papers.base import said
 from shufflebounds.reproduce.papers.tables import table as markdown_table
 
 REPRODUCED = "reproduced"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from repository import ROOT
 
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers import judging, research
+from shufflebounds.reproduce.papers import judging
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.judging import Evidence
 from shufflebounds.reproduce.papers.su2026.claims import CLAIMS, INTRODUCTION
 

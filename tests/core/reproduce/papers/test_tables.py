@@ -5,8 +5,8 @@ import pytest
 
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.randomizers.description import parse
-from shufflebounds.reproduce.papers import research
 from shufflebounds.reproduce.papers import tables as table_files
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.tables import Context, TableCode
 
 PAPERS = ("accuracy", "su2026", "wang2020", "wang2024")

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finite, Listed, Users
-from shufflebounds.reproduce.papers import TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, Lt
 
 from shufflebounds.reproduce.configuration.models import Finite, Listed, Users
-from shufflebounds.reproduce.papers import TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 
 class Calibrations(TableKind):

@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from shufflebounds.reproduce.configuration.models import Delta, Eps0, Listed, Users
-from shufflebounds.reproduce.papers import TableKind
+from shufflebounds.reproduce.papers.base import TableKind
 
 
 class Asymptotics(TableKind):

@@ -10,7 +10,7 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.reproduce.papers import research
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.su2026 import tables
 from shufflebounds.reproduce.papers.tables import Context
 

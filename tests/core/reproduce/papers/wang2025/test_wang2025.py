@@ -11,7 +11,7 @@ import shuffles
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import published_vector_bits
 from shufflebounds.protocols.histograms import DecisionTrees
-from shufflebounds.reproduce.papers import research
+from shufflebounds.reproduce.papers.base import research
 from shufflebounds.reproduce.papers.judging import (
     NOT_REPRODUCED,
     REPRODUCED,
