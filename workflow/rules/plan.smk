@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -26,6 +27,10 @@ gc.set_threshold(50_000, 20, 20)
 
 # A module's configuration comes whole from the workflow that imports it.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
+# Snakemake writes the path of Python unquoted into the shell commands of jobs, and a virtual environment
+# inside this checkout has the checkout's spaces in its path.
+if not IS_MODULE:
+    sys.executable = shlex.quote(sys.executable)
 
 
 def or_exit(function, *arguments):

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,6 +227,24 @@ def test_a_file_where_a_folder_should_be_stops_a_run_before_its_first_job(tmp_pa
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == "figures cannot be written to, so nothing was run"
     assert "Traceback" not in run.stdout + run.stderr
+
+
+# Folders.
+
+
+def test_a_checkout_and_its_environment_may_lie_in_a_folder_with_a_space(undisturbed, tmp_path):
+    checkout = copy(undisturbed, tmp_path / "with space")
+    (checkout.path / ".venv").symlink_to(sys.prefix)
+    remove(checkout, [UPPER, FIGURE])
+    run = subprocess.run(
+        [checkout.path / ".venv" / "bin" / "python", "-m", "snakemake", "--cores", "1", FIGURE],
+        cwd=checkout.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert results(checkout) == results(undisturbed)
 
 
 # Mathematics.
