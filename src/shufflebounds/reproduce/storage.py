@@ -10,6 +10,8 @@ import hashlib
 import io
 import math
 import os
+import secrets
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,19 +41,22 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file at once or not at all, or to what is no regular file: a device or a pipe.
 
-    What a link points to is replaced, not the link.
+    What a link points to is replaced, not the link. A file that is replaced keeps its permissions.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         Path(path).write_bytes(content)
         return
     file = Path(os.path.realpath(path))
     # A process that is killed leaves this behind, hidden; nothing reads it or writes to it again.
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    # Nobody can guess its name, and the mode "x" never opens a file or a link that exists.
+    part = file.with_name(f".{secrets.token_hex(16)}.part")
     try:
-        with part.open("wb") as opened:
+        with part.open("xb") as opened:
             opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())
+        with suppress(FileNotFoundError):
+            shutil.copymode(file, part)
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)

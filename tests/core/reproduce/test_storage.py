@@ -108,13 +108,33 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
 
 
-def test_what_a_killed_process_left_is_no_obstacle(written, tmp_path):
-    """Not even that of a process with the same number."""
-    before = written.read_bytes()
-    (tmp_path / f".table.csv.{os.getpid()}.part").write_text("half a line", encoding="utf-8")
-    storage.write(COLUMNS, ROWS, written)
-    assert written.read_bytes() == before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
+def test_nobody_can_redirect_what_is_written(tmp_path):
+    """Links at the names that a number of this process would give lead elsewhere."""
+    table, other = tmp_path / "table.csv", tmp_path / "other"
+    other.write_text("kept", encoding="utf-8")
+    for name in (".table.csv.{}.part", "table.csv.{}.part", ".{}.part"):
+        (tmp_path / name.format(os.getpid())).symlink_to(other)
+    storage.write_text("new", table)
+    assert (table.read_text("utf-8"), other.read_text("utf-8")) == ("new", "kept")
+
+
+def test_a_name_that_is_taken_is_not_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.secrets, "token_hex", lambda _: "taken")
+    (tmp_path / "other").write_text("kept", encoding="utf-8")
+    (tmp_path / ".taken.part").symlink_to(tmp_path / "other")
+    with pytest.raises(FileExistsError):
+        storage.write_text("new", tmp_path / "table.csv")
+    assert (tmp_path / "other").read_text("utf-8") == "kept"
+
+
+def test_permissions_are_those_of_the_file_before_or_of_a_new_one(tmp_path):
+    new, plain, private = (tmp_path / name for name in ("new", "plain", "private"))
+    plain.write_text("", encoding="utf-8")
+    private.touch(mode=0o600)
+    for path in (new, private):
+        storage.write_text("text", path)
+    assert new.stat().st_mode == plain.stat().st_mode
+    assert private.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
