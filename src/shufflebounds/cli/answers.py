@@ -393,6 +393,9 @@ _HEAD = (
     f"<title>{_TITLE}</title><style>{_STYLE}</style></head><body>"
 )
 _TAIL = "</body></html>"
+# What Markdown does not print as it stands: marks, underscores that are not within a word, and what
+# makes a heading or a list at the beginning of a line.
+_MARKUP = re.compile(r"[\\`*\[<>&|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[-+#=]")
 
 
 def _certificate(
@@ -441,15 +444,22 @@ def _rendered(page: Page, suffix: str) -> str:
 def _markdown(tag: str, content: Any) -> str:
     match tag:
         case "h1" | "h2":
-            return f"{'#' * int(tag[1])} {content}"
+            return f"{'#' * int(tag[1])} {_as_text(content)}"
         case "ul":
-            return "\n".join(f"- {one}" for one in content)
+            return "\n".join(f"- {_as_text(item)}" for item in content)
         case "table":
-            lines = [f"| {' | '.join(row)} |" for row in content]
+            lines = [f"| {' | '.join(map(_as_text, row))} |" for row in content]
             return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
         case "pre" | "details":
-            return f"```\n{content}\n```"
-    return str(content)
+            # The content may itself hold a line of backticks.
+            fence = max(["```", *(f"{run}`" for run in re.findall("`+", content))], key=len)
+            return f"{fence}\n{content}\n{fence}"
+    return _as_text(content)
+
+
+def _as_text(text: str) -> str:
+    """Markdown that shows the text as it is, such as a file name with the characters of a tag."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _html(tag: str, content: Any) -> str:

@@ -9,11 +9,13 @@ import json
 import math
 import subprocess
 import sys
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from commands import answer, run, succeed
 from enumeration import precise_exp, truth
+from markdown_it import MarkdownIt
 from repository import ROOT
 
 import shufflebounds as sb
@@ -260,3 +262,47 @@ def test_a_bad_file_is_told_in_one_sentence_before_any_work(tmp_path, monkeypatc
         f"Error: file '{path}', line 2, column 2 must be a probability, 0 or from 1e-300 to 1, "
         "got 'half'\n"
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<img src=x onerror=alert(1)>.csv",
+        "<b>&amp;|`code`[a](http:b) ![i](j) *k* _l_ ~~m~~ $n$.csv",
+        "# a\n```\n<script>.csv",
+    ],
+)
+def test_a_report_shows_the_name_of_a_file_and_never_runs_it(tmp_path, monkeypatch, name):
+    """As a program for Markdown, and a browser's parser, read the page."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / name, ROWS)
+    asked = ("epsilon", "--mechanism", "matrix", f"--file={name}", "--n", "9", "--delta", "0.1")
+    for suffix in (".md", ".html"):
+        page = tmp_path / f"page{suffix}"
+        succeed(*asked, "--report", str(page))
+        text = page.read_text("utf-8")
+        if suffix == ".md":
+            text = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
+        seen = _Seen()
+        seen.feed(text)
+        allowed = "h1 h2 p ul li table thead tbody tr th td pre code details summary"
+        allowed += " html head body meta title style" if suffix == ".html" else ""
+        assert seen.tags <= set(allowed.split())
+        # In the title, the note on rows, the command and the object.
+        assert " ".join(seen.text.split()).count(" ".join(name.split())) >= 3
+        assert seen.text.count("How to verify") == 1
+
+
+class _Seen(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data) -> None:
+        self.text += data
