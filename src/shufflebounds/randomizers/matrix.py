@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import itertools
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -368,15 +368,18 @@ class KFold(MatrixRandomizer):
 
 # Of a file, in characters: far more than could be computed with.
 _LONGEST = 10**8
+# Largest relative distance of a sum from 1, or 100, that rounded entries explain.
+_ROUNDED = 0.01
 
 
 @dataclass(frozen=True)
 class MatrixFile(MatrixRandomizer):
     """The randomizer of the matrix in a CSV file: a line for every input, numbers between commas.
 
-    There is no header. A path that is not absolute is looked for in the working directory, which is
-    the project's for Snakemake. ``digest`` stands for the numbers; where it is given, the file must
-    hold the ones that it was made of.
+    Semicolons, tabs or spaces may stand in place of the commas. Lines that begin with # are
+    comments. There is no header and no column of names. A path that is not absolute is looked for
+    in the working directory, which is the project's for Snakemake. ``digest`` stands for the
+    numbers; where it is given, the file must hold the ones that it was made of.
 
     Raises ValueError, naming the file and, counted from 1, line and column, where the file cannot
     be read or holds no matrix as `MatrixRandomizer` takes it.
@@ -423,43 +426,103 @@ def _read(file: object) -> NDArray[np.float64]:
             text = opened.read(_LONGEST + 1)
         if len(text) > _LONGEST:
             raise ValueError(f"{name} must have at most {_LONGEST} characters")
-        lines = list(csv.reader(io.StringIO(text, newline="")))
+        return _table(name, text)
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name} must be a CSV file of text in UTF-8: {error}") from None
-    while lines and not any(cell.strip() for cell in lines[-1]):
-        lines.pop()
-    if len(lines) < 2:
+
+
+def _table(name: str, text: str) -> NDArray[np.float64]:
+    """The matrix of a text; ValueError for what is no table of numbers between separators."""
+    lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.lstrip()[:1] != "#"}
+    while lines and not lines[max(lines)].strip(" \t,;"):
+        del lines[max(lines)]
+    separator = next((mark for mark in ";,\t" if any(mark in x for x in lines.values())), " ")
+    stripped = [line.strip(" ") for line in lines.values()]
+    table = list(csv.reader(stripped, delimiter=separator, skipinitialspace=True))
+    if len(table) < 2:
         raise ValueError(
-            f"{name} must have at least two rows, one for every input, got {len(lines)}"
+            f"{name} must have at least two rows, one for every input, got {len(table)}"
         )
-    rows = [_numbers(name, i + 1, cells, len(lines[0])) for i, cells in enumerate(lines)]
+    if all(cells[-1:] == [""] for cells in table):  # a separator ends each line
+        table = [cells[:-1] for cells in table]
+    first = min(lines)
+    _refuse_header(f"{name}, line {first}", table[0])
+    rows = []
+    for i, cells in zip(lines, table, strict=False):
+        if len(cells) != len(table[0]):
+            raise ValueError(
+                f"{name}, line {i} must have as many columns as line {first}, which has "
+                f"{len(table[0])}, got {len(cells)}"
+            )
+        rows.append(_probabilities(f"{name}, line {i}", cells))
     return np.array(rows)
 
 
-def _numbers(name: str, line: int, cells: list[str], columns: int) -> list[float]:
-    """One line; ValueError where it is none of a matrix of probabilities with so many columns."""
-    if len(cells) != columns:
+def _refuse_header(place: str, cells: list[str]) -> None:
+    """ValueError where the first line holds names of columns, such as 0, 1, …, k−1."""
+    names = [cell.strip() for cell in (cells[1:] if cells[0] == "" else cells)]
+    numbers = list(map(_number, names))
+    is_count = len(names) > 1 and any(
+        numbers == [start + i for i in range(len(names))] for start in (0, 1)
+    )
+    if is_count and all(len(name) < 4 or name.isdigit() for name in names):
+        input_ = "; if it is an input, put it on another line" if sum(numbers) == 1.0 else ""
         raise ValueError(
-            f"{name}, line {line} must have as many columns as line 1, which has {columns}, "
-            f"got {len(cells)}"
+            f"{place} must be an input, got {', '.join(names)}, which looks like the header that "
+            f"pandas writes: leave it out by to_csv(..., header=False, index=False){input_}"
         )
-    found = []
-    for column, cell in enumerate(cells, start=1):
-        try:
-            number = float(cell)
-        except ValueError:
-            number = math.nan
+    if all(map(math.isnan, numbers)) and any(name[:1].isalpha() for name in names):
+        raise ValueError(
+            f"{place} must be an input, got the header {', '.join(cells)!r}: delete it"
+        )
+
+
+def _number(cell: str) -> float:
+    """The number of a cell; nan where it holds none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _probabilities(place: str, cells: list[str]) -> list[float]:
+    """The numbers of one line; ValueError where they are no distribution."""
+    numbers = list(map(_number, cells))
+    for column, (number, cell) in enumerate(zip(numbers, cells, strict=True), start=1):
         if not (number == 0.0 or SMALLEST_MASS <= number <= 1.0 + SUM_TOLERANCE):
             raise ValueError(
-                f"{name}, line {line}, column {column} must be a probability, 0 or from "
-                f"{SMALLEST_MASS:g} to 1, got {cell!r}"
+                f"{place}, column {column} must be a probability, 0 or from {SMALLEST_MASS:g} to "
+                f"1, got {cell!r}{_hint(cells, numbers)}"
             )
-        found.append(number)
-    if abs(math.fsum([-1.0, *found])) > SUM_TOLERANCE:
-        raise ValueError(f"{name}, line {line} must sum to 1, got {math.fsum(found)!r}")
-    return found
+    if abs(math.fsum([-1.0, *numbers])) > SUM_TOLERANCE:
+        raise ValueError(
+            f"{place} must sum to 1, got {math.fsum(numbers)!r}{_hint(cells, numbers)}"
+        )
+    return numbers
+
+
+def _hint(cells: list[str], numbers: list[float]) -> str:
+    """What to do about a line that is no distribution; empty where no common layout explains it."""
+    total, rest = math.fsum(numbers), math.fsum(numbers[1:])
+    # Of 0,25,0,75 that was meant as 0.25 and 0.75.
+    decimals = [_number(".".join(pair)) for pair in zip(cells[::2], cells[1::2], strict=False)]
+    if any(re.search(r"\d(,|\s+)\d", cell) for cell in cells) or _is_near(sum(decimals), 1.0):
+        return "; write decimal points, not commas"
+    if any("%" in cell for cell in cells) or _is_near(total, 100.0):
+        return "; divide percentages by 100"
+    if _is_near(rest, 1.0) and not 0.0 < numbers[0] < 1.0:
+        return "; delete the column that names or counts the lines (pandas: index=False)"
+    if "" in cells:
+        return "; write 0 for a probability of 0"
+    if _is_near(total, 1.0) and min(numbers) >= 0.0:
+        return "; divide each row by its sum"
+    return ""
+
+
+def _is_near(total: float, wanted: float) -> bool:
+    return math.isclose(total, wanted, rel_tol=_ROUNDED)
 
 
 def _digest(matrix: NDArray[np.float64]) -> str:

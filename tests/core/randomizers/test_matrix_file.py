@@ -87,15 +87,14 @@ MISTAKES = {
         ", line 2 must have as many columns as line 1, which has 2, got 3",
     ),
     "a blank row": ("0.5,0.5\n\n0.5,0.5\n", ", line 2 must have as many columns as line 1"),
-    "a header": ("yes,no\n0.5,0.5\n", ", line 1, column 1 must be a probability, 0 or from 1e-300"),
-    "text": ("0.5,0.5\n0.5,half\n", ", line 2, column 2 must be a probability, .*, got 'half'"),
-    "an empty cell": ("0.5,0.5\n,1\n", ", line 2, column 1 must be a probability, .*, got ''"),
-    "another separator": ("0.5;0.5\n0.5;0.5\n", ", line 1, column 1 must .*, got '0.5;0.5'"),
-    "a negative number": ("1.5,-0.5\n0.5,0.5\n", ", line 1, column 1 must .*, got '1.5'"),
-    "no number": ("0.5,0.5\nnan,0.5\n", ", line 2, column 1 must be .*, got 'nan'"),
-    "infinity": ("0.5,0.5\n0.5,inf\n", ", line 2, column 2 must be .*, got 'inf'"),
+    "text": ("0.5,0.5\n0.5,half\n", ", line 2, column 2 must be a probability, .*, got 'half'$"),
+    "a comment before it": ("# m\n0.5,0.5\n0.5,half\n", ", line 3, column 2 must .*, got 'half'$"),
+    "a negative number": ("1.5,-0.5\n0.5,0.5\n", ", line 1, column 1 must .*, got '1.5'$"),
+    "no number": ("0.5,0.5\nnan,0.5\n", ", line 2, column 1 must be .*, got 'nan'$"),
+    "infinity": ("0.5,0.5\n0.5,inf\n", ", line 2, column 2 must be .*, got 'inf'$"),
     "a tiny number": ("1,1e-310\n0.5,0.5\n", ", line 1, column 2 must be .*, got '1e-310'"),
-    "another sum": ("0.5,0.5\n0.5,0.4\n", ", line 2 must sum to 1, got 0.9"),
+    "another sum": ("0.5,0.5\n0.5,0.4\n", ", line 2 must sum to 1, got 0.9$"),
+    "an open quote": ('0.5,0.5\n0.5,"0.5\n0.5,0.5', ", line 2, column 2 must be a probability"),
 }
 
 
@@ -105,6 +104,64 @@ def test_a_mistake_is_told_with_its_place(path, text, message):
     with pytest.raises(ValueError, match=rf"^file '{path}'( |){message}") as caught:
         MatrixFile(str(path))
     assert "\n" not in str(caught.value)
+
+
+# How people write `ROWS`, or another matrix, and the error for it; None if it is read.
+PANDAS = (
+    r"line 1 must be an input, got 0.*, 1.*, which looks like the header that pandas writes: .*"
+)
+NAMES = r"line \d.* must .*; delete the column that names or counts the lines"
+POINTS = "write decimal points, not commas$"
+LAYOUTS = {
+    "commas": (TEXT, None),
+    "semicolons": (TEXT.replace(",", ";"), None),
+    "tabs": (TEXT.replace(",", "\t"), None),
+    "spaces": (TEXT.replace(",", "  ").replace("\n", " \n "), None),
+    "commas and spaces": (TEXT.replace(",", ", "), None),
+    "a comment": ("# yes, no, none\n" + TEXT.replace("\n", "\n  # next\n"), None),
+    "trailing commas": (TEXT.replace("\n", ",\n"), None),
+    "trailing tabs": (TEXT.replace(",", "\t").replace("\n", "\t\n"), None),
+    "names of columns": (
+        "yes,no,none\n" + TEXT,
+        "line 1 must be an input, got the header 'yes, no",
+    ),
+    "two columns of pandas": ("0,1\n0.9,0.1\n0.2,0.8\n", PANDAS + "on another line$"),
+    "float columns of pandas": ("0.0,1.0\n0.9,0.1\n0.2,0.8\n", PANDAS + "on another line$"),
+    "columns of pandas": ("0,1,2\n" + TEXT, PANDAS + r"index=False\)$"),
+    "columns and index of pandas": (",0,1\n0,0.9,0.1\n1,0.2,0.8\n", PANDAS),
+    "an index": ("0,0.5,0.5\n1,0.2,0.8\n", NAMES),
+    "an index of R": ("# R\n1 0.5 0.5\n2 0.2 0.8\n", NAMES),
+    "names of rows": ("yes,0.5,0.5\nno,0.2,0.8\n", NAMES),
+    "decimal commas": (TEXT.replace(",", ";").replace(".", ","), POINTS),
+    "decimal commas and tabs": (TEXT.replace(",", "\t").replace(".", ","), POINTS),
+    "decimal commas and spaces": (TEXT.replace(",", " ").replace(".", ","), POINTS),
+    "decimal commas between commas": (TEXT.replace(".", ","), POINTS),
+    "percent signs": ("50%,50%\n20%,80%\n", "line 1, column 1 .*; divide percentages by 100$"),
+    "percentages": ("1,99\n20,80\n", "line 1, column 2 .*; divide percentages by 100$"),
+    "four digits": (
+        "0.3333,0.3333,0.3333\n" * 2,
+        "line 1 .* got 0.9999; divide each row by its",
+    ),
+    "empty zeros": ("0.5,,0.5\n0.2,0.8,\n", "line 1, column 2 .*; write 0 for a probability of 0$"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_layout_is_read_as_what_it_means_or_refused_with_what_to_do(path, text, message):
+    path.write_text(text)
+    if message is None:
+        np.testing.assert_array_equal(MatrixFile(str(path)).matrix(), ROWS)
+        return
+    with pytest.raises(ValueError, match=rf"^file '{path}', .*{message}") as caught:
+        MatrixFile(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["1,0\n0,1\n", "0.00,1.00\n1,0\n", "0,0.5,0.5\n1,0,0\n"])
+def test_inputs_that_look_like_a_count_are_read_where_nothing_else_can_be_meant(path, text):
+    path.write_text(text)
+    rows = [list(map(float, line.split(","))) for line in text.split()]
+    np.testing.assert_array_equal(MatrixFile(str(path)).matrix(), rows)
 
 
 def test_what_has_no_end_is_not_read(path, tmp_path, device, monkeypatch):
