@@ -334,7 +334,8 @@ class Deployment(Users):
         if self.k_joint > 1 and self.has_own_eps0:
             notes.append(
                 f"A user sends {self.k_joint} reports together, one of every coordinate of the "
-                "input; each of them has the eps0 of the matrix."
+                f"input; each of them has the eps0 of the matrix, all of them together "
+                f"{_shown(self.protocol.eps0)}."
             )
         elif self.k_joint > 1:
             notes.append(

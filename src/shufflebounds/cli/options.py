@@ -287,8 +287,8 @@ _COMMON: Mapping[str, Option] = {
 _K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "How many independent reports, at eps0/K each, a user sends together, linked as one report. "
-    "(Reports on separate days are --rounds.)",
+    "How many independent reports a user sends together, linked as one: at eps0/K each, or each at "
+    "the eps0 of its matrix. (Reports on separate days are --rounds.)",
     default=1,
     metavar="K",
 )

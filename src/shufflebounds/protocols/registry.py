@@ -6,6 +6,7 @@ of them are settings, such as a number of messages that is an axis of curves, it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -145,6 +146,18 @@ class Reports:
     def _own(self) -> Randomizer:
         """All that is sent, where ε₀ is no setting."""
         return repeated(self.mechanism.randomizer(None), self.k_joint)
+
+    def require_own_eps0(self, eps0: float | None) -> None:
+        """Raise ValueError for an ε₀ (natural log) other than that of all that is sent."""
+        if eps0 is None or not self.mechanism.has_own_eps0:
+            return
+        own = self._own.eps0
+        # A decimal of the configuration has fewer digits.
+        if own is None or not math.isclose(eps0, own, rel_tol=1e-5):
+            raise ValueError(
+                f"eps0 must be left out: {self._own.label} has its own, "
+                f"{'none' if own is None else f'{own:.6g}'}, got {eps0!r}"
+            )
 
     def completed(self, setting: Setting) -> Setting:
         """The setting, with ε₀ where the mechanism has its own and that is one to be told."""

@@ -166,14 +166,15 @@ def patterns(
             f"parts must leave at most {MOST_PATTERNS} combinations of inputs that may be the "
             f"worst, got {count} of {len(parts)} parts"
         )
-    sizes = (
+    size = math.prod(
         max(len(one.decomposition) for one in options[i]) ** len(group)
         for i, group in enumerate(groups)
     )
-    if count * math.prod(sizes) > LARGEST_JOINT:
+    if count * size > LARGEST_JOINT:
         raise ValueError(
-            f"parts must leave at most {LARGEST_JOINT} components of all combinations of inputs "
-            f"that may be the worst, got {count} combinations of {len(parts)} parts"
+            f"a joint of {len(parts)} reports has {count} combinations of inputs that may be the "
+            f"worst, with {size:.2g} components each; at most {LARGEST_JOINT:.2g} components of "
+            "all combinations are allowed: fewer reports are possible"
         )
     return list(_different_orders(groups, options, distance))
 

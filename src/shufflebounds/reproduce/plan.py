@@ -17,7 +17,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import PROTOCOLS, Sent
+from shufflebounds.protocols.registry import PROTOCOLS, Reports, Sent
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -328,6 +328,8 @@ def specifications(
                     if drawn.k_joint not in sent:
                         sent[drawn.k_joint] = registry.parse(mechanism, drawn.k_joint)
                     reports = sent[drawn.k_joint]
+                    if isinstance(reports, Reports):
+                        reports.require_own_eps0(setting.eps0)
                     if missing := sorted(needed(drawn.quantity, reports) - known):
                         raise ValueError(
                             f"{missing[0]} is missing; it must be in regimes.{regime}, "

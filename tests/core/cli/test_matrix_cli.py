@@ -126,7 +126,9 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     assert "of all coordinates together" in found["notes"][0]
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
-    assert "each of them has the eps0 of the matrix" in found["notes"][1]
+    assert (
+        "each of them has the eps0 of the matrix, all of them together 3.58352" in found["notes"][1]
+    )
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
     assert holds(found["upper"], rare, 1e-12)
@@ -234,6 +236,11 @@ MISTAKES = [
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
     ("risk --n 9 --rounds 2", SEVERAL),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),
+    (
+        "epsilon --n 9 --delta 0.1 --k-joint 16",
+        "a joint of 16 reports has 153 combinations of inputs that may be the worst, with 4.3e+07 "
+        "components each; at most 2.5e+07 components",
+    ),
     ("epsilon --n 9 --delta 0.1 --k 3", "--k is not a parameter of matrix, which has only --file"),
 ]
 

@@ -31,7 +31,8 @@ def configured(**changes):
     mine = {"type": "matrix", "file": "data/m.csv"} | changes
     return added(
         mechanisms={"mine": mine},
-        experiments={"mine": {"mechanism": "mine", "regimes": ["low"], "curves": list(CURVES)}},
+        regimes={"own": {"label": "its own"}},
+        experiments={"mine": {"mechanism": "mine", "regimes": ["own"], "curves": list(CURVES)}},
     )
 
 
@@ -42,13 +43,12 @@ def planned(made):
 def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):
     curves = planned(configured())
     randomizer = sb.MatrixRandomizer(ROWS)
-    names = {name: CurveName("mine", "low", name) for name in CURVES}
+    names = {name: CurveName("mine", "own", name) for name in CURVES}
     found = {name: curve.compute(one, curves[one]) for name, one in names.items()}
     for point in found["upper"].points:
         name, worst = sb.worst_epsilon(randomizer.blankets(), point.setting.n, 1e-6, rtol=1e-3)
         assert point.answer.inputs == name
         assert point.answer.enclosure.upper == pytest.approx(worst.upper, rel=2e-3)
-        # The regime's ε₀ is that of others; the matrix has its own.
         assert point.setting.eps0 == pytest.approx(math.log(6.0), rel=1e-14)
     for point in found["lower"].points:
         pairs = randomizer.dataset_pairs()
@@ -59,6 +59,23 @@ def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):
     rows = [dict(zip(columns, row, strict=True)) for row in curve.rows(found["lower"])]
     assert [row["inputs"] for row in rows] == ["1 against 2"] * 3
     assert all(row["distance"] == 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("eps0", "k", "sent", "own"),
+    [(2.0, 1, "m.csv", "1.79176"), (1.79176, 2, "2 × m.csv", "3.58352")],
+)
+def test_a_regime_with_another_eps0_than_all_that_is_sent_is_refused(file, eps0, k, sent, own):
+    made = configured()
+    made[PAPER]["regimes"]["own"]["eps0"] = eps0
+    made[PAPER]["curves"]["upper"]["k_joint"] = k
+    made[PAPER]["experiments"]["mine"]["curves"] = ["upper"]
+    assert mistake(made) == (
+        f"experiments.mine: curve upper in regime own: eps0 must be left out: {sent} has its own, "
+        f"{own}, got {eps0}"
+    )
+    made[PAPER]["regimes"]["own"]["eps0"] = float(own)
+    assert planned(made)
 
 
 def test_an_edit_of_the_numbers_changes_the_digests_of_their_curves_alone(file):

@@ -224,7 +224,7 @@ class CurveEntry(_Model):
     quantity: QuantityName = "epsilon"
     """What is computed."""
     k_joint: JointSize = 1
-    """How many independent reports, each at ε₀/k, a user sends together."""
+    """How many independent reports, each at ε₀/k (a matrix: its own), a user sends together."""
     distance: JointSize | None = None
     """In how many coordinates of a joint composition the inputs differ; if left out, the bound
     covers every number. Only for `upper`."""
