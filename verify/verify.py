@@ -1,8 +1,8 @@
 """Prove D(ε) ≤ δ of all datasets, or D(ε) ≥ δ of two, in ball arithmetic.
 
 This needs python-flint alone. docs/verification.md says what a claim is, and has the proofs. Exit
-code 0: all claims of the file are proven, 1: not. How θ, η, h, M, heads, cells and losses are
-chosen, partly in plain floating point, decides how close a bound is, never whether it holds.
+code 0: all claims are proven, 1: not all, 2: there is no such file. How θ, η, h, M, heads, cells
+and losses are chosen, partly in floats, decides how close a bound is, never whether it holds.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from fractions import Fraction
 from flint import acb, arb, arb_poly, ctx, fmpq
 
 MOST_WORK = 1_000_000  # exponentials of one sum
+MOST_VALUES = 8_000  # of one sum, which has at least 124 modes
+MOST_TERMS = 100_000  # values of the sums of all pairs of rows of a matrix
 SMOOTHINGS = (0.1, 0.02, 0.004, 0.001)  # ηθ
 HEADS = list(itertools.product((10, 8, 6, 14, 20, 28, 4), (0.2, 0.07)))  # on average, and ηθ
 PARAMETERS = {
@@ -52,14 +54,15 @@ def number(text):
     return Fraction(text)
 
 
+def record(pairs):
+    """An object of the file, whose keys are all different."""
+    return dict(pairs) if len(dict(pairs)) == len(pairs) else refuse("a key comes twice")
+
+
 def read(text):
     """The claims, their numbers exact fractions."""
-
-    def once(pairs):
-        return dict(pairs) if len(dict(pairs)) == len(pairs) else refuse("a key comes twice")
-
-    hooks = {"parse_float": number, "parse_int": number, "object_pairs_hook": once}
-    claims = json.loads(text, **hooks, parse_constant=lambda x: refuse(f"{x} is no number"))
+    hooks = {"parse_float": number, "parse_int": number, "object_pairs_hook": record}
+    claims = json.loads(text, **hooks)
     claims = claims if isinstance(claims, list) else [claims]
     return [checked(x) for x in claims] or refuse("there is no claim")
 
@@ -84,9 +87,13 @@ def checked(claim):
             if not (is_limit or (is_number and least <= x <= most)):
                 refuse(f"{key} is no number from {float(least)} to {float(most)}, or not whole")
     if isinstance(name, list):
-        entries = [x for row in name for x in row]
-        if not all(isinstance(x, Fraction) and x >= 0 for x in entries) or len(name) < 2:
+        if len(name) < 2 or not all(
+            isinstance(x, Fraction) and x >= 0 for row in name for x in row
+        ):
             refuse("the matrix is no table of probabilities, one row an input, two at least")
+        terms = len(name) ** (3 if bound == "all" else 2) * len(name[0])
+        if terms * (3000 if claim["rounds"] > 1 else 1) > MOST_TERMS:
+            refuse(f"a matrix of {len(name)} rows of {len(name[0])} is too large for this claim")
         if not all(len(row) == len(name[0]) and abs(sum(row) - 1) <= TINY for row in name):
             refuse("a row of the matrix does not sum to 1, up to 1e-9, or is shorter than others")
         claim["mechanism"] = [[x / sum(row) for x in row] for row in name]
@@ -100,8 +107,7 @@ def checked(claim):
         *victim, others = claim["datasets"]
         if len(victim) != 2 or max(*victim, others) >= (3 if name == "duchi" else tracked(claim)):
             refuse("datasets are no three inputs that this mechanism has")
-        if isinstance(name, str) and victim != [0, 1]:
-            refuse("the victim's inputs are 0 and 1, as all pairs are alike")
+        isinstance(name, list) or victim == [0, 1] or refuse("the victim's inputs are 0 and 1")
     return claim
 
 
@@ -112,10 +118,7 @@ def tracked(claim):
 
 
 def outputs(claim, inputs, outer):
-    """What a user sends: (key, probabilities given so many inputs, then the least of any input).
-
-    These are in the same proportions where keys are the same, of several reports where sums are.
-    """
+    """What a user sends: (key, probabilities given so many inputs, then the least of any input)."""
     one = laplace(claim, outer) if claim["mechanism"] == "laplace" else single(claim, inputs)
     total = {(0,) * len(one[0][0]): [arb(1)] * len(one[0][1])}
     for _ in range(int(claim["reports"])):
@@ -124,6 +127,7 @@ def outputs(claim, inputs, outer):
             key = tuple(map(sum, zip(key, new, strict=True)))
             row = [x * y for x, y in zip(row, factors, strict=True)]
             grown[key] = [x + y for x, y in zip(row, grown.get(key, [0] * len(row)), strict=True)]
+            len(grown) <= MOST_VALUES or refuse(f"outputs of over {MOST_VALUES} kinds are too many")
         total = grown
     rate = ball(claim["rate"])
     found = [(key, [rate * x for x in row]) for key, row in total.items()]
@@ -151,11 +155,10 @@ def single(claim, inputs):
 
 
 def chance(claim, e, bits):
-    """What an input whose bit is 0 makes of outputs in which some inputs have these bits.
+    """The probability, given a value whose bit is 0, of outputs in which inputs have these bits.
 
-    And the share of them in which the bits of all values are 1, where no input is unlikely. The
-    bit of a value is what makes an output e times as likely: its hash or its bit is 1, its row of
-    the Hadamard matrix is + in this column, or the report is the value itself, or a set with it.
+    And the share in which all values have bit 1. That bit makes an output e times as likely: a hash
+    or bit is 1, the Hadamard row is + in this column, or the report is the value or a set with it.
     """
     name, size, inputs = claim["mechanism"], int(claim.get("domain_size") or 0), len(bits)
     if name == "krr":
@@ -166,10 +169,9 @@ def chance(claim, e, bits):
         fits, kinds = inputs < 3 or bits[2] == (bits[0] == bits[1]), 4 if inputs < 4 else 8
         return 2 * fits / (kinds * (e + 1)), arb(kinds) / 2 ** size.bit_length() if size else arb(0)
     if name == "subset":
-        held = int(claim["subset_size"])
-        total = math.comb(size - 1, held - 1) * e + math.comb(size - 1, held)
-        chosen = held - sum(bits)
-        return (math.comb(size - inputs, chosen) if chosen >= 0 else 0) / total, arb(0)
+        held, ones = int(claim["subset_size"]), sum(bits)
+        sets = math.perm(held, ones) * math.perm(size - held, inputs - ones)
+        return sets * size / (math.perm(size, inputs) * (held * e + size - held)), arb(0)
     odds = {"blh": arb(1), "oue": e, "rappor": (ball(claim["eps0"]) / 2).exp()}.get(name)
     odds = arb(int(claim["hash_values"]) - 1) if odds is None else odds
     share = (1 + odds) / (odds + e)
@@ -219,8 +221,7 @@ def series(power, size, theta, spread, precision, room, part=lambda z: z.real):
     """(h/2π) Σ F/z² and (h/2π) Σ F, |m| ≤ M, F = power e^{η²z²/2}; what is left out; the grid."""
     eta, h = precision / theta, 2 * math.pi / (12 * spread + room / theta)
     modes = math.ceil(6.5 / eta / h)
-    if modes * size > MOST_WORK:
-        refuse(f"{modes} modes of {size} values are too many")
+    modes * size <= MOST_WORK or refuse(f"{modes} modes of {size} values are too many")
     theta, eta, h, total, density = arb(theta), arb(eta), arb(h), arb(0), arb(0)
     for m in range(modes + 1):
         z = acb(theta, m * h)
@@ -265,11 +266,8 @@ def all_datasets(parts, n, eps, heads, precision):
     others = [split(without(x), eps) for x in range(len(parts[0][1]) - 1)]
     tilted, found = tilt([law for _, law, _ in others], n), []
     for excess, law, generating in others:
-
-        def power(z, generating=generating):
-            return acb((share + abs(generating(z) - share)) ** n)
-
-        total, _, tail, _ = series(power, len(law), *tilted, precision, 12, abs)
+        size, power = len(law), lambda z, f=generating: acb((share + abs(f(z) - share)) ** n)
+        total, _, tail, _ = series(power, size, *tilted, precision, 12, abs)
         found.append(excess + (total + tail) / n)
     left = divergence(without(-1, 1 - share), n, eps, SMOOTHINGS[0])[1]
     return functools.reduce(arb.max, found) + (1 - share) ** (n - 1) * left
@@ -298,9 +296,8 @@ def composed(claim, sides):
         return functools.reduce(arb.max, (next(ends(claim, x, eps)) for x in sides)).upper()
 
     rounds, heights = int(claim["rounds"]), [curve(Fraction(0))]
-    step = Fraction(float(heights[0])) / 12
-    most = min(1000, 400_000 // rounds)
-    while heights[-1] * rounds * 1000 > ball(claim["delta"]) and len(heights) < most:
+    step = Fraction(float(heights[0])) / 16
+    while heights[-1] * rounds * 10**5 > ball(claim["delta"]) and len(heights) < 1000:
         heights.append(curve(len(heights) * step))
     last, t = len(heights) - 1, [ball(i * step).exp() for i in range(len(heights))]
 
@@ -317,12 +314,20 @@ def composed(claim, sides):
     for k, i in enumerate(convex):
         mass = t[i] * (slopes[k] - slopes[k - 1]) if i else 1 - heights[0] + 2 * slopes[0]
         masses[last + i], masses[last - i] = mass, mass / t[i]
-    if not all(mass >= 0 for mass in masses):
-        refuse("the curve is not convex")
-    law = arb_poly(masses) ** rounds
-    eps, losses = ball(claim["eps"]), enumerate(law.coeffs(), -last * rounds)
-    finite = (mass * (1 - (eps - i * ball(step)).exp()).max(arb(0)) for i, mass in losses)
-    return sum(finite, 1 - (1 - heights[-1]) ** rounds)
+    all(mass >= 0 for mass in masses) or refuse("the curve is not convex")
+    law, start, floor = [arb(1)], 0, ball(claim["delta"]) / 10**12
+    for bit in map(int, f"{rounds:b}"):  # masses that are left out count as infinite losses
+        power = arb_poly(law) ** 2 * arb_poly(masses) ** bit
+        law, start = kept(power, 2 * start - bit * last, floor)
+    eps, step = ball(claim["eps"]), ball(step)
+    shares = (p * (eps - i * step).exp().min(arb(1)) for i, p in enumerate(law, start))
+    return 1 - sum(shares, arb(0))
+
+
+def kept(law, start, floor):
+    """The masses without those up to floor on either side, and the first of their losses."""
+    large = [i for i, p in enumerate(law.coeffs()) if p > floor] or refuse("no loss is likely")
+    return law.coeffs()[large[0] : large[-1] + 1], start + large[0]
 
 
 def ends(claim, parts, eps):
@@ -342,10 +347,7 @@ def ends(claim, parts, eps):
 
 
 def pairs(claim):
-    """What outputs say of the pairs of inputs that may be the worst, of others, and the least.
-
-    Of a named mechanism of the inputs 0 and 1, which may change places.
-    """
+    """What outputs say of the pairs of inputs that may be the worst, of others, and the least."""
     name, bound = claim["mechanism"], claim["bound"]
     x0, x1, *others = [int(x) for x in claim.get("datasets", (0, 1))]
     named = tracked(claim) if bound == "all" else 1 + max(x0, x1, *others)
@@ -388,12 +390,10 @@ def main(path):
     found = [attempt(verdict, x) for x in claims] if isinstance(claims, list) else [claims]
     for proven, why in found:
         print(f"{'proven' if proven is True else 'not proven'}: {why}")
-    return 0 if found and all(proven is True for proven, _ in found) else 1
+    return 0 if found and all(x is True for x, _ in found) else 2 - pathlib.Path(path).exists()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("claim", help="what `shufflebounds epsilon … --claim CLAIM.json` writes")
     sys.exit(main(parser.parse_args().claim))

@@ -184,6 +184,60 @@ def test_one_bad_claim_in_a_file_is_told_and_the_program_needs_nothing_of_ours(t
     assert len(text.splitlines()) < 400
 
 
+def test_a_missing_file_and_a_failed_proof_have_different_exit_codes(tmp_path, capsys):
+    file = tmp_path / "claim.json"
+    assert verify.main(file) == 2
+    file.write_text(json.dumps({**KRR, "eps": 0.1}), encoding="utf-8")
+    assert verify.main(file) == 1
+    file.write_text(json.dumps(KRR), encoding="utf-8")
+    assert verify.main(file) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("rounds", [1, 30])
+@pytest.mark.parametrize(("bound", "size"), [("blanket", 150), ("all", 20)])
+def test_a_matrix_that_would_take_hours_is_refused_before_any_sum(bound, size, rounds):
+    rows = [[1.0 / 64] * 64] * size
+    claim = {"bound": bound, "mechanism": rows, "n": 9, "eps": 1, "delta": 0.1, "rounds": rounds}
+    with pytest.raises(ValueError, match=f"a matrix of {size} rows of 64 is too large"):
+        verify.read(json.dumps(claim))
+
+
+def test_reports_of_too_many_kinds_together_are_refused(monkeypatch):
+    monkeypatch.setattr(verify, "MOST_VALUES", 100)
+    claim = {"mechanism": "rappor", "domain_size": 5, "eps0": 0.1, "n": 9, "eps": 1, "delta": 0.1}
+    for reports, is_refused in ((2, False), (64, True)):
+        [read] = verify.read(json.dumps({**claim, "bound": "blanket", "reports": reports}))
+        is_proven, why = verify.attempt(verify.verdict, read)
+        assert ("over 100 kinds" in why) == is_refused
+        assert is_proven != is_refused
+
+
+def test_the_masses_of_subsets_are_those_of_all_subsets():
+    """Of few values by listing the subsets; of many by the limit, where bits are independent."""
+    e, size, held = math.exp(1.0), 6, 2
+    claim = {"mechanism": "subset", "domain_size": size, "subset_size": held}
+    sets = list(itertools.combinations(range(size), held))
+    total = sum(e if 0 in chosen else 1.0 for chosen in sets)
+    for bits in itertools.product((0, 1), repeat=3):
+        count = sum(all((x in chosen) == bit for x, bit in enumerate(bits)) for chosen in sets)
+        share, _ = verify.chance(claim, verify.arb(e), bits)
+        assert float(share) == pytest.approx(count / total, rel=1e-12)
+        many = claim | {"domain_size": 10**6, "subset_size": 5 * 10**5}
+        share, _ = verify.chance(many, verify.arb(e), bits)
+        assert float(share) == pytest.approx(0.125 / (0.5 * e + 0.5), rel=1e-5)
+
+
+def test_ten_thousand_rounds_are_proven_close_to_their_normal_limit():
+    """The victim moves the count of ones by tanh(ε₀/2), which n·2/(e^ε₀ + 1) coins hide."""
+    claim = {"mechanism": "krr", "k": 2, "eps0": 0.1, "n": 10**6, "rounds": 10**4, "delta": 1e-2}
+    [read] = verify.read(json.dumps({**claim, "bound": "blanket", "eps": 0.0}))
+    deviation = 0.5 * math.sqrt(10**6 * 2.0 / (math.exp(0.1) + 1.0))
+    distance = math.sqrt(10**4) * math.tanh(0.05) / deviation
+    proven = float(verify.composed(read, verify.pairs(read)))
+    assert proven == pytest.approx(math.erf(distance / math.sqrt(8.0)), rel=2e-3)
+
+
 def test_the_bound_for_all_datasets_is_above_the_worst_of_them():
     truth = sb.worst_dataset(sb.KRR(2, 1.0), 150, delta=1e-3).enclosure
     claim = {"bound": "all", "mechanism": "krr", "k": 2, "eps0": 1, "n": 150, "delta": 1e-3}

@@ -203,12 +203,23 @@ def show(
         paragraphs=[asked.title(wording)],
         table=table_of({name: cells for name, cells in columns.items() if any(cells)}),
         meanings=said,
-        notes=[*asked.notes(), *notes],
+        notes=[*asked.notes(), *large_delta(asked, target.get("delta")), *notes],
         bounds=tuple(answers),
     )
     if wide:
         shortfalls = [f"{label}: {answer.shortfall}" for label, answer in wide.items()]
         raise PrecisionError("; ".join(shortfalls), next(iter(wide.values())).enclosure)
+
+
+def large_delta(asked: Users, delta: float | None) -> list[str]:
+    """What a delta above 1/n allows, if it is."""
+    if delta is None or asked.n is None or delta * asked.honest <= 1.0:
+        return []
+    return [
+        f"delta = {delta!r} is above 1/n and protects nobody: a protocol that publishes the inputs "
+        "of some users in full satisfies it even at epsilon = 0. docs/choosing-delta.md says how "
+        "to choose it."
+    ]
 
 
 def table_of(columns: Mapping[str, Iterable[str]]) -> list[Sequence[str]]:

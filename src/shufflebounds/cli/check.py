@@ -17,6 +17,7 @@ from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
     ends,
+    large_delta,
     least,
     one_by_one,
     progress,
@@ -183,7 +184,7 @@ def check(
         ],
         table=table,
         meanings={},
-        notes=[*asked.notes(), *_again(asked), *capped],
+        notes=[*asked.notes(), *large_delta(asked, delta), *_again(asked), *capped],
         bounds=tuple(findings),
     )
     context.exit(EXIT_CODES[verdict])

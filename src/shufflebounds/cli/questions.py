@@ -78,10 +78,10 @@ def epsilon(
         asked = _require_verifiable(asked)
     with progress(hidden=output.as_json):
         found = _answers(asked, "epsilon", asked.setting(delta=delta), Numerics(rtol=rtol))
+    answers, notes = within_eps0(found, asked.protocol.eps0, asked.times)
     if claim is not None:
         assert isinstance(asked, Deployment)  # since it is verifiable
-        _write_claims(claim, asked, found, delta)
-    answers, capped = within_eps0(found, asked.protocol.eps0, asked.times)
+        notes = [_write_claims(claim, asked, found, delta, output), *notes]
     show(
         asked,
         answers,
@@ -94,7 +94,7 @@ def epsilon(
             ("upper", math.inf): "no epsilon is known to hold at this delta.",
             ("lower", math.inf): "two datasets rule out every epsilon at this delta.",
         },
-        notes=capped,
+        notes=notes,
     )
 
 
@@ -245,21 +245,19 @@ def _require_verifiable(asked: Users) -> Deployment:
 
 
 def _write_claims(
-    path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: float
-) -> None:
-    """Write the claims of an answer on ε: upper ends, and the dataset pair's lower end.
+    path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: float, output: Output
+) -> str:
+    """Write the claims of an answer on ε, and return which they are.
 
-    Of several rounds a thousandth above the blanket's upper end alone; of one report also the end
-    that holds for all datasets, where it is smaller.
+    They are the blanket's upper end and, of one round, the dataset pair's lower end; of one report
+    also the end that holds for all datasets, where it is smaller.
     """
     what, n, rounds = proofs.described(asked.protocol.randomizer), asked.honest, asked.times
     assert what is not None  # since `_require_verifiable`
     end = {key: one.enclosure.upper for key, one in answers.items()}
     if math.isinf(end["upper"]):
         raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
-    # The program's own grid of losses is coarser than the library's.
-    eps = end["upper"] * (1.0 if rounds == 1 else 1.001)
-    claims = [proofs.upper("blanket", what, n, delta, eps, rounds)]
+    claims = [proofs.upper("blanket", what, n, delta, end["upper"], rounds)]
     if rounds == 1 and "reports" not in what and end["tight"] < end["upper"]:
         claims.append(proofs.upper("all", what, n, delta, end["tight"]))
     pair = answers["lower"]
@@ -267,6 +265,12 @@ def _write_claims(
         found = proofs.lower(pair.others, what, n, delta, pair.enclosure.lower, pair.inputs)
         claims += [] if found is None else [found]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
+    names = {"blanket": "upper bound", "all": "best proven bound", "pair": "lower bound"}
+    numbers = [
+        f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
+        for claim in claims
+    ]
+    return f"The file {path.name} claims epsilon = {', '.join(numbers)}."
 
 
 # What meets a target: the largest ε₀, the fewest users, the most rounds.

@@ -31,6 +31,7 @@ from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import answers, deployment
 from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.options import REAL, flag
+from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers import registry
@@ -326,6 +327,27 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
     assert printed.strip() in page
     (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", page)
     assert succeed(*again.split(), "--json").stdout == printed
+
+
+def test_the_claims_of_several_rounds_are_the_printed_ends_and_are_named(tmp_path):
+    path, page = tmp_path / "claims.json", tmp_path / "page.md"
+    asked = ("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "30", "--claim", str(path))
+    text = succeed(*asked, "--report", str(page)).stdout
+    (claim,) = json.loads(path.read_text("utf-8"))
+    printed = value(text, "upper bound")
+    assert printed == Decimal(outward(claim["eps"], up=True))
+    said = f"claims epsilon = {printed} (upper bound)"
+    assert said in " ".join(text.split())
+    assert said in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("delta", "is_noted"), [("1e-4", False), ("1.1e-4", True)])
+def test_a_delta_above_one_in_n_is_noted(delta, is_noted, tmp_path):
+    page = tmp_path / "page.md"
+    asked = (*KRR10, "--eps0", "4", "--n", "10000", "--delta", delta)
+    text = succeed("epsilon", *asked, "--report", str(page)).stdout
+    assert ("is above 1/n and protects nobody" in " ".join(text.split())) == is_noted
+    assert ("is above 1/n and protects nobody" in page.read_text("utf-8")) == is_noted
 
 
 # Rounding.
