@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.core import validation
@@ -421,10 +423,13 @@ def _of_one_item(items: int, randomizer: Randomizer) -> Spread:
 
 
 def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
-    """The sum of so many histograms; a user holds an item in one of them at most."""
-    one = randomizer._variances()
-    held, other = one.held + (items - 1) * one.other, items * one.other
-    return replace(one, held=held, other=other, total=items * one.total)
+    """The sum of so many histograms."""
+    spread = _supports(randomizer).spread
+    return replace(
+        spread,
+        histograms=items,
+        at=lambda shares: spread.at(shares) + (items - 1) * np.asarray(spread.other),
+    )
 
 
 # A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
