@@ -85,8 +85,9 @@ def test_epsilon_of_what_is_deployed_ends_at_the_target(values, n, eps, delta, r
     found = sb.choose(values, n=n, eps=eps, delta=delta, rounds=rounds, most_bits=4)
     for choice in found.choices:
         reported = sb.epsilon(choice.randomizer, n=n, delta=delta, rounds=rounds)
-        # Of several rounds the proof is the blanket's, and `epsilon` may know better.
-        assert 0.9 * eps < reported.upper <= eps, choice.name
+        assert reported.upper <= eps, choice.name
+        # Of several rounds the proof is the blanket's, and `epsilon` knows better.
+        assert rounds > 1 or reported.upper > 0.99 * eps, choice.name
 
 
 @pytest.mark.parametrize("cap", [0.7, 1.1, 4.0])
