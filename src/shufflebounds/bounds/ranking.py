@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from shufflebounds.accounting.calibration import largest_eps0
+from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.protocols.base import Calibrated, MultiMessage, Protocol
 from shufflebounds.protocols.messages import CheuZhilyaev, Dump
 from shufflebounds.randomizers import accuracy
@@ -41,6 +44,10 @@ _STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
 # Parameters are searched in factors of 4, then in smaller ones down to this.
 _FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
 _MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**40, 4096, 100
+# Steps by which an ε₀ is lowered until `epsilon` reports no more than the target; two are usual.
+_MOST_STEPS = 10
+# The smallest first step, relative to ε; it doubles. What `epsilon` reports jumps by up to 1e-4.
+_LEAST_STEP = 1e-6
 # An ε₀ of a message at which it is hardly ever flipped: its error differs by less than 10⁻⁹.
 _NO_FLIPS = 200.0
 
@@ -66,14 +73,16 @@ class Choice:
         Why ε₀ is certified: ``tight`` (the mechanism's own ε), ``blanket`` or ``clone``.
     eps0
         Of all that a user sends in a shuffle (natural log), if blanket messages, which do not
-        depend on the user, are known. At ``lower`` the target was found to be met; at ``upper`` it
-        is missed, or not known by this proof to be met.
+        depend on the user, are known. At ``lower`` the target was found to be met, and `epsilon`
+        reports at most the target; at ``upper`` it is missed, or not known by this proof to be met.
     error
         Of one attribute's estimate from the reports at ``eps0.lower``.
     mse
         What `error.mse` may be between the ends of ``eps0``; its upper end is that of ``error``.
     bits
         Of all that a user sends in a round.
+    shuffles
+        In how many shuffles a user sends something in a round.
 
     Examples
     --------
@@ -92,6 +101,15 @@ class Choice:
     error: Error
     mse: Enclosure
     bits: float
+    shuffles: int = 1
+
+    @property
+    def eps0_of_round(self) -> float:
+        """ε₀ of all that a user sends in a round, rounded up: what remains if the shuffler fails.
+
+        ``eps0.lower`` times ``shuffles``.
+        """
+        return Enclosure(self.eps0.lower, self.eps0.lower).times(self.shuffles).upper
 
     @property
     def messages(self) -> int:
@@ -142,7 +160,7 @@ def choose(
     attributes: int = 1,
     rounds: int = 1,
     most_bits: float | None = None,
-    most_eps0: float = validation.MAX_EPS0,
+    most_eps0: float | None = None,
     most_messages: int = 1,
 ) -> Ranking:
     """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
@@ -168,8 +186,8 @@ def choose(
     most_bits
         Of all that a user sends in a round; None for any number.
     most_eps0
-        The largest ε₀ of all that a user sends in a shuffle (natural log), up to 300: what remains
-        if the shuffler fails.
+        The largest ε₀ of all that a user sends in a round (natural log), up to 300: what remains if
+        the shuffler fails. Separate shuffles share it equally. None for any.
     most_messages
         Of a user in a shuffle, 1 to 10⁶: with more than 1, protocols that hide a user's value among
         messages that depend on nobody are ranked, too (of values, each attribute by itself).
@@ -237,7 +255,7 @@ class _Task:
     delta: float
     attributes: int
     rounds: int
-    most_eps0: float = validation.MAX_EPS0
+    most_eps0: float | None = None
     most_messages: int = 1
 
     def __post_init__(self) -> None:
@@ -248,7 +266,8 @@ class _Task:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
         validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
         validation.rounds(self.rounds)
-        validation.eps0(self.most_eps0, "most_eps0")
+        if self.most_eps0 is not None:
+            validation.eps0(self.most_eps0, "most_eps0")
         validation.whole("most_messages", self.most_messages, minimum=1, maximum=10**6)
         if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
             raise ValueError(
@@ -421,10 +440,13 @@ def _of_one_item(items: int, randomizer: Randomizer) -> Spread:
 
 
 def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
-    """The sum of so many histograms; a user holds an item in one of them at most."""
-    one = randomizer._variances()
-    held, other = one.held + (items - 1) * one.other, items * one.other
-    return replace(one, held=held, other=other, total=items * one.total)
+    """The sum of so many histograms."""
+    spread = _supports(randomizer).spread
+    return replace(
+        spread,
+        histograms=items,
+        at=lambda shares: spread.at(shares) + (items - 1) * np.asarray(spread.other),
+    )
 
 
 # A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
@@ -454,25 +476,64 @@ class _Candidate:
         return one.blanket()
 
     @property
+    def shuffles_of_round(self) -> int:
+        """In which a user sends something."""
+        return self.family.shuffles * (self.task.attributes if self.way == "separate" else 1)
+
+    @property
     def shuffles(self) -> int:
         """That together meet the target."""
-        each = self.task.attributes if self.way == "separate" else 1
-        return self.task.rounds * each * self.family.shuffles
+        return self.task.rounds * self.shuffles_of_round
+
+    @property
+    def most_eps0(self) -> float:
+        """The largest ε₀ of a shuffle, so that all those of a round keep to the task's."""
+        if self.task.most_eps0 is None:
+            return validation.MAX_EPS0
+        share = self.task.most_eps0 / self.shuffles_of_round
+        while Enclosure(share, share).times(self.shuffles_of_round).upper > self.task.most_eps0:
+            share = math.nextafter(share, 0.0)
+        return share
 
     def eps0(self, sent: Callable[[float], Decomposition | Randomizer], rtol: float) -> Enclosure:
         """The largest that meets the target, by what `sent` says of it."""
-        task, most, draws = self.task, self.task.most_eps0, self.task.n
-        one = self.sent(1.0)
+        task, most, one = self.task, self.most_eps0, self.sent(1.0)
         if isinstance(one, MultiMessage):
-            most, draws = min(most, _NO_FLIPS), one.draws(task.n)
+            most = min(most, _NO_FLIPS)
         often: dict[str, Any] = {"rounds": self.shuffles, "rtol": rtol, "most": most}
         try:
-            found = largest_eps0(sent, task.eps, task.delta, draws, **often)
+            found = largest_eps0(sent, task.eps, task.delta, self.draws, **often)
         except PrecisionError as error:  # its lower end was found to meet the target, if it is one
             found = error.enclosure
             if not found.lower > 0.0:
                 raise
         return Enclosure(found.lower, min(found.upper, most))
+
+    @property
+    def draws(self) -> int:
+        """How many messages of a shuffle do not depend on the victim, plus one."""
+        sent = self.sent(1.0)
+        return sent.draws(self.task.n) if isinstance(sent, MultiMessage) else self.task.n
+
+    def reported(self, sent: Callable[[float], Decomposition | Randomizer], eps0: float) -> float:
+        """At most `eps0`: lowered until `epsilon` reports no more than the target.
+
+        `largest_eps0` compares δ at the target's ε. `epsilon` encloses ε at δ, less closely.
+        """
+        task, lowered = self.task, eps0
+        for step in range(_MOST_STEPS):
+            eps = reached(
+                partial(epsilon, sent(lowered), self.draws, task.delta, rounds=self.shuffles)
+            ).upper
+            if eps <= task.eps:
+                return lowered
+            if math.isinf(eps):  # too much work
+                return eps0
+            excess = math.log(eps / task.eps) if task.eps > 0.0 else _RTOL
+            excess = max(excess, _LEAST_STEP * 2.0**step)
+            # ε grows about like e^{ε₀/2} − 1.
+            lowered += 2.1 * math.expm1(-0.5 * lowered) * excess
+        return lowered
 
     def error(self, eps0: float) -> Error:
         """Of one attribute."""
@@ -520,13 +581,14 @@ class _Candidate:
 
     def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
         eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)
+        eps0 = Enclosure(self.reported(proven, eps0.lower), eps0.upper)
         errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
         sent, parameters = self.sent(eps0.lower), self.family.parameters(self.free)
         if isinstance(sent, MultiMessage):
             parameters["flip"] = vars(sent)["flip"]
         mse = Enclosure(min(one.mse for one in errors), errors[0].mse)
         how = (self.way, self.family.preparation, proof, eps0, errors[0], mse, self.bits)
-        return Choice(self.family.name, parameters, sent, *how)
+        return Choice(self.family.name, parameters, sent, *how, self.shuffles_of_round)
 
 
 def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:

@@ -23,7 +23,7 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, outward
 from shufflebounds.protocols.base import Candidate
 from shufflebounds.reproduce.storage import write_text
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 # Dataset pairs whose rounds are composed, each of which takes a while.
 FEW = 4
+
+# Largest ε₀ whose e^ε₀ is written out.
+_MOST_WRITTEN = 14.0
 
 # The bounds that are divergences of pairs.
 OF_PAIRS = ("upper", "lower", "stronger_clone")
@@ -121,6 +124,38 @@ def _cap(eps0: float | None, rounds: int) -> float:
     return math.inf if eps0 is None else Enclosure(eps0, eps0).times(rounds).upper
 
 
+def without_shuffler(
+    eps0: float | None, rounds: float | None, of_report: float | None = None
+) -> dict[str, str]:
+    """What remains if the shuffler fails, ε₀ being that of all that a user sends in a round.
+
+    One line under its label; none if there is no ε₀. `rounds` is None, or 0, if their number is not
+    known. With `of_report`, the ε₀ of one report, the line says what that lets an observer learn.
+    """
+    if eps0 is None:
+        return {}
+    if math.isinf(eps0):
+        return {"if the shuffler fails": "nothing remains, since eps0 is infinite."}
+    remains = f"eps0 = {_rounded_up(eps0)} per round"
+    if rounds == 1 and of_report in (None, eps0):
+        remains = f"eps0 = {_rounded_up(eps0)} remains"
+    elif rounds and 1 < rounds < math.inf:
+        total = _rounded_up(_cap(eps0, int(rounds)))
+        remains += f", {total} over all {rounds} rounds"
+    if of_report is not None:
+        factor = f"e^{outward(of_report, up=True, digits=3)}"
+        if of_report < _MOST_WRITTEN:
+            odds = math.exp(of_report)
+            factor = outward(odds, up=True, digits=3) if odds < 100.0 else f"{math.ceil(odds)}"
+        remains += f"; one report then changes the odds of two inputs by a factor of up to {factor}"
+    return {"if the shuffler fails": f"{remains}."}
+
+
+def _rounded_up(eps0: float) -> str:
+    """In six digits if these are exact, else in four."""
+    return f"{eps0:g}" if float(f"{eps0:g}") == eps0 else outward(eps0, up=True, digits=4)
+
+
 # How they are printed.
 
 # Parts of a page: their tag, and a text, its lines or the rows of a table.
@@ -161,12 +196,14 @@ def show(
     better: str = "smaller",
     instead: Mapping[tuple[str, float], str] | None = None,
     notes: Sequence[str] = (),
+    local: Mapping[str, float] | None = None,
 ) -> None:
     """Print the answers, by the bound's name, to a question with a `target`, worded for people.
 
     Of an upper bound the end of the enclosure counts that is the safe one, of a lower bound the
     other. `meanings` say what that lets one claim, by the bound's name; `instead` has those of
-    numbers that say something else, by the kind of bound and the number.
+    numbers that say something else, by the kind of bound and the number. `local` has ``eps0`` or
+    ``rounds`` where the question asks for it.
 
     Raises `PrecisionError` afterwards where an enclosure is too wide.
     """
@@ -193,6 +230,13 @@ def show(
         labels[name]: (instead or {}).get((kind_of(name), number), meanings[name])
         for name, number in numbers.items()
     }
+    if asked.sends_reports:
+        remaining: dict[str, float | None] = dict(local or {})
+        if "eps0" not in remaining:
+            remaining["eps0"] = asked.protocol.eps0
+        if "rounds" not in remaining:
+            remaining["rounds"] = asked.times
+        said |= without_shuffler(**remaining)
     wide = {labels[name]: answer for name, answer in answers.items() if answer.shortfall}
     publish(
         output,
@@ -386,7 +430,7 @@ _ASSUMED = (
     "collude with the observer, hide nobody: the option --colluding subtracts them from n.",
     "The observer sees every shuffled report and may know all other users' values. The shuffler "
     "hides everything else: who sent what, order, time and network address.",
-    "If the shuffler fails, only eps0 per round remains.",
+    "If the shuffler fails, only local privacy remains: the eps0 of all that a user sends.",
     "Not covered: anything a user sends outside the protocol, and errors of the software that "
     "implements it.",
 )

@@ -15,7 +15,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
 from shufflebounds.bounds.ranking import choose as ranked
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import ends, progress, publish, table_of
+from shufflebounds.cli.answers import ends, progress, publish, table_of, without_shuffler
 from shufflebounds.cli.deployment import hiding, parameters
 from shufflebounds.cli.options import JSON, REAL, WHOLE, Name, Output, command, flag, option
 from shufflebounds.core import validation
@@ -59,9 +59,8 @@ _PROOFS = {
     option(
         "--most-eps0",
         REAL,
-        "The largest eps0 of all that a user sends in a shuffle: what remains if the shuffler "
-        "fails.",
-        default=validation.MAX_EPS0,
+        "The largest eps0 of all that a user sends in a round: what remains if the shuffler "
+        "fails. Separate shuffles share it.",
     ),
     option(
         "--most-messages",
@@ -117,6 +116,7 @@ def _table(found: Ranking, asked: Mapping[str, Any]) -> list[Sequence[str]]:
         "messages": [str(one.messages) for one in found.choices],
         "reported": [one.way for one in found.choices],
         "eps0 (natural log)": [outward(one.eps0.lower, up=False) for one in found.choices],
+        "in a round": [outward(one.eps0_of_round, up=True, digits=4) for one in found.choices],
         "standard error": [_short(one.error.standard_error) for one in found.choices],
         "in users": [_short(_in_users(one.error)) for one in found.choices],
         "if rare": [_short(one.error.in_users(one.error.rare)) for one in found.choices],
@@ -126,6 +126,7 @@ def _table(found: Ranking, asked: Mapping[str, Any]) -> list[Sequence[str]]:
     said = {
         "messages": asked["most_messages"] > 1,
         "reported": asked["attributes"] > 1,
+        "in a round": any(choice.shuffles > 1 for choice in found.choices),
         "in users": not is_mean,
         "if rare": not is_mean,
     }
@@ -184,9 +185,12 @@ def _meanings(found: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
     after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
     eps0, allowed = (outward(one.eps0.lower, up=False) for one in (best, clone))
     whom = "" if clone.name == best.name else f"{_briefly(clone, found)} at "
+    way = f", {WAYS[best.way]}," if asked["attributes"] > 1 else ""
+    each = " in each" if best.shuffles > 1 else ""
     said = {
-        "best": f"{_described(best)}{after} at eps0 = {eps0}, certified by "
-        f"{_PROOFS[best.proof]}; you can deploy it.",
+        "best": f"{_described(best)}{after}{way} at eps0 = {eps0}{each}, certified by "
+        f"{_PROOFS[best.proof]}; you can deploy it if you trust the shuffler.",
+        **without_shuffler(best.eps0_of_round, asked["rounds"], best.eps0.lower),
         "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
         f"{_short(curator)}.",
         "by eps0 alone": f"the stronger clone allows {whom}eps0 = {allowed}, with "
@@ -216,12 +220,12 @@ def _notes(found: Ranking, asked: Mapping[str, Any]) -> list[str]:
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
     if asked["attributes"] > 1:
-        ways = "; ".join(f"{way}: {meaning}" for way, meaning in WAYS.items())
+        ways = ", ".join(f"{way} ({meaning})" for way, meaning in WAYS.items())
         notes.append(
-            f"Attributes may be reported in three ways. {ways[0].upper()}{ways[1:]}. Errors are of "
-            "one attribute, bits and eps0 of all that a user sends in a round or, of separate "
-            "shuffles, eps0 of each. One attribute at random asks a sample of the users on each, "
-            "and the error of sampling them is part of the squared error."
+            f"Attributes can be reported in three ways, {ways}. Errors are of one attribute, bits "
+            "of all that a user sends in a round, and eps0 of all that a user sends in a shuffle. "
+            "One attribute at random asks a sample of the users on each, and the error of sampling "
+            "them is part of the squared error."
         )
     if asked["most_messages"] > 1:
         notes.append(
@@ -236,7 +240,8 @@ def _notes(found: Ranking, asked: Mapping[str, Any]) -> list[str]:
         )
     if asked["rounds"] > 1:
         notes.append(
-            f"All {asked['rounds']} rounds together meet the target; eps0 is that of each round."
+            f"All {asked['rounds']} rounds together meet the target; eps0 is that of one round, or "
+            "of one of its shuffles."
         )
     # The share of users that a value has on average; of numbers, half of their range.
     if found.best.error.standard_error >= asked["items"] / found.best.error.values:
@@ -269,6 +274,8 @@ def _facts(choice: Choice) -> dict[str, Any]:
         "proof": choice.proof,
         "eps0": ends(choice.eps0),
         "eps0_of_report": choice.randomizer.eps0,
+        "eps0_of_round": choice.eps0_of_round,
+        "shuffles": choice.shuffles,
         "mse": ends(choice.mse),
         "standard_error": error.standard_error,
         "standard_error_in_users": _in_users(error),

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from shufflebounds._version import __version__
 from shufflebounds.core import validation
@@ -112,6 +112,8 @@ class Users(ABC):
     colluding: int = 0
     rounds: int | None = 1
     also: tuple[tuple[int, int], ...] = ()
+    # Whether users send reports to a shuffler, so that only ε₀ remains if it fails.
+    sends_reports: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         own = validation.MAX_USERS if self.n is None else self.n
@@ -223,6 +225,7 @@ class Deployment(Users):
     mechanism: Description
     k_joint: int = 1
     rate: float = 1.0
+    sends_reports = True
 
     def __post_init__(self) -> None:
         validation.probability("rate", self.rate)

@@ -312,6 +312,7 @@ def eps0(asked: Deployment, eps: float, delta: float, rtol: float | None, output
             "looked at, is ruled out."
         },
         notes=["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."],
+        local={"eps0": answers["tight"].enclosure.lower},
     )
 
 
@@ -384,6 +385,7 @@ def rounds(asked: Deployment, eps: float, delta: float, rtol: float | None, outp
             ("lower", 0): "not even one round meets the target; no valid claim can allow it.",
             ("lower", math.inf): f"not even {validation.MAX_ROUNDS} rounds are ruled out.",
         },
+        local={"rounds": answers["tight"].enclosure.lower},
     )
 
 

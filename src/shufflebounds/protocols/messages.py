@@ -12,7 +12,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import Candidate, InfeasibleError, MultiMessage, Ratios
-from shufflebounds.randomizers.accuracy import Error, Spread, of_pure
+from shufflebounds.randomizers.accuracy import Error, SpreadOfShares, of_pure
 
 # Relative rounding of a closed form: of masses, and with room to spare.
 _MASSES_ERR, _ROUNDED = 2.0**-50, 1.0 + 2.0**-46
@@ -169,7 +169,7 @@ class CheuZhilyaev(MultiMessage):
             _MASSES_ERR,
         )
 
-    def spread(self, values: int) -> Spread:
+    def spread(self, values: int) -> SpreadOfShares:
         """Of a histogram of so many values (docs/accuracy.md)."""
         validation.whole("values", values, minimum=2)
         f, gap = self.flip, 1.0 - 2.0 * self.flip
@@ -274,7 +274,7 @@ class Dump(MultiMessage):
         """Of all messages of a user."""
         return (1 + self.blankets) * math.log2(self.domain_size)
 
-    def spread(self) -> Spread:
+    def spread(self) -> SpreadOfShares:
         """Of a histogram of the values (docs/accuracy.md)."""
         d, flip = self.domain_size, self.flip
         q, gap = flip / (d - 1), 1.0 - flip - flip / (d - 1)

@@ -7,8 +7,9 @@ derives every formula.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,12 @@ from shufflebounds.core.products import FloatArray
 
 # Sums of shares that users are given by.
 _SUM_TOLERANCE = 1e-9
+# Expected number of reports below which m ≥ 1 means m = 1, up to rounding.
+_HARDLY_ANYBODY = 2.0**-53
+# Nodes of the quadrature of `mean_reciprocal`. 16 leave a relative error of 1e-9, 20 only rounding.
+_NODES = 32
+# Where the quadrature of `mean_reciprocal` ends, in units of 1/(n·rate): e^-40 is left out.
+_REACH = 40.0
 # A singular value below this, relative to the largest, is a rounding error.
 _RANK_TOLERANCE = 1e-12
 # Variances of all values at given shares of users.
@@ -30,7 +37,8 @@ class Error:
     """How far an unbiased estimate from n local reports lies off, given what users hold.
 
     Estimated is the share of the users who hold a value (an item, of sets), for every value; or
-    the mean of all users' numbers, a single value.
+    the mean of all users' numbers, a single value. If users report at random, the errors are those
+    given that at least one of them does.
 
     Parameters
     ----------
@@ -86,49 +94,159 @@ class Error:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Variances of what one report says of the shares of `values` values.
+class Largest:
+    """The largest of `Error.mse`, `Error.rare` and `Error.largest` over all data, times n."""
 
-    ``held`` is that of a value which the user holds, ``other`` of another one, ``total`` the sum
-    over all values; each the largest there is. ``at`` gives the mean variance of every value, where
-    the shares of users who hold each are known. ``diversity`` is the largest variance of what users
-    hold: Σ f(1 − f) of shares f, or that of numbers.
+    mse: float
+    rare: float
+    variance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread(ABC):
+    """Variances of what one report says of the shares of `values` values, or of a mean.
+
+    Each user reports with probability ``rate``, independently of all else. ``at`` maps the shares
+    of the users who hold each value to the mean variance of a report, for every value.
     """
 
     values: float
-    held: float
-    other: float
-    total: float
     at: _Variances
-    diversity: float
+    rate: float = 1.0
 
-    def error(self, n: int, shares: ArrayLike | None) -> Error:
-        """Of n reports. Raises ValueError for shares of a wrong number of values or below 0."""
-        found = None if shares is None else self.at(checked_shares(shares, self.values)) / n
-        largest = max(self.held, self.other)
-        return Error(n, self.values, self.total / n, self.other / n, largest / n, found)
+    @abstractmethod
+    def largest(self, growth: float, odds: float) -> Largest:
+        """The largest of `growth` times a report's variance plus `odds` times that of the data."""
+
+    @abstractmethod
+    def diversity(self, shares: FloatArray) -> FloatArray:
+        """The variance among users of what they hold, for every value at these shares."""
 
     def sampled(self, rate: float) -> Spread:
-        """Of users who report with this chance, which makes them a sample of all.
-
-        The estimate is that from their reports, as many as these are.
-        """
+        """Of a random sample of the users: each of them reports with a probability of `rate`."""
         if rate == 0.0:
             raise ValueError("rate must be more than 0 for there to be reports to estimate from")
-        odds = (1.0 - rate) / rate
-        # Of a value that nobody holds every sample is true.
-        return Spread(
-            self.values,
-            self.held / rate + odds * min(self.diversity, 0.25 if self.values > 1 else math.inf),
-            self.other / rate + (odds * self.diversity if self.values == 1 else 0.0),
-            self.total / rate + odds * self.diversity,
-            lambda shares: self.at(shares) / rate + odds * shares * (1.0 - shares),
-            self.diversity,
+        return replace(self, rate=self.rate * rate)
+
+    def error(self, n: int, shares: ArrayLike | None) -> Error:
+        """Of the reports of n users, if at least one of them reports (docs/accuracy.md).
+
+        Raises ValueError for shares of a wrong number of values or below 0.
+        """
+        growth, odds = 1.0, 0.0
+        if self.rate < 1.0:
+            growth = n * mean_reciprocal(n, self.rate)
+            odds = n * max(growth - 1.0, 0.0) / (n - 1) if n > 1 else 0.0
+        variances = None
+        if shares is not None:
+            checked = checked_shares(shares, self.values)
+            variances = (growth * self.at(checked) + odds * self.diversity(checked)) / n
+        largest = self.largest(growth, odds)
+        return Error(
+            n, self.values, largest.mse / n, largest.rare / n, largest.variance / n, variances
         )
 
-    def times(self, factor: float) -> Spread:
-        """Of numbers in a unit so many times as small, squared."""
-        return of_numbers(factor * self.total, factor * self.diversity)
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadOfShares(Spread):
+    """Variances of what one report says of the shares of values.
+
+    ``held`` is the variance for a value that the user holds, ``other`` the largest for a value that
+    the user does not hold: numbers, or arrays with an entry for every value. ``totals`` has pairs:
+    the sum of the variances over all values for a user who holds one of some values, and how many
+    values these are. A user holds ``items`` values; if there are several, all totals are equal.
+    The estimate is the sum of those from ``histograms`` independent reports. A value that a user
+    holds is in one of these at most.
+    """
+
+    held: float | FloatArray
+    other: float | FloatArray
+    totals: Sequence[tuple[float, float]]
+    items: int = 1
+    histograms: int = 1
+
+    def largest(self, growth: float, odds: float) -> Largest:
+        """See `Spread`."""
+        total = self.histograms * self._largest_total(growth, odds)
+        rare = self.histograms * growth * np.max(self.other)
+        # A share f has the variance growth·(f·held + (s − f)·other) + odds·f·(1 − f/s), with s for
+        # the number of histograms. It is concave in f.
+        slope = growth * (np.asarray(self.held) - self.other)
+        share = np.where(slope >= 0.0, 1.0, 0.0)
+        if odds > 0.0:
+            with np.errstate(over="ignore"):
+                share = np.clip(0.5 * self.histograms * (1.0 + slope / odds), 0.0, 1.0)
+        variances = self.histograms * growth * np.asarray(self.other) + share * slope
+        variances += odds * share * (1.0 - share / self.histograms)
+        return Largest(total, float(rare), float(np.max(variances)))
+
+    def _largest_total(self, growth: float, odds: float) -> float:
+        """The largest growth·Σ f_v T_v + odds·Σ f_v(1 − f_v) over shares f, T_v being the totals.
+
+        Lagrange: f_v = (growth·T_v − level)/(2·odds) where that is positive, else 0.
+        """
+        totals, counts = np.array(sorted(self.totals, reverse=True), dtype=np.float64).T
+        largest = growth * totals[0]
+        if math.isinf(largest) or odds == 0.0:
+            return float(largest)
+        below = growth * totals - largest
+        sizes = np.cumsum(counts)
+        levels = (np.cumsum(counts * below) - 2.0 * odds * self.items) / sizes
+        level = levels[np.flatnonzero(below > levels)[-1]]
+        shares = np.maximum(below - level, 0.0) / (2.0 * odds)
+        gain = counts @ (shares * (below - odds * shares)) + odds * self.items
+        return float(largest + gain)
+
+    def diversity(self, shares: FloatArray) -> FloatArray:
+        """See `Spread`; of several histograms the largest sum."""
+        return shares * (1.0 - shares / self.histograms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadOfNumbers(Spread):
+    """Variances of reports whose mean is the user's number, which lies in an interval around 0.
+
+    ``pieces`` has a row (low, high, a, b, c) for each piece of the interval: the report of a number
+    x between low and high has the variance a + bx + cx². That of −x is the same. Errors are in a
+    unit whose square is ``factor`` times as small.
+    """
+
+    pieces: FloatArray
+    factor: float = 1.0
+
+    def largest(self, growth: float, odds: float) -> Largest:
+        """See `Spread`. Half of the users hold a number x, half −x: no other data are worse."""
+        low, high, a, b, c = self.pieces.T
+        a, b, c = growth * a, growth * b, growth * c + odds
+        with np.errstate(divide="ignore", invalid="ignore"):
+            top = np.where(c < 0.0, np.clip(-0.5 * b / c, low, high), low)
+        variance = self.factor * float(max(np.max(a + b * x + c * x * x) for x in (low, high, top)))
+        return Largest(variance, variance, variance)
+
+    def diversity(self, shares: FloatArray) -> FloatArray:
+        """See `Spread`; nobody can ask for it, since numbers have no shares."""
+        raise NotImplementedError
+
+    def times(self, factor: float) -> SpreadOfNumbers:
+        """Of numbers in a unit whose square is so many times as small."""
+        return replace(self, factor=self.factor * factor)
+
+
+def mean_reciprocal(n: int, rate: float) -> float:
+    """E[1/m | m ≥ 1] of the number m of n users who report, each with probability `rate` below 1.
+
+    E[1/m; m ≥ 1] is the integral of ((1 − rate·u)ⁿ − (1 − rate)ⁿ)/(1 − u) over u from 0 to 1, by
+    Gauss-Legendre quadrature. The relative error is below 10⁻¹².
+    """
+    if n * rate < _HARDLY_ANYBODY:
+        return 1.0
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    reach = min(1.0, _REACH / (n * rate))
+    u = 0.5 * reach * (1.0 + nodes)
+    nobody = n * math.log1p(-rate)
+    logarithm = n * np.log1p(-rate * u)
+    values = np.exp(logarithm) * -np.expm1(nobody - logarithm) / (1.0 - u)
+    return float(0.5 * reach * (weights @ values) / -math.expm1(nobody))
 
 
 @dataclass(frozen=True)
@@ -149,7 +267,7 @@ class Supports:
     items: int = 1
 
     @property
-    def spread(self) -> Spread:
+    def spread(self) -> SpreadOfShares:
         """Any two bits of support may depend on each other: variances do not care."""
         held = self.p * self.miss / self.gap / self.gap
         other = self.q * (1.0 - self.q) / self.gap / self.gap
@@ -160,46 +278,59 @@ class Supports:
         return np.asarray((supporters / reports - self.q) / self.gap, dtype=np.float64)
 
 
-def of_numbers(variance: float, diversity: float = 1.0) -> Spread:
-    """Of the mean of numbers, whose reports have a variance of at most `variance`.
+def of_numbers(variance: float, square: float = 0.0, radius: float = 1.0) -> SpreadOfNumbers:
+    """Of the mean of numbers x from −radius to radius: reports vary by variance + square·x²."""
+    return of_pieces(np.array([[-radius, radius, variance, 0.0, square]]))
 
-    That of the numbers themselves is at most `diversity`, which is 1 in [−1, 1].
+
+def of_pieces(pieces: FloatArray) -> SpreadOfNumbers:
+    """Of the mean of numbers, with the pieces of `SpreadOfNumbers`."""
+    return SpreadOfNumbers(values=1, at=_refuse_shares, pieces=pieces)
+
+
+def _refuse_shares(_: FloatArray) -> FloatArray:
+    raise ValueError("frequencies must be left out of numbers, whose mean is estimated")
+
+
+def of_rounded(points: FloatArray, noise: float, gap: float = 1.0) -> SpreadOfNumbers:
+    """Of the mean of numbers that are rounded at random to one of two neighbours in `points`.
+
+    A number x between the neighbours g and h is their mean: the rounded number has the mean square
+    (g + h)x − gh. The report has this over `gap`, plus `noise`, as mean square, and the mean x.
     """
-    return Spread(1, variance, variance, variance, lambda _: np.array([variance]), diversity)
+    low, high = points[:-1], points[1:]
+    squares = np.full(low.size, -1.0)
+    constants, slopes = noise - low * high / gap, (low + high) / gap
+    return of_pieces(np.column_stack([low, high, constants, slopes, squares]))
 
 
-def of_pure(values: float, held: float, other: float, items: int = 1) -> Spread:
+def of_pure(values: float, held: float, other: float, items: int = 1) -> SpreadOfShares:
     """Of values whose variances are ``held`` for a user who holds them, ``other`` for the rest.
 
     A user holds so many `items` of them.
     """
     rest = values - items
-    return Spread(
-        values,
-        held,
-        other,
-        # A domain may have no more values than a user holds.
-        items * held + (rest * other if rest else 0.0),
-        lambda shares: shares * held + (1.0 - shares) * other,
-        # Shares add up to `items`, and are the most diverse if they are equal.
-        items * (1.0 - items / values),
+    # A domain may have no more values than a user holds.
+    total = items * held + (rest * other if rest else 0.0)
+    return SpreadOfShares(
+        values=values,
+        at=lambda shares: shares * held + (1.0 - shares) * other,
+        held=held,
+        other=other,
+        totals=[(total, values)],
+        items=items,
     )
 
 
-def of_grid(supports: Supports) -> Spread:
+def of_grid(supports: Supports) -> SpreadOfNumbers:
     """Of the mean of numbers in [−1, 1], each of them one of k values, evenly spaced.
 
     A number becomes one of its two neighbours at random, with the number as mean, and a report the
-    value that it supports over p − q. Given x between neighbours g and g + h, that has the variance
-    E g²/(p − q) + qΣg²/(p − q)² − x² with E g² = (2g + h)x − g(g + h), at most that for x = (g +
-    h/2)/(p − q), or for g or g + h.
+    value g that it supports over p − q: its mean square is E g²/(p − q) + qΣg²/(p − q)².
     """
     points = np.linspace(-1.0, 1.0, int(supports.values))
-    low, high = points[:-1], points[1:]
-    x = np.clip((low + high) / 2.0 / supports.gap, low, high)
-    mean_square = (low + high) * x - low * high
-    noise = supports.q * np.sum(points**2) / supports.gap**2
-    return of_numbers(float(np.max(mean_square / supports.gap + noise - x**2)))
+    noise = supports.q * float(np.sum(points**2)) / supports.gap**2
+    return of_rounded(points, noise, supports.gap)
 
 
 # Any randomizer of finitely many inputs and outputs.
@@ -230,20 +361,19 @@ def best_linear(matrix: NDArray[np.float64], weights: FloatArray) -> FloatArray:
     return found
 
 
-def of_matrix(matrix: NDArray[np.float64], weights: ArrayLike | None = None) -> Spread:
+def of_matrix(matrix: NDArray[np.float64], weights: ArrayLike | None = None) -> SpreadOfShares:
     """Of the best linear unbiased estimator for inputs of these weights, uniform if None."""
     each = uniform(len(matrix)) if weights is None else checked_shares(weights, len(matrix))
     estimator = best_linear(matrix, each)
     # Of value v, where the user holds x: its estimate has the mean 1 for v = x, else 0.
     variances = np.maximum(estimator**2 @ matrix.T - np.eye(len(matrix)), 0.0)
-    others = variances - np.diag(np.diag(variances))
-    return Spread(
-        len(matrix),
-        float(np.diag(variances).max()),
-        float(others.max()),
-        float(variances.sum(axis=0).max()),
-        lambda shares: variances @ shares,
-        1.0 - 1.0 / len(matrix),
+    held = np.diag(variances).copy()
+    return SpreadOfShares(
+        values=len(matrix),
+        at=lambda shares: variances @ shares,
+        held=held,
+        other=(variances - np.diag(held)).max(axis=1),
+        totals=[(float(total), 1) for total in variances.sum(axis=0)],
     )
 
 

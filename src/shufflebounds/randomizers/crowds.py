@@ -359,8 +359,9 @@ class Composition(Randomizer):
     def errors(self, n: int) -> tuple[Error, ...]:
         """Of every part, whose estimates are of a coordinate of its own.
 
-        A part that not all users report asks a sample of them, the error of which counts. Not of
-        parts that are joint or parallel compositions.
+        A part that not all users report asks a sample of them, the error of which counts; the error
+        is then that if at least one user reports on it. Not of parts that are joint or parallel
+        compositions.
 
         Parameters
         ----------
@@ -407,7 +408,9 @@ class Composition(Randomizer):
             )
         asked = self._asked(len(held[0]), rng)
         return [
-            part.sample(one[who], rng) for part, one, who in zip(parts, held, asked, strict=True)
+            # No report at all has the type and shape of others, one of which is drawn and dropped.
+            part.sample(inputs[who], rng) if who.any() else part.sample(inputs[:1], rng)[:0]
+            for part, inputs, who in zip(parts, held, asked, strict=True)
         ]
 
     def estimate(self, reports: Sequence[ArrayLike]) -> list[FloatArray]:  # type: ignore[override]
@@ -421,13 +424,22 @@ class Composition(Randomizer):
         Returns
         -------
         list of ndarray
-            See `Randomizer`; `errors` says how far they lie off.
+            See `Randomizer`; `errors` says how far they lie off. Of a part on which nobody reports
+            every estimate is nan.
         """
         parts = self._reported()
-        return [part.estimate(one) for (_, part), one in zip(parts, reports, strict=True)]
+        return [
+            part.estimate(some) if len(np.asarray(some)) else _no_estimate(part)
+            for (_, part), some in zip(parts, reports, strict=True)
+        ]
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         raise ValueError(f"{self.label} has an error for every part: ask errors(n) of it")
+
+
+def _no_estimate(part: Randomizer) -> FloatArray:
+    """Nan for every value whose share the part estimates."""
+    return np.full(int(part._variances().values), np.nan)
 
 
 def checked(

@@ -295,9 +295,9 @@ class Duchi(Randomizer):
     bits = 1.0
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers in [−1, 1], those of 0 being the hardest: coth²(ε₀/2) − x²."""
+        """Of a mean of numbers x in [−1, 1]: coth²(ε₀/2) − x²."""
         refuse_frequencies(self, frequencies)
-        return of_numbers(math.tanh(self.eps0 / 2.0) ** -2)
+        return of_numbers(math.tanh(self.eps0 / 2.0) ** -2, -1.0)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """−1 or 1."""

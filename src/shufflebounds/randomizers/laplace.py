@@ -18,7 +18,7 @@ from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
+from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
 
 MAX_CELLS = 100_000
@@ -65,10 +65,10 @@ class _LaplaceNoise(Randomizer):
     def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
         """Inner and outer decompositions, all others holding what they may (None) or `others`."""
 
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+    def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfNumbers:
         """Of a mean of numbers in [0, 1]: that of the noise."""
         refuse_frequencies(self, frequencies)
-        return of_numbers(2.0 / self.eps0**2, 0.25)
+        return of_numbers(2.0 / self.eps0**2, radius=0.5)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers."""
@@ -231,12 +231,13 @@ class Laplace(_LaplaceNoise):
             )
         return super()._drawn(inputs, rng)
 
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """That of the noise, and at most 1/4 of a squared step for rounding."""
-        spread = super()._variances(frequencies)
+    def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfNumbers:
+        """That of the noise and, on the rounded domain, of rounding."""
         if self.domain != "rounded":
-            return spread
-        return of_numbers(spread.total + 0.25 / (self.steps or 1) ** 2, spread.diversity)
+            return super()._variances(frequencies)
+        refuse_frequencies(self, frequencies)
+        points = np.linspace(-0.5, 0.5, (self.steps or 1) + 1)
+        return of_rounded(points, noise=2.0 / self.eps0**2)
 
     def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
         """See `_LaplaceNoise`; without others c = min(a, b), of mass e^{−ε₀/2}."""

@@ -27,7 +27,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import (
-    Spread,
+    SpreadOfShares,
     Supports,
     bits_of_sets,
 )
@@ -363,12 +363,12 @@ class HadamardBlocks(MatchingRandomizer):
             return math.inf
         return math.log2(self.blocks) + math.ceil(self.domain_size / self.blocks).bit_length()
 
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+    def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfShares:
         """Of columns that count 1 for a value in its half of its block, −1 in the other half.
 
         Times s = (e + 2B − 1)/(e − 1) that has the mean 1 for the user's own value, 0 for others.
         Blocks are (e + 1)/(e + 2B − 1) and 2/(e + 2B − 1) of the reports: s² times that are the
-        mean squares ``here`` and ``elsewhere``. Most values are in block 0.
+        mean squares ``here`` and ``elsewhere``.
         """
         size, blocks = self.domain_size or math.inf, self.blocks
         # Of the reciprocals of chances, all but 1; what is left of 1 would cancel.
@@ -377,9 +377,17 @@ class HadamardBlocks(MatchingRandomizer):
         here, elsewhere = (1.0 + t) * (1.0 + u), (1.0 + t) * u
         held = t + u + t * u
         most = math.ceil(size / blocks) if self.domain_size else math.inf
-        apart = size - most if self.domain_size else math.inf
-        total = held + ((most - 1) * here if most > 1 else 0.0)
-        total += apart * elsewhere if apart else 0.0
+
+        def total(block: float) -> float:
+            """Of a user whose value is in a block of this size."""
+            rest = size - block if self.domain_size else math.inf
+            within = (block - 1) * here if block > 1 else 0.0
+            return held + within + (rest * elsewhere if rest else 0.0)
+
+        # Blocks have `most` values, or one fewer.
+        smaller = blocks * most - size if self.domain_size else 0
+        totals = [(total(most), size - smaller * (most - 1) if smaller else size)]
+        totals += [(total(most - 1), smaller * (most - 1))] if smaller else []
 
         def at(shares: FloatArray) -> FloatArray:
             block = np.arange(shares.size) % blocks
@@ -387,7 +395,7 @@ class HadamardBlocks(MatchingRandomizer):
             return shares * held + others * here + (1.0 - shares - others) * elsewhere
 
         other = here if size > blocks else elsewhere
-        return Spread(size, held, other, total, at, 1.0 - 1.0 / size)
+        return SpreadOfShares(values=size, at=at, held=held, other=other, totals=totals)
 
     def _order(self) -> int:
         """b, the columns of a block."""

@@ -261,9 +261,10 @@ class Subsampled(Composition):
         Returns
         -------
         ndarray
-            See `Randomizer`.
+            See `Randomizer`; nan for every value if nobody takes part.
         """
-        return self.randomizer.estimate(reports)
+        (shares,) = super().estimate([reports])
+        return shares
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
         """With what a sample of the users lies off."""

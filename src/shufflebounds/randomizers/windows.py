@@ -146,13 +146,10 @@ class Piecewise(MatchingRandomizer):
     bits = WORD
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers, −1 and 1 being the hardest: the report's mean is x.
-
-        x²/(h − 1) + (h + 3)/(3(h − 1)²) for x = 1.
-        """
+        """Of a mean of numbers x: x²/(h − 1) + (h + 3)/(3(h − 1)²), as the report's mean is x."""
         refuse_frequencies(self, frequencies)
         less = math.expm1(self.eps0 / 2.0)
-        return of_numbers(1.0 / less + (less + 4.0) / (3.0 * less**2))
+        return of_numbers((less + 4.0) / (3.0 * less**2), 1.0 / less)
 
     def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers in [−C, C], in the window more often than at random by (h − 1)/h."""

@@ -1,6 +1,7 @@
 """Rankings against an independent calculation, and what they promise of each choice."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from scipy.stats import norm
@@ -69,6 +70,38 @@ def test_what_is_deployed_meets_the_target():
         assert sb.delta(one.randomizer, eps=0.5, n=10_000).upper <= 1e-6 * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("values", "n", "eps", "delta", "rounds"),
+    [
+        (2, 885, 1.622, 3.111517274112651e-07, 1),
+        (7, 481, 0.521, 5.9572313724768655e-05, 1),
+        (2, 63_146, 1.101, 1.6900018757436126e-06, 1),
+        (16, 300_000, 0.1, 1e-9, 1),
+        (4, 10_000, 1.0, 1e-6, 5),
+    ],
+)
+def test_epsilon_of_what_is_deployed_ends_at_the_target(values, n, eps, delta, rounds):
+    """`epsilon`, with its own and wider enclosures, reports no more than the target."""
+    found = sb.choose(values, n=n, eps=eps, delta=delta, rounds=rounds, most_bits=4)
+    for choice in found.choices:
+        reported = sb.epsilon(choice.randomizer, n=n, delta=delta, rounds=rounds)
+        assert reported.upper <= eps, choice.name
+        # Of several rounds the proof is the blanket's, and `epsilon` knows better.
+        assert rounds > 1 or reported.upper > 0.99 * eps, choice.name
+
+
+@pytest.mark.parametrize("cap", [0.7, 1.1, 4.0])
+def test_the_cap_is_of_all_shuffles_of_a_round(cap):
+    """Thirds of these numbers are no floats."""
+    task = ranking._Task(4, 1, 10**6, 1.0, 1e-6, attributes=3, rounds=1, most_eps0=cap)
+    krr = next(ranking._families(task))
+    for way, shuffles in (("separate", 3), ("one", 1), ("linked", 1)):
+        choice = ranking._Candidate(task, krr, way).certified()
+        exact = Fraction(choice.eps0.lower) * shuffles
+        assert exact <= Fraction(choice.eps0_of_round) <= Fraction(cap)
+        assert choice.eps0.lower == pytest.approx(cap / shuffles, rel=1e-12)
+
+
 @pytest.mark.parametrize("values", [12, 40])
 def test_parameters_are_the_best_of_all(values):
     """All sizes of subsets are tried, by what the blanket allows."""
@@ -117,7 +150,8 @@ def test_ways_to_report_two_attributes():
     # Half of the users report on an attribute, and are a sample of all of them.
     one = ways["one"]
     half = sb.KRR(16, one.eps0.lower).error(10_000).mse
-    assert one.mse.upper == pytest.approx(half + (1 - 1 / 16) / 20_000, rel=1e-9)
+    # The number of these users varies by a relative 1/√20 000, so that E 1/m is not quite 1/E m.
+    assert one.mse.upper == pytest.approx(half + (1 - 1 / 16) / 20_000, rel=2e-4)
     assert one.bits == 5.0
 
 

@@ -1,5 +1,8 @@
 """The command `choose` prints what `sb.choose` finds, and nothing that is not certified."""
 
+import math
+import re
+
 import pytest
 from commands import answer, succeed
 
@@ -34,3 +37,20 @@ def test_answers_are_those_of_the_library(answers):
 def test_a_target_that_only_useless_answers_meet_is_told():
     few = ("--values", "2", "--most-bits", "1", "--n", "10", "--eps", "0.01", "--delta", "1e-6")
     assert "No mechanism here is of use" in succeed("choose", *few).stdout
+
+
+def test_the_cap_and_the_total_are_those_of_a_round():
+    """Two separate shuffles share the cap; what remains without the shuffler is their sum."""
+    asked = ("--values", "4", "--attributes", "2", "--most-bits", "4", "--most-eps0", "1")
+    asked += ("--n", "10_000", "--eps", "1", "--delta", "1e-8", "--rounds", "3")
+    plain, text = answer("choose", *asked), succeed("choose", *asked).stdout
+    for choice in plain["choices"]:
+        shuffles = 2 if choice["way"] == "separate" else 1
+        assert choice["shuffles"] == shuffles
+        assert choice["eps0"]["lower"] == pytest.approx(1.0 / shuffles)
+        assert choice["eps0_of_round"] == shuffles * choice["eps0"]["lower"] <= 1.0
+    assert {choice["way"] for choice in plain["choices"]} == {"separate", "one", "linked"}
+    best = plain["choices"][0]["eps0"]["lower"]
+    line = f"eps0 = 1 per round, 3 over all 3 rounds; one report .* up to {math.exp(best):.2f}"
+    assert re.search(f"If the shuffler fails: {line}", text)
+    assert "separate (one shuffle for each" in text

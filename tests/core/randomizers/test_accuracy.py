@@ -3,12 +3,15 @@
 import functools
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import expi
 
 import shufflebounds as sb
+from shufflebounds.bounds import ranking
 from shufflebounds.randomizers import accuracy
 
 EPS0 = [0.3, 2.0, 6.0]
@@ -147,7 +150,8 @@ def test_numbers_on_a_grid_against_their_law(k):
         law = weights @ matrix
         assert law @ scores == pytest.approx(x, abs=1e-12)
         worst = max(worst, law @ scores**2 - x * x)
-    assert accuracy.of_grid(randomizer._supports()).total == pytest.approx(worst, rel=1e-6)
+    error = accuracy.of_grid(randomizer._supports()).error(1, None)
+    assert error.mse == pytest.approx(worst, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["krr", "subset"])
@@ -208,14 +212,167 @@ def test_errors_of_compositions():
     """Each part on an attribute of its own; not to be asked is to be left out of a sample."""
     krr, oue = sb.KRR(4, 1.0), sb.OUE(1.0, domain_size=6)
     assert sb.Joint([krr, oue]).errors(100) == (krr.error(100), oue.error(100))
-    first, second = sb.Parallel([(0.25, krr), (0.75, oue)]).errors(1000)
-    assert first.mse == pytest.approx(krr.error(250).mse + 3 * (1 - 1 / 4) / 1000)
-    assert first.rare == pytest.approx(krr.error(250).rare)
-    assert second.mse == pytest.approx(oue.error(750).mse + (1 - 1 / 6) / 3 / 1000)
-    (numbers,) = sb.Subsampled(sb.Laplace(1.0), rate=0.5).errors(1000)
-    assert numbers.mse == pytest.approx(2.0 / 500 + 0.25 / 1000)
+    # The number of reports varies little: E 1/m is almost 1/E m.
+    n = 10**6
+    first, second = sb.Parallel([(0.25, krr), (0.75, oue)]).errors(n)
+    assert first.mse == pytest.approx(4 * krr.error(n).mse + 3 * (1 - 1 / 4) / n, rel=1e-5)
+    assert first.rare == pytest.approx(4 * krr.error(n).rare, rel=1e-5)
+    assert second.mse == pytest.approx(oue.error(n).mse / 0.75 + (1 - 1 / 6) / 3 / n, rel=1e-5)
+    (numbers,) = sb.Subsampled(sb.Laplace(1.0), rate=0.5).errors(n)
+    assert numbers.mse == pytest.approx(4.0 / n + 0.25 / n, rel=1e-5)
     assert sb.Joint([krr, oue]).bits == 8.0
     assert 2.0 ** sb.Parallel([(0.5, krr), (0.5, oue)]).bits == pytest.approx(4 + 2**6)
     assert 2.0 ** sb.Subsampled(krr, rate=0.5).bits == pytest.approx(5)
     with pytest.raises(ValueError, match="rate must be more than 0"):
         sb.Subsampled(krr, rate=0.0).errors(10)
+
+
+# A random sample of the users. Its number of reports is random, and at least one.
+
+
+def test_mean_reciprocal_of_a_binomial_number():
+    """By sums of fractions; by the exponential integral where m is a Poisson variable."""
+    for n, rate in itertools.product((1, 2, 3, 17, 90), (1e-9, 0.01, 0.3, 0.5, 0.99)):
+        r = Fraction(rate)
+        masses = {m: math.comb(n, m) * r**m * (1 - r) ** (n - m) for m in range(1, n + 1)}
+        exact = sum(mass / m for m, mass in masses.items()) / sum(masses.values())
+        assert accuracy.mean_reciprocal(n, rate) == pytest.approx(float(exact), rel=1e-12)
+    for mean in (1e-3, 1.0, 30.0, 39.0, 41.0, 300.0):
+        poisson = (expi(mean) - np.euler_gamma - math.log(mean)) / math.expm1(mean)
+        assert accuracy.mean_reciprocal(10**15, mean / 1e15) == pytest.approx(poisson, rel=1e-12)
+    for n, rate in ((10**10, 0.25), (10**10, 1e-4), (10**15, 0.9)):
+        # An asymptotic series: factorial moments of 1/m.
+        x, q = 1.0 / (n * rate), 1.0 - rate
+        series = x * (1.0 + q * x + q * (1.0 + q) * x * x)
+        assert accuracy.mean_reciprocal(n, rate) == pytest.approx(series, rel=1e-12)
+    assert accuracy.mean_reciprocal(7, 5e-324) == 1.0
+
+
+def sampled_variances(held, rate, scores, matrix):
+    """Variance of the estimate of every value, by all samples of users of whom one reports.
+
+    ``held`` are the users' values; the estimate is the mean of the reports' scores.
+    """
+    means = scores @ matrix.T
+    squares = variances(matrix, scores)
+    total, first, second = 0.0, 0.0, 0.0
+    for asked in itertools.product([False, True], repeat=len(held)):
+        m = sum(asked)
+        if m:
+            mass = rate**m * (1.0 - rate) ** (len(held) - m)
+            some = [value for value, who in zip(held, asked, strict=True) if who]
+            mean = means[:, some].mean(axis=1)
+            total += mass
+            first += mass * mean
+            second += mass * (mean**2 + squares[:, some].sum(axis=1) / m**2)
+    return second / total - (first / total) ** 2
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("name", ["krr", "blocks", "matrix", "other matrix"])
+def test_errors_of_samples_against_all_samples_of_all_data(name, rate):
+    """No data have more than the largest errors; shares like those of the users attain them."""
+    if name == "krr":
+        randomizer = sb.KRR(3, 6.0)
+    elif name == "blocks":
+        randomizer = sb.HadamardBlocks(5.0, blocks=2, domain_size=3)
+    else:
+        seed = 1 if name == "matrix" else 2
+        rows = np.eye(3, 4) + 0.3 * np.random.default_rng(seed).dirichlet(np.ones(4), size=3)
+        randomizer = sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
+    matrix, n = randomizer.matrix(), 8
+    if name in ("matrix", "other matrix"):
+        scores = accuracy.best_linear(matrix, np.full(3, 1 / 3))
+    else:
+        says = statements(name, randomizer)
+        means = says @ matrix.T
+        held, other = means[0, 0], means[0, 1]
+        scores = (says - other) / (held - other)
+        np.testing.assert_allclose(scores @ matrix.T, np.eye(3), atol=1e-9)
+    asked = randomizer._variances().sampled(rate)
+    error, largest, total, rare = asked.error(n, None), 0.0, 0.0, 0.0
+    for held in itertools.combinations_with_replacement(range(3), n):
+        exact = sampled_variances(held, rate, scores, matrix)
+        shares = np.bincount(held, minlength=3) / n
+        largest, total = max(largest, exact.max()), max(total, exact.sum())
+        rare = max([rare, *exact[shares == 0.0]])
+        if "matrix" not in name:
+            np.testing.assert_allclose(asked.error(n, shares).variances, exact, rtol=1e-9)
+    assert error.rare == pytest.approx(rare, rel=1e-9)
+    # Shares of eight users are multiples of 1/8.
+    assert largest <= error.largest * (1 + 1e-12)
+    assert largest == pytest.approx(error.largest, rel=0.02)
+    assert total <= error.mse * (1 + 1e-12)
+    assert total == pytest.approx(error.mse, rel=0.02)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("name", [*PURE, "privset", "collision"])
+def test_the_largest_variance_over_all_shares(name, rate):
+    """By a scan over the shares of users who hold a value, at many users."""
+    sets_of = {
+        "privset": lambda e: sb.PrivSet(e, domain_size=6, items=2, subset_size=2),
+        "collision": lambda e: sb.Collision(e, items=2, hash_values=5, domain_size=6),
+    }
+    for eps0 in (0.3, 12.0):
+        randomizer, n = (sets_of | PURE)[name](eps0), 10**9
+        own, growth, odds = randomizer.error(1), 1.0 / rate, (1.0 - rate) / rate
+        supports = randomizer._supports()
+        f = np.linspace(0.0, 1.0, 100_001)
+        held = supports.p * supports.miss / supports.gap**2
+        scan = growth * (f * held + (1.0 - f) * own.rare) + odds * f * (1.0 - f)
+        found = randomizer._variances().sampled(rate).error(n, None)
+        assert found.largest * n == pytest.approx(scan.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.4])
+@pytest.mark.parametrize(
+    ("randomizer", "radius", "middle", "variance"),
+    [
+        (sb.Duchi(1.0), 1.0, 0.0, lambda x: math.tanh(0.5) ** -2 - x * x),
+        (
+            sb.Piecewise(2.0),
+            1.0,
+            0.0,
+            lambda x: x * x / (math.e - 1) + (math.e + 3) / (3 * (math.e - 1) ** 2),
+        ),
+        (sb.Laplace(2.0, domain="interval"), 0.5, 0.5, lambda x: 0.5 + 0.0 * x),
+        (
+            sb.Laplace(9.0, domain="rounded", steps=3),
+            0.5,
+            0.5,
+            lambda x: 2 / 81 + (3 * (x + 0.5) % 1) * (1 - 3 * (x + 0.5) % 1) / 9,
+        ),
+    ],
+)
+def test_samples_of_numbers(randomizer, radius, middle, variance, rate):
+    """Over data of which any share of the users holds each of two numbers."""
+    x = np.linspace(-radius, radius, 601)
+    n = 10**9
+    worst = 0.0
+    for share in (0.0, 0.25, 0.5):
+        mean = share * x[:, None] + (1 - share) * x
+        square = share * x[:, None] ** 2 + (1 - share) * x**2
+        noise = share * variance(x)[:, None] + (1 - share) * variance(x)
+        worst = max(worst, np.max(noise / rate + (1 / rate - 1) * (square - mean**2)))
+    found = randomizer._variances().sampled(rate).error(n, None)
+    assert found.mse * n == pytest.approx(worst, rel=1e-4)
+    assert found.mse == found.largest == found.rare
+
+
+def test_sampled_sets_in_several_histograms():
+    """Each item in a histogram of its own, of which some users are drawn independently."""
+    items, k, rate, n = 3, 5, 0.1, 10**9
+    supports = sb.KRR(k, 4.0)._supports()
+    held = supports.p * supports.miss / supports.gap**2
+    other = supports.q * (1 - supports.q) / supports.gap**2
+    found = ranking._of_every_item(items, sb.KRR(k, 4.0)).sampled(rate).error(n, None)
+    total = (held + (k - 1) * other) / rate + (1 - rate) / rate * (1 - 1 / k)
+    assert found.mse * n == pytest.approx(items * total, rel=1e-6)
+    shares = np.linspace(0.0, 1.0, 51)
+    worst = max(
+        sum((f * held + (1 - f) * other) / rate + (1 - rate) / rate * f * (1 - f) for f in each)
+        for each in itertools.product(shares, repeat=items)
+        if sum(each) <= 1.0 + 1e-9
+    )
+    assert found.largest * n == pytest.approx(worst, rel=1e-3)

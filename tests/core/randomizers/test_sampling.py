@@ -135,6 +135,26 @@ def test_a_sample_of_the_users():
     assert asked.error(400) == asked.errors(400)[0]
 
 
+def test_a_sample_of_nobody():
+    """Estimates are not known; the types of the reports are those of other reports."""
+    rng = np.random.default_rng(1)
+    for randomizer, inputs, values in (
+        (sb.KRR(4, 1.0), [0, 3], 4),
+        (sb.OUE(1.0, domain_size=3), [0, 2], 3),
+        (sb.MatrixRandomizer(np.eye(2)), [0, 1], 2),
+        (sb.Duchi(1.0), [0.5, 0.1], 1),
+    ):
+        asked = sb.Subsampled(randomizer, 1e-12)
+        reports = asked.sample(inputs, rng)
+        shape = randomizer.sample(inputs, rng).shape
+        assert reports.shape == (0, *shape[1:])
+        np.testing.assert_array_equal(asked.estimate(reports), np.full(values, np.nan))
+    mixture = sb.Parallel([(1e-12, RESPONSE), (1 - 1e-12, DUCHI)])
+    shares, mean = mixture.estimate(mixture.sample([[0, 1], [0.5, 0.5]], rng))
+    assert np.isnan(shares).all()
+    assert np.isfinite(mean).all()
+
+
 def test_sets_are_equally_likely():
     found = sampling.sets(60_000, 4, 2, np.random.default_rng(1))
     _, counts = np.unique(found, axis=0, return_counts=True)

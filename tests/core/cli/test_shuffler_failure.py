@@ -1,0 +1,54 @@
+"""Every answer on reports says which ε₀ remains if the shuffler fails."""
+
+import shlex
+
+import pytest
+from commands import answer, succeed
+
+KRR = "--mechanism krr --k 4"
+TARGET = "--eps 0.5 --delta 1e-6"
+
+
+@pytest.mark.parametrize(
+    ("asked", "remains"),
+    [
+        (f"epsilon {KRR} --eps0 2 --n 1000 --delta 1e-6", "eps0 = 2 remains."),
+        (
+            f"epsilon {KRR} --eps0 0.3 --n 1000 --delta 1e-6 --rounds 2 --also 500:3",
+            "eps0 = 0.3 per round, 1.5 over all 5 rounds.",
+        ),
+        (f"delta {KRR} --eps0 2 --n 1000 --eps 0.5 --k-joint 2", "eps0 = 2 remains."),
+        (
+            "epsilon --mechanism joint --part 'krr k=3' --eps0 2 --n 1000 --delta 1e-6",
+            "eps0 = 2 remains.",
+        ),
+        (f"users {KRR} --eps0 2 {TARGET}", "eps0 = 2 remains."),
+        # Of one round at ε₀ = 2; two are not enough for the target.
+        (f"rounds {KRR} --eps0 2 --n 100 {TARGET}", "eps0 = 2 per round."),
+    ],
+)
+def test_what_remains_without_the_shuffler(asked, remains):
+    text = succeed(*shlex.split(asked)).stdout
+    assert f"If the shuffler fails: {remains}\n" in text
+
+
+def test_the_answer_is_what_remains():
+    """Of the largest ε₀, rounded up, and of the most rounds."""
+    asked = (*KRR.split(), "--n", "1000", *TARGET.split())
+    largest = answer("eps0", *asked)["tight"]["lower"]
+    (line,) = lines(succeed("eps0", *asked).stdout)
+    shown = float(line.split()[6])
+    assert largest <= shown <= 1.001 * largest
+    most = answer("rounds", *asked, "--eps0", "0.3")["tight"]["lower"]
+    (line,) = lines(succeed("rounds", *asked, "--eps0", "0.3").stdout)
+    assert line.endswith(f"over all {most} rounds.")
+
+
+def test_messages_of_protocols_have_no_such_line():
+    """Most of them have no ε₀, and not all are shuffled reports."""
+    asked = ("--protocol", "balls_into_bins", "--bins", "16", "--n", "1000", "--delta", "1e-6")
+    assert not lines(succeed("epsilon", *asked).stdout)
+
+
+def lines(text):
+    return [line for line in text.splitlines() if line.startswith("If the shuffler fails")]
