@@ -74,7 +74,7 @@ class Profile:
     end: float = math.inf
 
     def __post_init__(self) -> None:
-        eps = self.step * np.arange(self.upper.size)
+        eps: FloatArray = np.asarray(self.step * np.arange(self.upper.size), dtype=np.float64)
         upper = np.minimum(self.upper, self._delta_of_pure_privacy(eps))
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "lower", np.minimum(self.lower, upper))
@@ -360,8 +360,9 @@ def _of_one(composed: Composed, smallest: float, density: float) -> Profile:
     limit = max((side.limit for side in known), default=0.0)
     # Points of what is proven and of the datasets end where each is small enough.
     lower = np.full(upper.size, limit)
-    told = np.max([side.lower for side in known] or [[limit]], axis=0)[: upper.size]
-    lower[: told.size] = told
+    if known:
+        told = np.max([side.lower for side in known], axis=0)[: upper.size]
+        lower[: told.size] = told
     lower = np.maximum.accumulate(lower[::-1])[::-1]
     return Profile(step, lower, upper, limit, composed.largest_loss())
 

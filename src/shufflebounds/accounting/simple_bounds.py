@@ -53,10 +53,9 @@ def no_worse_than_simple_bound(
             if simple is None:
                 return ask(*args, **kwargs)
             call.arguments[first] = simple
+            question: Callable[..., Any] = simple_ask or ask
             with reserve():
-                bound: Any = reached(
-                    lambda: (simple_ask or ask)(*call.args, **call.kwargs)  # type: ignore[arg-type]
-                )
+                bound: Any = reached(lambda: question(*call.args, **call.kwargs))
             try:
                 found: Any = ask(*args, **kwargs)
             except PrecisionError as error:

@@ -121,7 +121,7 @@ class Randomizer(ABC):
         Decomposition or None
             None if the mechanism has no ε₀ of at most 690.
         """
-        return clone_of_mechanism(self.eps0)
+        return clone_of_mechanism(getattr(self, "eps0", None))
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
