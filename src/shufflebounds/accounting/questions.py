@@ -253,7 +253,7 @@ class MechanismBounds:
         Two datasets attain ``lower``; ``upper`` is proven for all (docs/closing-the-gap.md).
     upper_bound
         The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
-        the stronger clone of ε₀, or for `KFold` the blanket of a joint.
+        the stronger clone of ε₀.
     others
         What all other users hold at ``lower``, such as ``third`` or ``x1, 3 of them x0``; of
         compositions also the coordinates in which the victim's inputs differ there, if not in all.
@@ -270,11 +270,23 @@ class MechanismBounds:
     others: str
 
     def capped(self, bound: Enclosure) -> MechanismBounds:
-        """Return the same with an upper end that is at most that of another upper bound."""
-        if bound.upper >= self.enclosure.upper:
-            return self
-        ends = Enclosure(min(self.enclosure.lower, bound.upper), bound.upper)
-        return replace(self, enclosure=ends, upper_bound="simple bound")
+        """Return the same with an upper end that is at most that of the simple bound.
+
+        Parameters
+        ----------
+        bound
+            Of the same quantity, of which ``upper`` counts.
+
+        Returns
+        -------
+        MechanismBounds
+            Its ``upper_bound`` is ``simple bound`` if that is smaller by more than 10⁻⁴.
+        """
+        upper = min(self.enclosure.upper, bound.upper)
+        ends = Enclosure(min(self.enclosure.lower, upper), upper)
+        is_larger = self.enclosure.upper * (1.0 - single_shuffle.DEFAULT_RTOL) > bound.upper
+        name = "simple bound" if is_larger else self.upper_bound
+        return replace(self, enclosure=ends, upper_bound=name)
 
 
 @no_worse_than_simple_bound(epsilon)

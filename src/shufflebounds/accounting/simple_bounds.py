@@ -48,8 +48,9 @@ def no_worse_than_simple_bound(
         @wraps(ask)
         def asked(*args: P.args, **kwargs: P.kwargs) -> T:
             call = signature.bind(*args, **kwargs)
-            make = getattr(call.arguments[first], "simple_bound", None)
-            simple = make() if make is not None else None
+            given = call.arguments[first]
+            is_mechanism = hasattr(given, "simple_bound") and not isinstance(given, type)
+            simple = given.simple_bound() if is_mechanism else None
             if simple is None:
                 return ask(*args, **kwargs)
             call.arguments[first] = simple

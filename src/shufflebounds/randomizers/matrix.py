@@ -379,15 +379,17 @@ class KFold(MatrixRandomizer):
         return self.k * self.randomizer.bits
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Every pair of values; where these are too many, those of a joint of k values, not one.
+        """Every pair of values; where these would take long, those of a joint of k values.
 
         A user of the joint may hold one value k times, so that its datasets include all of these.
         """
-        crowds = super().crowds()
-        if crowds or lacking(self.randomizer):
-            return crowds
+        rows = self.randomizer.matrix()  # type: ignore[attr-defined]
+        if len(rows) ** 3 * rows.shape[1] ** self.k <= _LARGEST_CROWDS:
+            return super().crowds()
+        if lacking(self.randomizer):
+            return ()
         joint = Joint([self.randomizer] * self.k).crowds()
-        return tuple(replace(one, attained=False) for one in joint if not one.differing)
+        return tuple(replace(one, attained=False, tried=()) for one in joint if not one.differing)
 
     @property
     def label(self) -> str:
