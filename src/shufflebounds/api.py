@@ -25,13 +25,13 @@ from shufflebounds.accounting.questions import (
 from shufflebounds.accounting.renyi import renyi, renyi_epsilon
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
 from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
-from shufflebounds.bounds.clones import standard_clone, stronger_clone
 from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,
     metric_variation_ratio,
     variation_ratio,
 )
+from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.randomizers.accuracy import Error

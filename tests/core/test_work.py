@@ -44,6 +44,20 @@ def test_arrays_have_a_budget_for_every_point(little):
     assert found.relative_width.max() <= 1e-4
 
 
+def test_an_exact_answer_is_given_although_work_is_spent():
+    """Such as that not one round meets a target."""
+
+    @work.limited
+    def ask(found):
+        with pytest.raises(work.WorkError):
+            work.spend(2.0 * work.BUDGET)
+        return found
+
+    assert ask(Enclosure(0, 0)) == Enclosure(0, 0)
+    with pytest.raises(PrecisionError, match=r"ask is known only to lie in \[0, 1\]"):
+        ask(Enclosure(0, 1))
+
+
 QUESTIONS = {
     "rounds": lambda R, n: sb.epsilon(R, n, 1e-6, rounds=7),
     "delta of rounds": lambda R, n: sb.delta(R, 0.4, n, rounds=3),

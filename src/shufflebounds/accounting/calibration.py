@@ -27,6 +27,7 @@ from shufflebounds.accounting.many_pairs import (
 )
 from shufflebounds.accounting.problem import typical_loss
 from shufflebounds.accounting.round_laws import pessimistic_sum
+from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.worst_dataset import PROBES, WITHIN, excess, least, unsettled
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
@@ -334,6 +335,7 @@ def _eps_within_eps0(eps: object) -> float:
     return checked
 
 
+@no_worse_than_simple_bound()
 @limited
 def fewest_users(
     decomposition: Decomposition | Randomizer, eps: float, delta: float, *, rounds: int = 1
@@ -503,6 +505,7 @@ class _Target:
 # How many rounds a privacy budget affords.
 
 
+@no_worse_than_simple_bound(claims_lower_end=True)
 @limited
 def most_rounds(
     decomposition: Decomposition | Randomizer,

@@ -21,6 +21,7 @@ from shufflebounds.accounting.round_laws import (
     optimistic_sums,
     pessimistic_sum,
 )
+from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -63,6 +64,7 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
         times,
         tuple(_attained(list(randomizer.known_datasets().values()), n)),
         tuple(crowds) if _are_few(crowds) else (),
+        randomizer.simple_bound(),
     )
 
 
@@ -166,6 +168,15 @@ class Composed:
     def __repr__(self) -> str:
         return f"<Composed: {', '.join(f'{one.times} × n = {one.n}' for one in self.rounds)}>"
 
+    def simple_bound(self) -> Composed | None:
+        """The same rounds by bounds that take milliseconds; None if no round has one."""
+        if not any(one.simple for one in self.rounds):
+            return None
+        return Composed(
+            tuple(Round(one.simple_decompositions, one.n, one.times) for one in self.rounds)
+        )
+
+    @no_worse_than_simple_bound()
     @limited
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
@@ -208,7 +219,7 @@ class Composed:
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
         if self.never_below() > delta:
             return Enclosure(math.inf, math.inf)
-        end = self._largest_loss()
+        end = self.largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
 
         level = delta * min(0.05, 0.05 * goal * depth)
@@ -233,6 +244,7 @@ class Composed:
         ask = _Asked(above, below, certain, single, once)
         return self._refined(found, ask, goal, rtol, what, depth=1.0)
 
+    @no_worse_than_simple_bound()
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest δ at which all rounds together are (ε, δ)-DP.
@@ -265,7 +277,7 @@ class Composed:
         """
         eps = validation.eps(eps)
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
-        if eps >= self._largest_loss():
+        if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
         guess = self._guess(eps)
         depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
@@ -430,7 +442,7 @@ class Composed:
             for one in self.rounds
         )
 
-    def _largest_loss(self) -> float:
+    def largest_loss(self) -> float:
         """An ε at which δ is certainly 0: that of the rounds add up."""
         losses = [
             one.times * max(Problem.of(each, one.n).largest_loss() for each in one.decompositions)

@@ -83,15 +83,20 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         return self._others._maybe_compose(event, count, do_compose)
 
     def get_epsilon(self, target_delta: float) -> float:
-        """The ε that can be claimed at δ (natural log), rounded up."""
+        """The ε that can be claimed at δ (natural log), rounded up; inf where no ε will do."""
         if not self._has_others:
             return self._shuffles.get_epsilon(target_delta)
+        # As of an event without any privacy.
+        if math.isinf(self._others.get_epsilon(validation.delta(target_delta))):
+            return math.inf
         return self._asked("epsilon", target_delta).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """The δ that can be claimed at ε, rounded up."""
         if not self._has_others:
             return self._shuffles.get_delta(target_epsilon)
+        if self._others.get_delta(validation.eps(target_epsilon)) >= 1.0:
+            return 1.0
         return self._asked("delta", target_epsilon).upper
 
     def _asked(self, quantity: str, at: float) -> Enclosure:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,24 +13,26 @@ from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.accounting.round_laws import (
     Points,
-    Round,
     highest,
     optimistic_sums,
     pessimistic_sum,
     sides,
 )
+from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import limited
+from shufflebounds.core.work import WorkError, limited
 from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import lattice_step
+from shufflebounds.divergence.losses import Side, lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
-# Of several rounds: each point is a sum over the lattice.
+# Most points of a curve of several rounds, each of which is a sum over the lattice.
 _MOST_POINTS = 4000
+# Fewest points of a curve: `Profile` continues chords of two neighbouring cells.
+_FEWEST_POINTS = 3
 # More than what underflows in sums of a few terms.
 _TINY = 1e-300
 
@@ -46,6 +49,8 @@ class Profile:
         Bounds of δ(iΔ), shape (K + 1,), K ≥ 2, ascending ε.
     limit
         A lower bound of δ at every ε.
+    end
+        An ε > 0 at which δ is 0, such as Tε₀ of T rounds; inf if there is none.
 
     Notes
     -----
@@ -66,6 +71,13 @@ class Profile:
     lower: FloatArray
     upper: FloatArray
     limit: float
+    end: float = math.inf
+
+    def __post_init__(self) -> None:
+        eps: FloatArray = np.asarray(self.step * np.arange(self.upper.size), dtype=np.float64)
+        upper = np.minimum(self.upper, self._delta_of_pure_privacy(eps))
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "lower", np.minimum(self.lower, upper))
 
     def __repr__(self) -> str:
         last = (self.upper.size - 1) * self.step
@@ -104,8 +116,10 @@ class Profile:
             low, high = (lost + kept * end for end in (ends.lower, ends.upper))
             return Enclosure(max(0.0, low * (1.0 - 16.0 * U)), min(1.0, high * (1.0 + 16.0 * U)))
         last = self.upper.size - 1
+        most = float(self._delta_of_pure_privacy(np.array(eps)))
         if eps >= last * self.step:
-            return Enclosure(min(self.limit, float(self.upper[last])), float(self.upper[last]))
+            high = min(float(self.upper[last]), most)
+            return Enclosure(min(self.limit, high), high)
         i = min(int(eps / self.step), last - 1)
         i = i - 1 if i * self.step > eps else i
         before, here, after = (float(self.upper[max(k, 0)]) for k in (i - 1, i, i + 1))
@@ -126,7 +140,7 @@ class Profile:
         from_right -= 64.0 * U * (right + further) + _TINY
         size = left + right + before + after + (self.step if i == 0 else 0.0)
         low = max(from_left - 64.0 * U * size * (1.0 + whole / back) - _TINY, from_right)
-        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here + _TINY, here)
+        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * here + _TINY, here, most)
         return Enclosure(min(max(low, right, 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
@@ -140,8 +154,9 @@ class Profile:
         Returns
         -------
         Enclosure
-            Of ε (natural log), negative where δ(0) is less than `delta`. ``upper`` is inf where the
-            points do not reach that far; ``lower`` is −inf where they do not on the negative side.
+            Of ε (natural log), negative where δ(0) is less than `delta`. ``upper`` is inf where
+            neither the points nor ``end`` reach that far; ``lower`` is −inf where they do not on
+            the negative side.
 
         Raises
         ------
@@ -156,6 +171,7 @@ class Profile:
         """
         delta = validation.delta(delta)
         reach = (self.upper.size - 1) * self.step
+        reach = max(reach, self.end) if self.end < math.inf else reach
         start = -700.0
         high = math.inf
         if self.delta(reach).upper <= delta:
@@ -223,6 +239,44 @@ class Profile:
         high = min(most, max(cells, beyond, 0.0) + 64.0 * U)
         return Enclosure(max(0.0, min(low, high)), max(0.0, high))
 
+    def capped(self, bound: Profile) -> Profile:
+        """Return the same with upper ends that are at most those of another upper bound.
+
+        Parameters
+        ----------
+        bound
+            A profile of which the upper ends count.
+
+        Returns
+        -------
+        Profile
+            At the same points, and further ones up to the last of the bound's.
+        """
+        reach = math.ceil((bound.upper.size - 1) * bound.step / self.step)
+        more = max(0, min(reach + 1, _MOST_POINTS) - self.upper.size)
+        upper = np.append(self.upper, np.full(more, self.upper[-1]))
+        lower = np.append(self.lower, np.full(more, min(self.limit, self.lower[-1])))
+        caps = [bound.delta(i * self.step).upper for i in range(upper.size)]
+        upper = np.minimum(upper, caps)
+        return Profile(self.step, lower, upper, self.limit, min(self.end, bound.end))
+
+    def upper_only(self) -> Profile:
+        """Return the same without a lower end, for a curve that is only known to be below it.
+
+        Returns
+        -------
+        Profile
+            With lower ends of 0.
+        """
+        return replace(self, lower=np.zeros(self.upper.size), limit=0.0)
+
+    def _delta_of_pure_privacy(self, eps: FloatArray) -> FloatArray:
+        """Return what δ is at most at ε ≥ 0 of any laws that are (``end``, 0)-DP, rounded up."""
+        if math.isinf(self.end):
+            return np.ones(eps.shape)
+        most = -np.expm1(np.minimum(eps - self.end, 0.0)) / (1.0 + math.exp(-self.end))
+        return np.asarray(np.minimum(most * (1.0 + 16.0 * U), 1.0))
+
     def _floors(self) -> list[tuple[FloatArray, FloatArray]]:
         """Two lines below H in each cell, as their values at both ends, shape (K,) each."""
         lower, upper = self.lower, self.upper
@@ -239,6 +293,7 @@ class Profile:
         return [left, right]
 
 
+@no_worse_than_simple_bound()
 @limited
 def profile(
     decomposition: Decomposition | Randomizer,
@@ -263,7 +318,9 @@ def profile(
     rounds
         How many rounds, 1 to 10⁶.
     smallest
-        The points reach to where δ is at most this, 10⁻³⁰⁰ to 1, or as far as some thousand do.
+        The points reach to where δ is at most this, 10⁻³⁰⁰ to 1, or as far as some thousand do, or
+        as far as the work budget allows. Beyond them only pure privacy, such as Tε₀ of T rounds, is
+        known.
     density
         Points for each standard deviation of the privacy loss (of a blanket), 1 to 1000.
 
@@ -276,8 +333,6 @@ def profile(
     ------
     ValueError
         For an argument outside these ranges.
-    PrecisionError
-        Where that would cost too much work.
 
     Examples
     --------
@@ -291,40 +346,46 @@ def profile(
         raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
     if rounds > 1:
         return _of_many(composed, smallest, density)
-    return _of_one(composed.rounds[0], smallest, density)
+    return _of_one(composed, smallest, density)
 
 
-def _of_one(one: Round, smallest: float, density: float) -> Profile:
+def _of_one(composed: Composed, smallest: float, density: float) -> Profile:
+    [one] = composed.rounds
     step = lattice_step(max(one.size, 1e-9) / density)
     points = Points(step, 0.06 / density**2)
-    upper = np.minimum.accumulate(highest(one, points, smallest))
-    known = [side for pair in sides(one, points, smallest) for side in pair]
-    limit = max(side.limit for side in known)
+    upper, known = np.ones(_FEWEST_POINTS), list[Side]()
+    with suppress(WorkError):
+        known = [side for pair in sides(one, points, smallest) for side in pair]
+        upper = np.minimum.accumulate(highest(one, points, smallest))
+    limit = max((side.limit for side in known), default=0.0)
     # Points of what is proven and of the datasets end where each is small enough.
     lower = np.full(upper.size, limit)
-    told = np.max([side.lower for side in known], axis=0)[: upper.size]
-    lower[: told.size] = told
+    if known:
+        told = np.max([side.lower for side in known], axis=0)[: upper.size]
+        lower[: told.size] = told
     lower = np.maximum.accumulate(lower[::-1])[::-1]
-    return Profile(step, np.minimum(lower, upper), upper, limit)
+    return Profile(step, lower, upper, limit, composed.largest_loss())
 
 
 def _of_many(composed: Composed, smallest: float, density: float) -> Profile:
     asked = composed.rounds, density, 0.01 * smallest
-    above, below = pessimistic_sum(*asked), optimistic_sums(*asked)
     size = math.sqrt(math.fsum(one.times * one.size**2 for one in composed.rounds))
     step = lattice_step(max(size, 1e-9) / density)
-    lower: list[float] = []
-    upper: list[float] = []
-    while len(lower) < _MOST_POINTS:
-        eps = len(lower) * step
-        upper.append(min(delta_at(above, eps).upper, 1.0, *upper[-1:]))
-        lower.append(max((delta_at(one, eps).lower for one in below), default=0.0))
-        if len(lower) > 2 and upper[-1] <= smallest + above.infinite[1]:
-            break
-    ends = np.array(upper)
-    floor = np.maximum.accumulate(np.array(lower)[::-1])[::-1]
-    limit = max((one.infinite[0] for one in below), default=0.0)
-    return Profile(step, np.minimum(floor, ends), ends, limit)
+    lower, upper, limit = list[float](), list[float](), 0.0
+    with suppress(WorkError):
+        above, below = pessimistic_sum(*asked), optimistic_sums(*asked)
+        limit = max((one.infinite[0] for one in below), default=0.0)
+        while len(lower) < _MOST_POINTS:
+            eps = len(lower) * step
+            low = max((delta_at(one, eps).lower for one in below), default=0.0)
+            upper.append(min(delta_at(above, eps).upper, 1.0, *upper[-1:]))
+            lower.append(low)
+            if len(lower) > 2 and upper[-1] <= smallest + above.infinite[1]:
+                break
+    missing = max(0, _FEWEST_POINTS - len(upper))
+    ends = np.array([*upper, *[min(upper, default=1.0)] * missing])
+    floor = np.maximum.accumulate(np.array([*lower, *[0.0] * missing])[::-1])[::-1]
+    return Profile(step, np.minimum(floor, ends), ends, limit, composed.largest_loss())
 
 
 def advantage(

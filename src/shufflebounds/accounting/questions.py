@@ -6,7 +6,7 @@ Of a mechanism the answer lies between its worst known dataset and its best prov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import overload
 
@@ -20,6 +20,7 @@ from shufflebounds.accounting.many_pairs import (
     worth_asking,
     worth_trying,
 )
+from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import Several
 from shufflebounds.accounting.worst_dataset import (
     AS_CLOSE,
@@ -59,6 +60,7 @@ def epsilon(
 ) -> Enclosures: ...
 
 
+@no_worse_than_simple_bound()
 @limited
 def epsilon(
     decomposition: Decomposition | Randomizer,
@@ -153,6 +155,7 @@ def delta(
 ) -> Enclosures: ...
 
 
+@no_worse_than_simple_bound()
 @limited
 def delta(
     decomposition: Decomposition | Randomizer,
@@ -217,7 +220,9 @@ def delta(
 def _composed(
     decomposition: Decomposition | Randomizer, n: int | Several[int], rounds: int
 ) -> Composed:
-    return compose([(decomposition, validation.users(n), rounds)])
+    composed = compose([(decomposition, validation.users(n), rounds)])
+    # The question itself is asked of the simple bound.
+    return Composed(tuple(replace(one, simple=None) for one in composed.rounds))
 
 
 def _require_single(**given: object) -> None:
@@ -247,7 +252,8 @@ class MechanismBounds:
     enclosure
         Two datasets attain ``lower``; ``upper`` is proven for all (docs/closing-the-gap.md).
     upper_bound
-        The bound that is the smallest: ``blanket`` or ``all datasets``.
+        The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
+        the stronger clone of ε₀.
     others
         What all other users hold at ``lower``, such as ``third`` or ``x1, 3 of them x0``; of
         compositions also the coordinates in which the victim's inputs differ there, if not in all.
@@ -263,7 +269,27 @@ class MechanismBounds:
     upper_bound: str
     others: str
 
+    def capped(self, bound: Enclosure) -> MechanismBounds:
+        """Return the same with an upper end that is at most that of the simple bound.
 
+        Parameters
+        ----------
+        bound
+            Of the same quantity, of which ``upper`` counts.
+
+        Returns
+        -------
+        MechanismBounds
+            Its ``upper_bound`` is ``simple bound`` if that is smaller by more than 10⁻⁴.
+        """
+        upper = min(self.enclosure.upper, bound.upper)
+        ends = Enclosure(min(self.enclosure.lower, upper), upper)
+        is_larger = self.enclosure.upper * (1.0 - single_shuffle.DEFAULT_RTOL) > bound.upper
+        name = "simple bound" if is_larger else self.upper_bound
+        return replace(self, enclosure=ends, upper_bound=name)
+
+
+@no_worse_than_simple_bound(epsilon)
 @limited
 def mechanism_epsilon(
     randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
@@ -313,6 +339,7 @@ def mechanism_epsilon(
     return asked.bounds(question, *asked.ends(question))
 
 
+@no_worse_than_simple_bound(delta)
 @limited
 def mechanism_delta(
     randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.renyi_conversion import least_epsilon
+from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import Several, checked, is_several
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
@@ -92,6 +93,7 @@ def renyi(
 ) -> Enclosures: ...
 
 
+@no_worse_than_simple_bound()
 @limited
 def renyi(
     decomposition: Decomposition | Randomizer,
@@ -177,6 +179,7 @@ def renyi(
     return found if is_several(order) else found[0]
 
 
+@no_worse_than_simple_bound()
 @limited
 def renyi_epsilon(
     decomposition: Decomposition | Randomizer,
@@ -186,10 +189,10 @@ def renyi_epsilon(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure:
-    """Enclose the ε that Rényi accounting gives of exact divergences, over orders 1.05 to 5000.
+    """Enclose the ε that Rényi accounting gives of exact divergences.
 
-    What is assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
-    section 6.
+    Orders are 1.05 to 5000, and ∞, whose divergence is the largest loss, such as ε₀. What is
+    assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md, section 6.
 
     Parameters
     ----------
@@ -239,7 +242,12 @@ def renyi_epsilon(
             low, high = largest_divergence(pairs, orders, 0.4 * goal)
             return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
 
-        return least_epsilon(divergences, delta, 0.5 * goal)
+        by_orders = least_epsilon(divergences, delta, 0.5 * goal)
+        # The divergence of order ∞ needs no conversion.
+        losses = [pair.largest_loss() for pair in pairs]
+        low, high = (times * max(ends) for ends in zip(*losses, strict=True))
+        upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
+        return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
 
     if isinstance(decomposition, Randomizer):
         upper = least(decomposition.blankets().values()).upper
@@ -356,6 +364,14 @@ class _Pair:
         above = self._larger(1, orders, goal)
         below = above if is_finite else self._larger(0, orders, goal)
         return np.minimum(below[0], above[1]), above[1]
+
+    def largest_loss(self) -> tuple[float, float]:
+        """Bounds of the divergence of order ∞, the largest loss of both orders."""
+        ends = []
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            losses = (largest_loss(pair[end]) for pair in self.decomposition.directions)
+            ends.append(max(loss + sign * slack for loss, slack in losses))
+        return max(0.0, min(ends)), max(0.0, ends[1])
 
     def _larger(self, end: int, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
         """Bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""

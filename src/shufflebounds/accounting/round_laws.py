@@ -343,6 +343,7 @@ class Round:
     ``attained`` are those of datasets, of which lower ends are; None stands for ``decompositions``.
     ``crowds``, if there are any, hold all pairs of the victim's inputs that may be the worst, in
     both directions; upper ends are the smaller of what they and ``decompositions`` say.
+    ``simple`` is a bound for all that a round may be, which takes milliseconds.
     """
 
     decompositions: tuple[Decomposition, ...]
@@ -350,6 +351,7 @@ class Round:
     times: int
     attained: tuple[Decomposition, ...] | None = None
     crowds: tuple[Crowd, ...] = ()
+    simple: Decomposition | None = None
 
     def __post_init__(self) -> None:
         if not self.decompositions:
@@ -363,6 +365,11 @@ class Round:
     def lowest(self) -> tuple[Decomposition, ...]:
         """Those that lower ends are of."""
         return self.decompositions if self.attained is None else self.attained
+
+    @property
+    def simple_decompositions(self) -> tuple[Decomposition, ...]:
+        """The simple bound, or all decompositions of a round that has none."""
+        return self.decompositions if self.simple is None else (self.simple,)
 
     def of_datasets(self, some: Sequence[int]) -> Round:
         """With these of the datasets only, or the last one, if they are listed."""

@@ -17,7 +17,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, compounded, ratio_labels
-from shufflebounds.core.work import is_scarce, is_spent
+from shufflebounds.core.work import fall_short, is_scarce, is_spent
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
@@ -365,9 +365,9 @@ def excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, f
         return False, math.inf
     found: list[float] = []
     for crowd in both:
-        found.append(supremum(crowd, eps, n, _HOPELESS * delta))
         if is_scarce():
             return False, math.inf
+        found.append(supremum(crowd, eps, n, _HOPELESS * delta))
         if found[-1] > _FAR * delta:
             break
     above = [crowd for crowd, one in zip(both, found, strict=False) if not one <= delta]  # or NaN
@@ -391,7 +391,10 @@ def least(
         points.append((probe, found))
         left, right = (left, min(right, probe)) if met else (max(left, probe), right)
         if is_spent() or found == math.inf:
-            break  # nothing more will be known
+            # Nothing more will be known. An answer that rests on the blanket alone is refused.
+            if is_scarce() and right == high:
+                fall_short()
+            break
         if right - left <= max(within, (1.01 * AS_CLOSE) * (len(points) == 1)) * right:
             break
         root = _secant(points, left, right) if len(points) > 1 else probe * math.exp(found / _STEEP)

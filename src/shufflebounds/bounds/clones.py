@@ -1,4 +1,4 @@
-"""Clones: decompositions that know ε₀ and, at most, what the victim's two inputs report."""
+"""Bounds of clones, which know ε₀ and, at most, what the victim's two inputs report."""
 
 from __future__ import annotations
 
@@ -6,97 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from shufflebounds.bounds.base import Bound, Kind, PairsOf, closed_form
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
+from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
-
-
-def standard_clone(eps0: float) -> Decomposition:
-    """The clone: every other user sends one of the victim's two reports with probability e^{−ε₀}.
-
-    What is assumed of users is as for `stronger_clone`, which is never larger.
-
-    Parameters
-    ----------
-    eps0
-        ε₀ of every user's randomizer (natural log), 0 < ε₀ ≤ 300.
-
-    Returns
-    -------
-    Decomposition
-        Of any ε₀-LDP randomizer, two components.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
-
-    Notes
-    -----
-    Feldman, McMillan and Talwar (FOCS 2021); Theorem 1 of Su, Cheng and Wang 2025 (arXiv
-    2504.07414).
-
-    Examples
-    --------
-    >>> f"{sb.epsilon(sb.standard_clone(1.0), n=1000, delta=1e-6).upper:.3f}"
-    '0.182'
-    """
-    eps0 = validation.eps0(eps0)
-    return _two_components(eps0, math.exp(-eps0) / 2.0)
-
-
-def stronger_clone(eps0: float) -> Decomposition:
-    """The best decomposition that knows ε₀ alone: other users' clones are as many as can be.
-
-    Every other user sends one of two reports with probability 1/(e^{ε₀} + 1) each, the victim one
-    of them e^{ε₀} times as likely as the other: the blanket of 2-RR.
-
-    Assumed: all users share the randomizer, the victim's input is replaced by another, reports are
-    independent given the inputs, and n counts users who follow the protocol and do not collude.
-
-    Parameters
-    ----------
-    eps0
-        ε₀ of the users' randomizer (natural log), 0 < ε₀ ≤ 300.
-
-    Returns
-    -------
-    Decomposition
-        Of any ε₀-LDP randomizer, two components.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
-
-    Notes
-    -----
-    Feldman, McMillan and Talwar proposed it (SODA 2023) and restricted its proof in an erratum;
-    docs/variation-ratio.md, section 5, proves it. Users with randomizers of their own, or reports
-    that depend on those of known users, may exceed it, each of them ε₀-LDP or not.
-
-    Examples
-    --------
-    >>> f"{sb.epsilon(sb.stronger_clone(1.0), n=1000, delta=1e-6).upper:.3f}"
-    '0.149'
-    """
-    eps0 = validation.eps0(eps0)
-    return _two_components(eps0, math.exp(-eps0) / (1.0 + math.exp(-eps0)))
-
-
-def _two_components(eps0: float, sure: float) -> Decomposition:
-    """Two reports, the victim's e^{ε₀} times as likely as the other; others are sure of either."""
-    rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
-    both = np.array([common, rare])
-    return Decomposition(both, both[::-1], np.full(2, sure), rel_err=2.0**-50)
 
 
 def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:

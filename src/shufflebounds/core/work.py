@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 
 # Of one question, and of what is to be known of it even where that is spent.
@@ -30,6 +32,7 @@ _KEPT = 0.3
 class _Purse:
     left: float
     is_empty: bool = False
+    falls_short: bool = False
 
     def __post_init__(self) -> None:
         self.kept = _KEPT * self.left
@@ -78,6 +81,13 @@ def is_scarce() -> bool:
     return purse is not None and purse.left < purse.kept
 
 
+def fall_short() -> None:
+    """Note that the answer is much wider than it would be with more work, so that it is refused."""
+    purse = _purse.get()
+    if purse is not None:
+        purse.falls_short = True
+
+
 def require_work() -> None:
     """Raise `WorkError` where the budget is spent, before anything is remembered."""
     if is_spent():
@@ -113,7 +123,8 @@ def _opened(purse: _Purse) -> Iterator[_Purse]:
 def limited(ask: Callable[P, T]) -> Callable[P, T]:
     """A public question with a budget, which it shares among the points of its arrays.
 
-    What it returns where that is spent is raised as a `PrecisionError`.
+    If the budget is spent, an enclosure that it returns is raised as a `PrecisionError`, unless
+    both of its ends are equal.
     """
 
     @wraps(ask)
@@ -121,16 +132,18 @@ def limited(ask: Callable[P, T]) -> Callable[P, T]:
         points = max((_points(x) for x in (*args, *kwargs.values())), default=1)
         with budget(points) as purse:
             found = ask(*args, **kwargs)
-        if purse is None or not purse.is_empty:
-            return found
         known = getattr(found, "enclosure", found)
+        if purse is None or not (purse.is_empty or purse.falls_short):
+            return found
+        if not isinstance(known, Enclosure | Enclosures) or not np.any(known.relative_width):
+            return found
         where = "not known well enough"
         if isinstance(known, Enclosure):
             where = f"known only to lie in [{known.lower!r}, {known.upper!r}]"
         raise PrecisionError(
             f"{ask.__name__.removeprefix('mechanism_')} is {where}; more would cost too much "
             f"work; {ADVICE}",
-            known if isinstance(known, Enclosure | Enclosures) else Enclosure(0.0, float("inf")),
+            known,
         )
 
     return within

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
+from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
@@ -111,6 +112,16 @@ class Randomizer(ABC):
         One that needs no name where any two inputs are alike, or one pair is known to be the worst.
         """
         return {"": self.blanket()}
+
+    def simple_bound(self) -> Decomposition | None:
+        """A bound for all pairs of inputs that takes milliseconds: the stronger clone of ε₀.
+
+        Returns
+        -------
+        Decomposition or None
+            None if the mechanism has no ε₀ of at most 690.
+        """
+        return clone_of_mechanism(getattr(self, "eps0", None))
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """What two inputs of a joint may be in this coordinate, in either order, equal ones too.

@@ -17,6 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
+from shufflebounds.core.work import fall_short
 from shufflebounds.divergence.coordinates import pattern_count
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, the_only
 from shufflebounds.randomizers.coarsening import coarsened
@@ -323,6 +324,8 @@ class Joint(Composition):
 
         One of every kind: which of several equal parts differ does not matter. Of parts whose
         inputs are not alike, those of all `patterns`, by names such as ``0 against 3, 1 in both``.
+        Of all distances, where these are too many or too large, the stronger clone of ε₀, which
+        bounds all pairs.
 
         Parameters
         ----------
@@ -338,8 +341,19 @@ class Joint(Composition):
         Raises
         ------
         ValueError
-            For a distance outside this range, and where there are too many kinds.
+            For a distance outside this range, where there are too many kinds at a distance, and
+            where a part has no ε₀ either.
         """
+        try:
+            return self._blankets_at(distance)
+        except ValueError:
+            clone = self.simple_bound()
+            if distance is not None or clone is None:
+                raise
+            fall_short()
+            return {"any two": clone}
+
+    def _blankets_at(self, distance: int | None) -> dict[str, Decomposition]:
         if not self.is_alike:
             return {one.inputs: _product(one.factors) for one in self.patterns(distance)}
         return {

@@ -358,7 +358,7 @@ class MetricLaplace(_LaplaceNoise):
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """All others hold the end that is further from x0, the other end, or x1."""
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
-        return {f"{x:g}": self._dataset_pair(x) for x in dict.fromkeys([*ends, self.x1])}
+        return {_number_name(x): self._dataset_pair(x) for x in dict.fromkeys([*ends, self.x1])}
 
     def density(self, x: float, y: float) -> float:
         """The density of a report.
@@ -489,7 +489,9 @@ class _Cover:
         # Nobody else sends what somebody who is left out does.
         sure = np.append(np.min(laws, axis=0)[:-1], 0.0)
         every, ones = np.arange(sure.size), np.ones(sure.size)
-        others = {f"{x:g}": Held(every, ones, law) for x, law in zip(self.grid, laws, strict=True)}
+        others = {
+            _number_name(x): Held(every, ones, law) for x, law in zip(self.grid, laws, strict=True)
+        }
         a, b = sent(v, marks[:, 0]), sent(w, marks[:, 1])
         return Crowd(a, b, sure, others, _point_err(self.eps0), attained=False)
 
@@ -525,6 +527,12 @@ class _Cover:
                 weights += [0.5 * math.tanh(p) * share for share in shares.values()]
                 marks += shares
         return np.array(y), np.array(weights), np.array(marks)
+
+
+def _number_name(x: float) -> str:
+    """Return a name that no other number has: in six digits if they give `x` back, else in all."""
+    short = f"{x:g}"
+    return short if float(short) == x else repr(x)
 
 
 def _point_err(eps0: float) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,8 +26,10 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.products import SMALLEST_MASS, relative_gap
-from shufflebounds.core.work import spend
+from shufflebounds.core.work import fall_short, spend
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, the_only
+from shufflebounds.randomizers.crowds import lacking
+from shufflebounds.randomizers.joint import Joint
 
 # A name, rows a, b and c, and how uncertain their entries are.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
@@ -40,6 +42,9 @@ _NEARLY_EQUAL = 1e-12
 _LARGEST_CROWDS = 10**6
 # Inputs of which all datasets are tried, and what each different one costs.
 _FEW_INPUTS, _EACH_PAIR = 16, 1e6
+# Largest number of different pairs of inputs whose blankets are compared, which costs as much as
+# one question may.
+_MOST_PAIRS = 15_000
 _U = 2.0**-53
 
 
@@ -118,13 +123,22 @@ class MatrixRandomizer(Randomizer):
 
         Those that tell the inputs apart best come first. Each stands for both of its directions,
         for all pairs that differ from it in the order of outputs only, and for those that it
-        exceeds at every ε and n (`domination`).
+        exceeds at every ε and n (`domination`). If there are more than 15 000 of them, the stronger
+        clone of ε₀ stands for all.
         """
+        clone = self.simple_bound()
+        if clone is not None and len(self._different_pairs) > _MOST_PAIRS:
+            fall_short()
+            return {"any two": clone}
         return dict(self._blankets)
 
     @cached_property
     def _blankets(self) -> dict[str, Decomposition]:
-        return undominated(_distinct(self._pairs(itertools.combinations)))
+        return undominated(_distinct(self._different_pairs))
+
+    @cached_property
+    def _different_pairs(self) -> list[Pair]:
+        return _different(self._pairs(itertools.combinations))
 
     def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
         """Two inputs against what all of them are sure of."""
@@ -164,7 +178,11 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _telling_datasets(self) -> dict[str, Decomposition]:
-        names = itertools.islice(self._blankets, max(1, _FEW_INPUTS**3 // len(self.matrix()) // 2))
+        most = max(1, _FEW_INPUTS**3 // len(self.matrix()) // 2)
+        if len(self._different_pairs) > _MOST_PAIRS:
+            names = [name for name, *_ in sorted(self._different_pairs, key=_pair_contrast)[-most:]]
+        else:
+            names = list(itertools.islice(self._blankets, most))
         pairs = ((int(x0), int(x1)) for x0, x1 in (name.split(" against ") for name in names))
         return _distinct(self._datasets(pairs))
 
@@ -241,15 +259,11 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
 
     With `both_orders` (a, b, c) and (b, a, c) do not agree, unless they are made of the same.
     """
-    # Those of the very same floats are found at once, and are many where inputs are symmetric.
-    different: dict[bytes, Pair] = {}
-    for pair in pairs:
-        masses = np.stack(pair[1:4])
-        different.setdefault(masses[:, np.lexsort(masses)].tobytes(), pair)
+    different = _different(pairs)
     spend(_EACH_PAIR * len(different))
     kept: dict[str, Decomposition] = {}
     alike: dict[int, list[tuple[str, NDArray]]] = {}
-    for name, a, b, c, rel_err in different.values():
+    for name, a, b, c, rel_err in different:
         found = Decomposition(a, b, c, rel_err).merge()
         masses = _in_order(np.stack([found.a, found.b, found.c]))
         # Those that agree have sums that are next to each other.
@@ -268,6 +282,15 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
     return dict(sorted(kept.items(), key=lambda item: -_contrast(item[1])))
 
 
+def _different(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return one of those with the very same floats, which are many if inputs are symmetric."""
+    different: dict[bytes, Pair] = {}
+    for pair in pairs:
+        masses = np.stack(pair[1:4])
+        different.setdefault(masses[:, np.lexsort(masses)].tobytes(), pair)
+    return list(different.values())
+
+
 def _in_order(masses: NDArray) -> NDArray:
     """Rows a, b and c with components sorted by their ratios, which rounding must not decide."""
     a, b, c = masses
@@ -277,7 +300,11 @@ def _in_order(masses: NDArray) -> NDArray:
 
 def _contrast(decomposition: Decomposition) -> float:
     """How well a report tells the inputs apart among many others: Σ(a − b)²/c."""
-    a, b, c = decomposition.a, decomposition.b, decomposition.c
+    return _pair_contrast(("", decomposition.a, decomposition.b, decomposition.c, 0.0))
+
+
+def _pair_contrast(pair: Pair) -> float:
+    _, a, b, c, _ = pair
     with np.errstate(over="ignore"):
         return float(np.sum((a - b) ** 2 / np.maximum(c, SMALLEST_MASS)))
 
@@ -295,7 +322,9 @@ class KFold(MatrixRandomizer):
     """k-fold composition: a user sends k independent reports of one value together.
 
     As a `Joint` of k equal parts, but that all coordinates of a user are the same value: other
-    users are sure of more then, so that the bound is no larger.
+    users are sure of more then, so that the bound is no larger. The order of the k outputs says
+    nothing about the value. So a column of the matrix stands for a multiset of outputs, in the
+    order of `itertools.combinations_with_replacement`.
 
     Parameters
     ----------
@@ -341,9 +370,26 @@ class KFold(MatrixRandomizer):
                 f"k must leave at most {_LARGEST_FOLD:.0e} values times combinations of outputs, "
                 f"got {k} reports of {len(rows)} values and {rows.shape[1]} outputs each"
             )
-        folded = [reduce(lambda x, y: np.multiply.outer(x, y).ravel(), [row] * k) for row in rows]
-        object.__setattr__(self, "P", np.array(folded))
+        object.__setattr__(self, "P", _multiset_matrix(rows, k))
         super().__post_init__()
+
+    @property
+    def bits(self) -> float:
+        """Of k reports."""
+        return self.k * self.randomizer.bits
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Every pair of values; where these would take long, those of a joint of k values.
+
+        A user of the joint may hold one value k times, so that its datasets include all of these.
+        """
+        rows = self.randomizer.matrix()  # type: ignore[attr-defined]
+        if len(rows) ** 3 * rows.shape[1] ** self.k <= _LARGEST_CROWDS:
+            return super().crowds()
+        if lacking(self.randomizer):
+            return ()
+        joint = Joint([self.randomizer] * self.k).crowds()
+        return tuple(replace(one, attained=False, tried=()) for one in joint if not one.differing)
 
     @property
     def label(self) -> str:
@@ -362,6 +408,18 @@ class KFold(MatrixRandomizer):
     @cached_property
     def _rel_err(self) -> float:
         return self._missing + self.k * _ENTRY_ERR
+
+
+def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Return the probabilities of every multiset of k outputs, shape (inputs, multisets)."""
+    chosen = np.array(list(itertools.combinations_with_replacement(range(rows.shape[1]), k)))
+    # The position of an output within its run of equal ones: their product is ∏ counts!.
+    run = np.ones(chosen.shape)
+    for i in range(1, k):
+        run[:, i] = np.where(chosen[:, i] == chosen[:, i - 1], run[:, i - 1] + 1.0, 1.0)
+    # Orders of a multiset: k!/∏ counts!, one factor at a time, so that no factorial overflows.
+    orders = np.prod(np.arange(1.0, k + 1.0) / run, axis=1)
+    return np.asarray([orders * np.prod(row[chosen], axis=1) for row in rows])
 
 
 # Any randomizer of finitely many inputs and outputs, its matrix read from a CSV file.

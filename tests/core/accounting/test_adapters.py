@@ -143,6 +143,19 @@ def test_an_accountant_of_shuffles_and_other_events():
     assert exact <= twice.get_delta(0.5) <= 1.001 * exact
 
 
+def test_an_event_without_privacy_leaves_none():
+    import dp_accounting as dp
+
+    from shufflebounds.accounting.dp_events import Accountant, ShuffleEvent
+
+    for event in (dp.NonPrivateDpEvent(), dp.GaussianDpEvent(0.0)):
+        both = Accountant().compose(ShuffleEvent(sb.KRR(10, 2.0), 10**4), 30).compose(event)
+        assert both.get_epsilon(1e-6) == math.inf
+        assert both.get_delta(1.0) == 1.0
+        with pytest.raises(ValueError, match="delta"):
+            both.get_epsilon(1.5)
+
+
 def test_a_thousand_steps_of_training_among_shuffles():
     """Poisson-sampled steps are composed at once; a loss without end leaves ε finite."""
     import dp_accounting as dp

@@ -12,6 +12,7 @@ from engines import fourier
 
 import shufflebounds as sb
 from shufflebounds.bounds.variation_ratio import NOISES
+from shufflebounds.randomizers import laplace
 
 
 def variation(decomposition):
@@ -113,6 +114,14 @@ def test_the_published_pair_fails_for_zero_and_one_of_zero_to_three():
     published = sb.variation_ratio(math.e, 1.0 - math.exp(-0.5), math.exp(3.0), published=True)
     known = sb.MetricLaplace(3.0, 0.0, 1.0 / 3.0).dataset_pairs()["1"]
     assert sb.epsilon(published, n, delta).upper < 0.9 * sb.epsilon(known, n, delta).lower
+
+
+@pytest.mark.parametrize(("x0", "x1"), [(0.3, 0.7), (0.0, 1.0 - 2.0**-40), (0.1, 0.1 + 1e-9)])
+def test_every_point_of_the_grid_has_a_law(x0, x1):
+    metric = sb.MetricLaplace(1.0, x0, x1)
+    (crowd,) = metric.crowds()
+    assert len(crowd.others) == len({*laplace._grid(1.0), x0, x1})
+    assert len(metric.dataset_pairs()) == len({0.0, 1.0, x1})
 
 
 def test_density():

@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.bounds.clones import coarsened_clone, standard_clone, stronger_clone
+from shufflebounds.bounds.clones import coarsened_clone
+from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.randomizers.base import Randomizer

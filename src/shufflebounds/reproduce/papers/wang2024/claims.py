@@ -18,8 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.bounds.clones import stronger_clone
 from shufflebounds.bounds.variation_ratio import variation_ratio
+from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import MultiMessage, largest_variation

@@ -19,8 +19,9 @@ from scipy import integrate, special, stats
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.bounds.base import Bound, Numerics
 from shufflebounds.bounds.blanket_inequalities import BLANKET_BEST_GENERIC
-from shufflebounds.bounds.clones import CLONE, ERLINGSSON, STRONGER_CLONE, stronger_clone
+from shufflebounds.bounds.clones import CLONE, ERLINGSSON, STRONGER_CLONE
 from shufflebounds.bounds.variation_ratio import VARIATION_RATIO, metric_variation_ratio
+from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import (
     GenericReports,
