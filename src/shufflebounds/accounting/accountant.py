@@ -283,7 +283,8 @@ def to_renyi_accounting(
 
     That of dp_accounting takes no divergences of others. Its ``rdp``, of the same ``orders`` and
     for the replacement of one record, plus those returned here are what its public function
-    ``rdp.compute_epsilon(orders, rdp, delta)`` converts.
+    ``rdp.compute_epsilon(orders, rdp, delta)`` converts. Version 0.6 counts a ``GaussianDpEvent``
+    for addition or removal even where ``REPLACE_ONE`` is asked: halve its noise multiplier.
 
     Parameters
     ----------

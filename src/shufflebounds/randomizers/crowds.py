@@ -85,7 +85,7 @@ def named(size: int, crowds: Iterable[tuple[tuple[int, ...], Crowd | None]]) -> 
 
 # Components of one ratio a : b : c are united, and for each input of another user by itself those
 # pieces of one ratio to its law, too. So a product is never written out: every step unites what it
-# may (docs/closing-the-gap.md, section 7).
+# may (docs/closing-the-gap.md, section 8).
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,16 @@ def test_a_renyi_accountant_converts_them():
     assert ours >= sb.renyi_epsilon(sb.KRR(10, 4.0).blanket(), 10**4, 1e-6, rounds=30).lower
 
 
+def test_a_renyi_accountant_needs_half_the_noise_multiplier_for_a_replacement():
+    """A replacement moves a sum by up to 2: α 2²/(2σ²) at σ = 20, the closed form."""
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant().compose(GaussianDpEvent(20.0 / 2))
+    exact = 2.0 * np.asarray(accountant.orders) / 20.0**2
+    assert np.asarray(accountant.rdp) == pytest.approx(exact, rel=1e-12)
+
+
 def gaussian(mu):
     """The privacy profile of the Gaussian mechanism of this sensitivity over its deviation."""
 

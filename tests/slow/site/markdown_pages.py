@@ -1,5 +1,6 @@
 """The Markdown pages of the repository: links, anchors, blocks of code and what these print."""
 
+import difflib
 import io
 import re
 from collections import Counter
@@ -9,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from repository import ROOT
@@ -20,7 +20,6 @@ PAGES = sorted(
     for path in (ROOT / folder).glob("*.md")
 )
 
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 _PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -75,24 +74,19 @@ def assert_prints_what_it_says(page: Path) -> int:
             printed = io.StringIO()
             with redirect_stdout(printed):
                 exec(compile(block.text, name(page), "exec"), namespace)
-            assert_alike(printed.getvalue(), after.text if after.language == "text" else "")
+            assert_printed(printed.getvalue(), after.text if after.language == "text" else "")
             said += after.language == "text"
     return said
 
 
-def assert_alike(printed: str, stated: str) -> None:
-    """Equal up to what the ends of an enclosure may move by; its width is free."""
-    printed, stated = (
-        re.sub(r"(?<![\d.])\d[\d.]*(e-\d\b| %)", "width", text) for text in (printed, stated)
-    )
-    assert _words(printed) == _words(stated)
-    assert [float(x) for x in _NUMBER.findall(printed)] == pytest.approx(
-        [float(x) for x in _NUMBER.findall(stated)], rel=1.1e-4
-    )
+def assert_printed(printed: str, stated: str) -> None:
+    """Every character is as stated, but for blanks at the ends of lines."""
+    difference = list(difflib.unified_diff(_lines(stated), _lines(printed), "page", "program"))
+    assert not difference, "\n".join(difference)
 
 
-def _words(text: str) -> list[str]:
-    return _NUMBER.sub("#", text).split()
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
 def _inline(page: Path) -> Iterator[Token]:

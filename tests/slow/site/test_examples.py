@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 from click.testing import CliRunner
-from markdown_pages import ROOT, assert_alike, assert_prints_what_it_says, blocks, name
+from markdown_pages import ROOT, assert_printed, assert_prints_what_it_says, blocks, name
 
 from shufflebounds.cli import main
 
@@ -33,4 +33,4 @@ def test_the_commands_print_what_they_say(page):
             assert program.removeprefix(".venv/bin/") == "shufflebounds"
             done = CliRunner().invoke(main, arguments)
             assert done.exit_code == 0
-            assert_alike(done.output, expected)
+            assert_printed(done.output, expected)

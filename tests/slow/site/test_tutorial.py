@@ -9,7 +9,7 @@ import tomllib
 import pytest
 import yaml
 from click.testing import CliRunner
-from markdown_pages import ROOT, assert_alike, assert_prints_what_it_says, blocks
+from markdown_pages import ROOT, assert_printed, assert_prints_what_it_says, blocks
 
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
@@ -84,7 +84,7 @@ def test_the_commands_print_what_it_says(command, expected, folder):
         printed = result.stdout
     written = [args[i + 1] for i, part in enumerate(args) if part in ("-o", "--plot")]
     assert all((folder / name).stat().st_size for name in written)
-    assert_alike(printed, expected)
+    assert_printed(printed, expected)
 
 
 def test_the_lines_for_the_config_are_right(monkeypatch):
