@@ -92,7 +92,7 @@ def test_what_is_between_two_points_is_a_post_processing_of_the_crowd(eps0, at):
     cover = _Cover(eps0, 1, grid)
     crowd = cover.crowd((cell, cell + 1), (0, 0))
     edges = np.union1d(grid, np.linspace(low, up, 9))
-    kept = [crowd.others[f"{one:g}"].law for one in grid]
+    kept = [law.law for law in crowd.others.values()]
     wanted = [
         masses(one, eps0, edges) * (1.0 - law[-1]) for one, law in zip(grid, kept, strict=True)
     ]
