@@ -26,7 +26,6 @@ from shufflebounds.accounting.worst_dataset import (
     AS_CLOSE,
     all_datasets_delta,
     all_datasets_epsilon,
-    few_switched,
     unsettled,
 )
 from shufflebounds.core import validation
@@ -255,8 +254,8 @@ class MechanismBounds:
         The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
         the stronger clone of ε₀.
     others
-        What all other users hold at ``lower``, such as ``third`` or ``x1, 3 of them x0``; of
-        compositions also the coordinates in which the victim's inputs differ there, if not in all.
+        What all other users hold at ``lower``, such as ``third``; of compositions also the
+        coordinates in which the victim's inputs differ there, if not in all.
 
     Examples
     --------
@@ -315,9 +314,8 @@ def mechanism_epsilon(
     -------
     MechanismBounds
         Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset, in
-        which all other users hold one input or, where few users leave a gap, up to four of them
-        another one; ``upper`` is the least of the proven bounds. What lies between them is not
-        known.
+        which all other users hold one input; ``upper`` is the least of the proven bounds. What lies
+        between them is not known.
 
     Raises
     ------
@@ -466,7 +464,4 @@ class _Mechanism:
             blanket = min(blanket, finer)
         name = "all datasets" if upper < blanket else "blanket"
         upper = max(lower, min(upper, blanket))
-        if upper > lower * (1.0 + _CLOSE):
-            more = few_switched(self.crowds, n, question.quantity, question.at, lower)
-            others, lower = more or (others, lower)
         return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)

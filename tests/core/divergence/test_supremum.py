@@ -54,11 +54,7 @@ def some_aim(crowd, eps, n, tau, rng):
     eta = rng.choice([0.05, 0.2]) / theta
     step = 2.0 * math.pi / (n * (high - low) + rng.choice([5.0, 40.0]) / theta)
     modes = math.ceil(6.0 / (eta * step))
-    if rng.random() < 0.5:
-        return Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
-    # Some values count one by one.
-    cap, back = high * rng.choice([0.1, 0.5, 0.9]), rng.choice([0.3, 1.0, 3.0]) / (high - low)
-    return Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0, cap, back)
+    return Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
 
 
 def test_no_dataset_of_a_random_channel_exceeds_either_bound():
