@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial, reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,13 @@ def of_rounds(
         # Another pair may be the worst in every round, which no maximum over pairs covers.
         return answer(several)
     # Those that tell the inputs apart best come first. The two datasets are the same in all parts.
-    named = [{pair.name: pair for pair in pairs[:_TRIES]} for pairs in several]
-    common = [name for name in named[0] if all(name in pairs for pairs in named)]
-    return largest((answer([[pairs[name]] for pairs in named]) for name in common), kind)
+    first, *rest = several
+    choices = (
+        [[pair], *([other] for other in others)]
+        for pair in first[:_TRIES]
+        for others in product(*([x for x in pairs if x.name == pair.name] for pairs in rest))
+    )
+    return largest(map(answer, choices), kind)
 
 
 # The largest divergence of many pairs, most of which need no precise answer.

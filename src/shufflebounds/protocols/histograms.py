@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, TypeAlias
 
@@ -24,7 +24,7 @@ from shufflebounds.protocols.base import (
     SingleMessage,
 )
 from shufflebounds.protocols.messages import BallsIntoBins
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of_rows
 from shufflebounds.randomizers.bit_vectors import OUE, RAPPOR, BitVectorRandomizer
 from shufflebounds.randomizers.discrete import KRR
 
@@ -212,8 +212,7 @@ class CoordinateSums(Protocol):
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """The sums of the coordinates x₁⁰ and x₁¹."""
-        bits = (_Bit(self.randomizer, coordinate) for coordinate in ("x0", "x1"))
-        return tuple(Shuffles(SingleMessage(bit), n, 1) for bit in bits)
+        return tuple(Shuffles(SingleMessage(bit), n, 1) for bit, *_ in self.upper_rounds(n))
 
     def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
         """What bounds `rounds` aggregations of n users from above, as `compose` takes it."""
@@ -227,10 +226,7 @@ class CoordinateSums(Protocol):
 
 @dataclass(frozen=True)
 class _Bit(Randomizer):
-    """The bit of ``coordinate`` x₁⁰ or x₁¹: a randomizer of the question whose value it is.
-
-    Upper bounds hold for both directions, and are the same in both coordinates.
-    """
+    """The bit of ``coordinate`` ``x0`` or ``x1``: a randomizer of whether the value is its own."""
 
     vector: BitVectorRandomizer
     coordinate: str
@@ -242,11 +238,11 @@ class _Bit(Randomizer):
 
     def blanket(self) -> Decomposition:
         """Every other user's bit has one of the two laws that the victim's may have."""
-        return _crowd(self.vector).blanket()
+        return _above(self.vector)[0]
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Any number of the others may hold the value of the coordinate."""
-        return (_crowd(self.vector),)
+        return _above(self.vector)[1]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """All others hold a third value, if there is one, or x₁¹."""
@@ -263,20 +259,17 @@ def _laws(vector: BitVectorRandomizer) -> tuple[FloatArray, FloatArray]:
 
 
 @cache
-def _crowd(vector: BitVectorRandomizer) -> Crowd:
-    """Both laws of a bit. One object for both coordinates, whose curves are computed once."""
-    own, other = _laws(vector)
-    laws = {"own": own, "other": other}
-    symmetric = isinstance(vector, RAPPOR)
-    return Crowd.of_laws(
-        own,
-        other,
-        np.minimum(own, other),
-        laws,
-        CLOSED_FORM_ERR,
-        symmetric=symmetric,
-        # The datasets of one coordinate restrict those of the other.
-        attained=False,
+def _above(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...]]:
+    """Blanket and crowds of a bit, in both directions: those of both coordinates.
+
+    They are the same objects for both, so that their curves are computed once. Not attained: who
+    holds the value of a coordinate does not hold that of the other.
+    """
+    rows = np.stack(_laws(vector))
+    blanket = Decomposition(*rows, rows.min(axis=0), CLOSED_FORM_ERR)
+    return blanket, tuple(
+        replace(crowd, symmetric=isinstance(vector, RAPPOR), attained=False)
+        for crowd in crowd_of_rows(rows, rows.min(axis=0))
     )
 
 

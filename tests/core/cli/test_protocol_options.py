@@ -72,7 +72,17 @@ def test_every_protocol_is_asked_what_is_seen():
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_answers_and_reports_speak_of_what_is_seen_alone(name, question, rounds, tmp_path):
     parameters, seen = SEEN[name]
-    words = [*question, "--protocol", name, *parameters, "--n", 2000, "--rounds", rounds, "--explain"]
+    words = [
+        *question,
+        "--protocol",
+        name,
+        *parameters,
+        "--n",
+        2000,
+        "--rounds",
+        rounds,
+        "--explain",
+    ]
     page = tmp_path / "page.html"
     printed = run(*words, "--report", page).output
     text = page.read_text(encoding="utf-8")
