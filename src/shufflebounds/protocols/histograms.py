@@ -265,11 +265,12 @@ def _above(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...
     They are the same objects for both, so that their curves are computed once. Not attained: who
     holds the value of a coordinate does not hold that of the other.
     """
-    rows = np.stack(_laws(vector))
-    blanket = Decomposition(*rows, rows.min(axis=0), CLOSED_FORM_ERR)
+    own, other = _laws(vector)
+    rows, sure = np.stack([own, other]), np.minimum(own, other)
+    blanket = Decomposition(own, other, sure, CLOSED_FORM_ERR)
     return blanket, tuple(
         replace(crowd, symmetric=isinstance(vector, RAPPOR), attained=False)
-        for crowd in crowd_of_rows(rows, rows.min(axis=0))
+        for crowd in crowd_of_rows(rows, sure)
     )
 
 
