@@ -174,18 +174,17 @@ def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
         return Answer(error.enclosure, shortfall=str(error))
 
 
-def largest(answers: Iterable[Answer]) -> Answer:
-    """The largest of all pairs, named after the pair with the largest lower end."""
-    found = list(answers)
-    worst = max(found, key=lambda one: (one.enclosure.lower, one.enclosure.upper))
-    return _extreme(found, max, worst)
+def largest(answers: Iterable[Answer], kind: Kind) -> Answer:
+    """The largest of all pairs, named after the pair with the largest end that is safe to claim."""
+    listed = list(answers)
+    end = "lower" if kind is Kind.LOWER else "upper"
+    return _extreme(listed, max, max(listed, key=lambda x: getattr(x.enclosure, end)))
 
 
-def smallest(answers: Iterable[Answer]) -> Answer:
-    """The smallest of all pairs, named after the pair with the smallest upper end."""
-    found = list(answers)
-    best = min(found, key=lambda one: (one.enclosure.upper, one.enclosure.lower))
-    return _extreme(found, min, best)
+def smallest(answers: Iterable[Answer], end: str = "upper") -> Answer:
+    """The smallest of all pairs, named after the pair with the smallest ``lower`` or ``upper``."""
+    listed = list(answers)
+    return _extreme(listed, min, min(listed, key=lambda x: getattr(x.enclosure, end)))
 
 
 def _extreme(
@@ -234,7 +233,8 @@ def closed_form(
             if not knows_mechanism:
                 return Answer(formula(None, eps0, setting))
             return largest(
-                Answer(formula(pair.decomposition, eps0, setting)).of(pair) for pair in pairs
+                (Answer(formula(pair.decomposition, eps0, setting)).of(pair) for pair in pairs),
+                kind,
             )
 
         return lambda settings: [answer(setting) for setting in settings]

@@ -57,15 +57,20 @@ def of_rounds(
         )
         found = attempt(lambda: function(composed, asked.at, rtol=rtol))
         # The worst may be another in each round.
-        return found.of(chosen[0][0]) if len(chosen[0]) == 1 else found
+        return found.of(chosen[0][0]) if all(len(pairs) == 1 for pairs in chosen) else found
 
     several = [pairs_of(part.protocol) for part in asked.parts]
     if kind is not Kind.LOWER:
         # Another pair may be the worst in every round, which no maximum over pairs covers.
         return answer(several)
-    # Those that tell the inputs apart best come first.
-    choices = product(*([[pair] for pair in pairs[:_TRIES]] for pairs in several))
-    return largest(answer(chosen) for chosen in choices)
+    # Those that tell the inputs apart best come first. The two datasets are the same in all parts.
+    first, *rest = several
+    choices = (
+        [[pair], *([other] for other in others)]
+        for pair in first[:_TRIES]
+        for others in product(*([x for x in pairs if x.name == pair.name] for pairs in rest))
+    )
+    return largest(map(answer, choices), kind)
 
 
 # The largest divergence of many pairs, most of which need no precise answer.
@@ -76,20 +81,25 @@ def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -
     worth = worth_trying if kind is Kind.LOWER else worth_asking
     answers: list[Answer] = []
     decompositions = [pair.decomposition for pair in pairs]
-    for i in worth(decompositions, question, lambda: largest(answers).enclosure):
+    for i in worth(decompositions, question, lambda: largest(answers, kind).enclosure):
         answers.append(attempt(partial(question.answer, decompositions[i])).of(pairs[i]))
-    return largest(answers)
+    return largest(answers, kind)
 
 
 # Rényi divergences of decompositions.
 
 
 def renyi_answers(
-    pairs_of: PairsOf, protocol: Protocol, settings: Sequence[Setting], numerics: Numerics
+    kind: Kind,
+    pairs_of: PairsOf,
+    protocol: Protocol,
+    settings: Sequence[Setting],
+    numerics: Numerics,
 ) -> list[Answer]:
     """The largest divergence of all pairs at each setting, times rounds; all orders at once.
 
-    For a lower bound that is attained by one pair of datasets in all rounds.
+    For a lower bound that is attained by one pair of datasets in all rounds. Raises ValueError for
+    one of several kinds of shuffles, which may be worst in different directions.
     """
     groups: dict[int, list[Setting]] = {}
     for setting in settings:
@@ -97,9 +107,18 @@ def renyi_answers(
     found: dict[Setting, Answer] = {}
     for n, some in groups.items():
         orders = [setting.require("order") for setting in some]
+        parts = protocol.parts(n)
+        if kind is Kind.LOWER and len(parts) > 1:
+            raise ValueError(
+                "no lower bound of a Rényi divergence is known of several kinds of shuffles, got "
+                f"{protocol!r}"
+            )
         rows = [
-            [_scaled(answer, part.times) for answer in _largest(pairs_of, part, orders, numerics)]
-            for part in protocol.parts(n)
+            [
+                _scaled(answer, part.times)
+                for answer in _largest(kind, pairs_of, part, orders, numerics)
+            ]
+            for part in parts
         ]
         sums = [reduce(_plus, column) for column in zip(*rows, strict=True)]
         found |= {
@@ -110,7 +129,7 @@ def renyi_answers(
 
 
 def _largest(
-    pairs_of: PairsOf, part: Shuffles, orders: list[float], numerics: Numerics
+    kind: Kind, pairs_of: PairsOf, part: Shuffles, orders: list[float], numerics: Numerics
 ) -> list[Answer]:
     draws = part.protocol.draws(part.n)
     rows = [
@@ -120,7 +139,7 @@ def _largest(
         ]
         for pair in pairs_of(part.protocol)
     ]
-    return [largest(column) for column in zip(*rows, strict=True)]
+    return [largest(column, kind) for column in zip(*rows, strict=True)]
 
 
 def _at(
@@ -148,7 +167,7 @@ def _plus(one: Answer, other: Answer) -> Answer:
         (one.enclosure.upper + other.enclosure.upper) * (1.0 + 2.0 * U),
     )
     shortfall = "; ".join(filter(None, (one.shortfall, other.shortfall)))
-    return Answer(ends, one.differing, one.others, shortfall)
+    return Answer(ends, shortfall=shortfall)
 
 
 # More of them are not all answered.
@@ -172,7 +191,7 @@ def divergence_bound(
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
         if quantity == "renyi":
-            return lambda settings: renyi_answers(pairs_of, protocol, settings, numerics)
+            return lambda settings: renyi_answers(kind, pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
             with budget(len(settings)):
@@ -234,7 +253,7 @@ def _of_one_round(
         [answer.of(pair) for answer in _answers(pair.decomposition, quantity, asked, numerics)]
         for pair in pairs
     ]
-    return [largest(answers) for answers in zip(*found, strict=True)]
+    return [largest(answers, kind) for answers in zip(*found, strict=True)]
 
 
 def _answers(

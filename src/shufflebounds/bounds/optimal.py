@@ -18,6 +18,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
+from shufflebounds.randomizers.base import Randomizer
 
 UPPER = divergence_bound(
     "upper",
@@ -80,20 +81,28 @@ MERGED_LOWER = divergence_bound(
 
 
 def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-    """Of other protocols than single messages, the decomposition says all that is known."""
-    if not isinstance(protocol, SingleMessage) or protocol.distance is not None:
-        return UPPER.prepare(protocol, quantity, numerics)
-    randomizer, rtol = protocol.randomizer, numerics.rtol
-    # Its grids are remembered with it, and few settings differ in n.
-    known = cache(lambda n: round_of(randomizer, n, 1))
+    """Of shuffles of a randomizer; of others the decomposition says all that is known."""
+    rtol, blanket = numerics.rtol, UPPER.prepare(protocol, quantity, numerics)
+    # Grids are remembered with their rounds, and few settings differ in n.
+    round_of_part = cache(lambda randomizer, n: round_of(randomizer, n, 1))
 
     def answer(setting: Setting) -> Answer:
         n, rounds = setting.require("n"), setting.rounds or 1
         at = setting.require("eps" if quantity == "delta" else "delta")
-        if rounds > 1:
-            composed = Composed((replace(known(n), times=rounds),))
+        parts = protocol.parts(n)
+        known = [one for part in parts if (one := _randomizer(part.protocol)) is not None]
+        if len(known) < len(parts):
+            return blanket([setting])[0]
+        if rounds > 1 or len(parts) > 1:
+            composed = Composed(
+                tuple(
+                    replace(round_of_part(randomizer, part.n), times=part.times * rounds)
+                    for randomizer, part in zip(known, parts, strict=True)
+                )
+            )
             # What lies between the ends is theory.
             return Answer(reached(partial(getattr(composed, quantity), at, rtol=rtol)))
+        [randomizer] = known
         try:
             if quantity == "delta":
                 found = mechanism_delta(randomizer, at, n, rtol=rtol)
@@ -106,6 +115,13 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
         return Answer(found.enclosure, inputs=inputs, others=others)
 
     return lambda settings: [answer(setting) for setting in settings]
+
+
+def _randomizer(protocol: Protocol) -> Randomizer | None:
+    """What users shuffle reports of, if they do and every pair of inputs is asked about."""
+    if isinstance(protocol, SingleMessage) and protocol.distance is None:
+        return protocol.randomizer
+    return None
 
 
 TIGHT = Bound(

@@ -24,7 +24,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, outward
-from shufflebounds.protocols.base import Candidate
+from shufflebounds.protocols.base import REPORTS, Candidate, Observation
 from shufflebounds.reproduce.storage import write_text
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def within_eps0(
         return capped, []
     what = "eps0" if rounds == 1 else f"{rounds} times eps0"
     return capped, [
-        f"A bound that comes out above {what} is replaced by {what}: the reports are "
-        f"({what}, 0)-DP before they are shuffled, and so afterwards."
+        f"A bound that comes out above {what} is replaced by {what}: what a user sends is "
+        f"({what}, 0)-DP by itself, and so is all that is made of it."
     ]
 
 
@@ -249,6 +249,7 @@ def show(
         meanings=said,
         notes=[*asked.notes(), *large_delta(asked, target.get("delta")), *notes],
         bounds=tuple(answers),
+        asked=asked,
     )
     if wide:
         shortfalls = [f"{label}: {answer.shortfall}" for label, answer in wide.items()]
@@ -288,11 +289,13 @@ def publish(
     meanings: Mapping[str, str],
     notes: Sequence[str],
     bounds: Sequence[str],
+    asked: Users | None = None,
 ) -> None:
     """Print one JSON object of `facts` and `notes`, or everything else for people.
 
     Of a note only its first sentence, unless an explanation is asked for. A report, if there is to
-    be one, has all of it, and the theorems of the `bounds`.
+    be one, has all of it, the theorems of the `bounds`, and what is seen of the users who are
+    `asked` about: shuffled reports if nothing else is said.
     """
     whole = json.dumps({**facts, "notes": list(notes)}, indent=2, allow_nan=False)
     said = [f"{label[0].upper()}{label[1:]}: {meaning}" for label, meaning in meanings.items()]
@@ -300,7 +303,9 @@ def publish(
         question = [("p", " ".join(paragraph.split())) for paragraph in paragraphs]
         inputs = [("p", text) for text in _names_of_inputs(table)]
         answered: Page = [*question, ("table", table), ("ul", said), *inputs]
-        page = _certificate(output.command, answered, notes, bounds, whole)
+        seen = asked.seen if asked else REPORTS
+        assumed = [*_assumptions(seen, has_eps0=not asked or asked.has_local_privacy), *notes]
+        page = _certificate(output.command, answered, seen, assumed, bounds, whole)
         or_value_error(path, lambda: write_text(_rendered(page, path.suffix), path))
     if output.as_json:
         click.echo(whole)
@@ -424,16 +429,24 @@ def _show(done: Event, start: float) -> None:
 
 # A page that states an answer, what it rests on, and how to check it: for a review.
 
-_ASSUMED = (
-    "Neighbouring datasets differ in the replacement of one user's value.",
-    "All users run the stated randomizer with their own randomness. Those who do not, or who "
-    "collude with the observer, hide nobody: the option --colluding subtracts them from n.",
-    "The observer sees every shuffled report and may know all other users' values. The shuffler "
-    "hides everything else: who sent what, order, time and network address.",
-    "If the shuffler fails, only local privacy remains: the eps0 of all that a user sends.",
-    "Not covered: anything a user sends outside the protocol, and errors of the software that "
-    "implements it.",
-)
+
+def _assumptions(seen: Observation, *, has_eps0: bool) -> list[str]:
+    remains = (
+        "only local privacy remains: the eps0 of all that a user sends"
+        if has_eps0
+        else "nothing protects a user's value"
+    )
+    return [
+        "Neighbouring datasets differ in the replacement of one user's value.",
+        "All users run the stated mechanism with their own randomness. Those who do not, or who "
+        "collude with the observer, hide nobody: the option --colluding subtracts them from n.",
+        seen.observer,
+        f"If {seen.hidden_by} fails, {remains}.",
+        "Not covered: anything a user sends outside the protocol, and errors of the software that "
+        "implements it.",
+    ]
+
+
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em;"
     "overflow-wrap:anywhere}"
@@ -441,11 +454,10 @@ _STYLE = (
     "td,th{text-align:left;padding:.2em 1em .2em 0}"
     "pre{white-space:pre-wrap;background:#f4f4f4;padding:1em}"
 )
-_TITLE = "Privacy of shuffled reports"
 _HEAD = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width">'
-    f"<title>{_TITLE}</title><style>{_STYLE}</style></head><body>"
+    f"<title>{{}}</title><style>{_STYLE.replace('{', '{{').replace('}', '}}')}</style></head><body>"
 )
 _TAIL = "</body></html>"
 # What Markdown does not print as it stands: marks, underscores that are not within a word, and what
@@ -454,12 +466,18 @@ _MARKUP = re.compile(r"[\\`*\[<>&|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[-+#=]
 
 
 def _certificate(
-    command: str, answered: Page, notes: Sequence[str], bounds: Sequence[str], whole: str
+    command: str,
+    answered: Page,
+    seen: Observation,
+    assumed: Sequence[str],
+    bounds: Sequence[str],
+    whole: str,
 ) -> Page:
     """What a report says; `whole` is what ``--json`` prints."""
     digest = hashlib.sha256(f"{whole}\n".encode()).hexdigest()
+    used = [BOUNDS[name] for name in bounds]
     return [
-        ("h1", _TITLE),
+        ("h1", f"Privacy of {seen.name}"),
         ("h2", "Question and answer"),
         *answered,
         (
@@ -468,9 +486,9 @@ def _certificate(
             "never above it, rounding errors included. Epsilon is a natural logarithm.",
         ),
         ("h2", "Assumptions"),
-        ("ul", [*_ASSUMED, *notes]),
+        ("ul", assumed),
         ("h2", "Theorems"),
-        ("ul", [f"{BOUNDS[name].label}: {BOUNDS[name].source}." for name in bounds]),
+        ("ul", [f"{one.label}: {seen.sources.get(one.name, one.source)}." for one in used]),
         ("p", "docs/engine.md proves how they are evaluated, and every error term."),
         ("h2", "How to verify"),
         (
@@ -492,7 +510,8 @@ def _certificate(
 def _rendered(page: Page, suffix: str) -> str:
     """As HTML or, for ``.md``, Markdown; without parts that are empty."""
     if suffix == ".html":
-        return "\n".join([_HEAD, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
+        head = _HEAD.format(escape(page[0][1]))
+        return "\n".join([head, *(_html(*part) for part in page if part[1]), _TAIL]) + "\n"
     return "\n\n".join(_markdown(*part) for part in page if part[1]) + "\n"
 
 

@@ -179,13 +179,15 @@ def check(
         facts=asked.facts(delta=delta)
         | {"eps": eps, "verdict": verdict, "open_because": because, "bounds": bounds},
         paragraphs=[
-            f"{asked.title()}: is it (epsilon = {eps!r}, delta = {delta!r})-DP?",
+            f"{asked.title()}: are the {asked.seen.name} "
+            f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
             wrapped(reason),
         ],
         table=table,
         meanings={},
         notes=[*asked.notes(), *large_delta(asked, delta), *_again(asked), *capped],
         bounds=tuple(findings),
+        asked=asked,
     )
     context.exit(EXIT_CODES[verdict])
 

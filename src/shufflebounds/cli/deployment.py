@@ -17,7 +17,7 @@ from shufflebounds._version import __version__
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol, SingleMessage
+from shufflebounds.protocols.base import REPORTS, Observation, Protocol, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
@@ -38,7 +38,7 @@ _MEANINGS = {
     "flip": "chance that a bit, or a value, is replaced",
     "height": "levels of a tree, 1 to 40",
     "messages": "messages of a user in each query, at least 2",
-    "nodes": "nodes of the level that is asked about; 2, the worst, if left out",
+    "nodes": "nodes of the level whose users are asked about; 2 if left out, which covers all",
     "special": "bins of a value; 1 if left out",
     "trees": "trees, one after the other; 1 if left out",
 }
@@ -155,6 +155,21 @@ class Users(ABC):
         return whole is not None and 0.0 < whole < math.inf
 
     @property
+    def seen(self) -> Observation:
+        """What is published of all that users send."""
+        return REPORTS
+
+    @property
+    def covered(self) -> str:
+        """The users whom the answers cover; empty for all users."""
+        return ""
+
+    @property
+    def has_local_privacy(self) -> bool:
+        """Whether what a user sends has a finite ε₀ by itself."""
+        return self.has_telling_eps0
+
+    @property
     def has_crowds(self) -> bool:
         """Whether a bound for all datasets is known, which may be tight."""
         return False
@@ -184,7 +199,8 @@ class Users(ABC):
 
     def facts(self, **asked: Any) -> dict[str, Any]:
         """What answers in JSON begin with."""
-        facts = {"version": __version__, **self.sent_facts}
+        facts = {"version": __version__, **self.sent_facts, "seen": self.seen.name}
+        facts["covered"] = self.covered or "all users"
         if self.n is not None:
             facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
         also = {"also": [list(one) for one in self.also]} if self.also else {}
@@ -253,6 +269,11 @@ class Deployment(Users):
         # Too many patterns are not composed.
         is_single = self.rounds == 1 and not self.also
         return bool(crowds) and (is_single or all(math.isfinite(x.size) for x in crowds))
+
+    @property
+    def has_local_privacy(self) -> bool:
+        """See `Users`: an ε₀ that is chosen is finite."""
+        return not self.has_own_eps0 or self.has_telling_eps0
 
     @property
     def has_own_eps0(self) -> bool:
@@ -402,11 +423,28 @@ class MessageDeployment(Users):
 
     @property
     def known(self) -> Sequence[str]:
-        """A lower bound where a pair of datasets is known of every shuffle, the clone of one."""
+        """The best proven bound of reports, a lower bound of known datasets, the clone of one."""
         parts = self.protocol.parts(self.honest)
         pairs = (part.protocol.of_lower_bounds().lower_candidates() for part in parts)
+        tight = ["tight"] if self.has_crowds else []
         lower = ["lower"] if all(pairs) else []
-        return ["upper", *lower, *(["stronger_clone"] if len(parts) == 1 else [])]
+        return [*tight, "upper", *lower, *(["stronger_clone"] if len(parts) == 1 else [])]
+
+    @property
+    def has_crowds(self) -> bool:
+        """See `Users`: of shuffled reports of a randomizer there is one."""
+        parts = self.protocol.parts(self.honest)
+        return all(isinstance(part.protocol, SingleMessage) for part in parts)
+
+    @property
+    def seen(self) -> Observation:
+        """See `Users`."""
+        return self.protocol.seen
+
+    @property
+    def covered(self) -> str:
+        """See `Users`."""
+        return self.protocol.covered
 
     @property
     def name(self) -> str:
@@ -429,17 +467,18 @@ class MessageDeployment(Users):
     def notes(self) -> list[str]:
         """See `Users`."""
         notes = [
-            "Neighbouring datasets differ in the input of one user. What is seen and assumed of "
-            "each protocol, and what its bound gives away, is in docs/variation-ratio.md and, for "
-            "sums of noisy bits, in docs/aggregation.md.",
+            f"Neighbouring datasets differ in the input of one user. {self.seen.page} states what "
+            "is assumed of the protocol, and what its bounds give away.",
             *self.notes_on_users(),
         ]
+        if caveat := self.protocol.caveat:
+            notes.insert(0, caveat)
         if "lower" not in self.known:
             notes.append("No pair of datasets is known, so that there is no lower bound.")
         if self.times > 1:
             notes.append(
-                f"The {self.times} rounds are shuffled separately, with fresh randomness, and the "
-                "upper bound holds for everything published together."
+                f"The {self.times} rounds are separate, with fresh randomness, and the upper bound "
+                "holds for everything published together."
             )
         return notes
 

@@ -350,7 +350,7 @@ def question(*options: str | Option, messages: bool = False) -> Callable[[Callab
             )
         ]
         if messages:
-            meaning = f"A protocol of several messages instead: {', '.join(offered)}."
+            meaning = f"A protocol in place of a mechanism: {', '.join(offered)}."
             choose.append(option("--protocol", Name(offered), meaning))
         tune = [_parameter(name, some) for name, some in owners.items()]
         return command(*choose, *options, _K_JOINT, _RATE, _PART, *tune)(run)

@@ -24,6 +24,7 @@ from shufflebounds.cli.answers import (
     all_pairs,
     answering,
     is_zero,
+    kind_of,
     least,
     one_by_one,
     or_value_error,
@@ -46,10 +47,15 @@ from shufflebounds.reproduce import proofs
 from shufflebounds.reproduce.storage import write_text
 
 _MEANINGS = {
-    "upper": "the shuffled reports are (epsilon, delta)-DP; you can claim it.",
     "lower": "two datasets differ by this much; no valid claim can be smaller.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
+
+
+def _claim(asked: Users, notion: str = "(epsilon, delta)-DP") -> str:
+    """What an upper bound lets you claim of what is seen, and for whom."""
+    covered = f" for {asked.covered}, not for others" if asked.covered else ""
+    return f"the {asked.seen.name} are {notion}{covered}; you can claim it."
 
 
 @question(
@@ -146,7 +152,7 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
         column="Renyi divergence (natural log)",
         meanings={
             **_MEANINGS,
-            "upper": "the shuffled reports are (order, this)-RDP; you can claim it.",
+            "upper": _claim(asked, "(order, this)-RDP"),
             "girgis_upper": "a published bound for any mechanism with this eps0.",
         },
         instead={
@@ -159,8 +165,12 @@ def renyi(asked: Deployment, order: float, rtol: float | None, output: Output) -
 def _meanings(asked: Users, answers: Mapping[str, Answer]) -> Mapping[str, str]:
     # Of many rounds another bound may be the best at every point of their curves, or none is.
     best = proof(asked, answers)
-    by = f"by {best}; " if asked.times == 1 or best.startswith("the blanket") else ""
-    return {"tight": f"{by}you can claim it.", **_MEANINGS}
+    by = f"by {best}" if asked.times == 1 or best.startswith("the blanket") else ""
+    if isinstance(asked, Deployment):
+        tight = f"{by}; you can claim it." if by else "you can claim it."
+    else:
+        tight = _claim(asked, f"(epsilon, delta)-DP {by}".rstrip())
+    return {"tight": tight, "upper": _claim(asked), **_MEANINGS}
 
 
 def _answers(
@@ -168,7 +178,8 @@ def _answers(
 ) -> dict[str, Answer]:
     """Of one round, or of several, and the least of the upper ends where it is said to be."""
     if not isinstance(asked, Deployment):
-        return _evaluated(asked, asked.known, quantity, setting.at(rounds=asked.times), numerics)
+        at = setting.at(rounds=asked.times)
+        return least(_evaluated(asked, asked.known, quantity, at, numerics))
     if asked.times == 1:
         found = _evaluated(asked, asked.known, quantity, setting, numerics)
     else:
@@ -426,10 +437,11 @@ def _largest_eps0_of(
 ) -> Answer:
     """The smallest of all pairs': whatever one of them rules out is ruled out."""
     some = pairs(bound, replace(next(asked.coarse_to_fine()), eps0=1.0))
-    found = smallest(
+    each = (
         replace(_largest_eps0_of_pair(bound, asked, i, eps, delta, rtol), others=pair.others)
         for i, pair in enumerate(some)
     )
+    found = smallest(each, other(kind_of(bound.name)))
     return _held_to(rtol if asked.rounds == 1 else _ROUNDS_RTOL, found, asked, bound)
 
 
@@ -483,9 +495,8 @@ def _most_rounds(
     most = partial(calibration.most_rounds, eps=eps, delta=delta, n=asked.honest, rtol=width)
     answers = {}
     for key, bound in one_by_one(answering(asked, *OF_PAIRS)):
-        found = smallest(
-            attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked)
-        )
+        each = (attempt(partial(most, pair.decomposition)).of(pair) for pair in pairs(bound, asked))
+        found = smallest(each, other(kind_of(key)))
         answers[key] = _held_to(rtol or _ROUNDS_RTOL, found, asked, bound)
     return _with_tight(answers, attempt(partial(most, asked.protocol.randomizer)))
 

@@ -156,6 +156,7 @@ def risk(
     publish(
         output,
         bounds=tuple(risks),
+        asked=asked,
         facts=asked.facts()
         | {
             "advantage": _plain(advantages),

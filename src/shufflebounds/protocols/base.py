@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -75,9 +76,67 @@ class Candidate:
     others: str = ""
     inputs: str = ""
 
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What tells it from others of the same protocol."""
+        return self.differing, self.others, self.inputs
+
 
 class InfeasibleError(ValueError):
     """There is no protocol that does what was asked of it; a curve has no point there."""
+
+
+class Observation(NamedTuple):
+    """What is published of all that users send, in the words of answers and reports.
+
+    ``name`` is a plural, and ``observer`` says what can be seen and what is hidden. ``hidden_by``
+    is what a user relies on for that. ``page`` states the assumptions, and ``sources`` has the
+    theorems of bounds, by their names, that are others here than those of reports.
+    """
+
+    name: str
+    observer: str
+    hidden_by: str
+    page: str
+    sources: Mapping[str, str] = MappingProxyType({})
+
+
+REPORTS = Observation(
+    "shuffled reports",
+    "The observer sees every shuffled report and may know all other users' values. The shuffler "
+    "hides everything else: who sent what, order, time and network address.",
+    "the shuffler",
+    "docs/variation-ratio.md",
+)
+MESSAGES = Observation(
+    "shuffled messages",
+    "The observer sees every shuffled message and may know all other users' values. The shuffler "
+    "hides everything else: who sent what, which messages are one user's, order, time and network "
+    "address.",
+    "the shuffler",
+    "docs/variation-ratio.md",
+    MappingProxyType(
+        {
+            "upper": "docs/variation-ratio.md, section 9: one message among those of no input",
+            "lower": "docs/variation-ratio.md, section 9: a pair of datasets",
+        }
+    ),
+)
+SUMS = Observation(
+    "sums of all coordinates",
+    "The observer sees how many users sent a one in each coordinate, nothing else, and may know "
+    "all other users' values. Secure aggregation hides single bit vectors and partial sums.",
+    "secure aggregation",
+    "docs/aggregation.md",
+    MappingProxyType(
+        {
+            "tight": "docs/aggregation.md, Theorem A; docs/closing-the-gap.md, Theorem 1, bounds "
+            "each sum",
+            "upper": "docs/aggregation.md, Theorem A; a blanket bounds each sum",
+            "lower": "docs/aggregation.md: a pair of datasets",
+        }
+    ),
+)
 
 
 class Shuffles(NamedTuple):
@@ -92,13 +151,24 @@ class Protocol(ABC):
     """What users send, as decompositions and the number of draws from what others are sure of.
 
     Neighbouring datasets differ by the replacement of one user's input. All that is sent is
-    independent given the inputs, and only the multiset of messages is seen.
+    independent given the inputs, and only what ``seen`` says is published of it.
 
     ``eps0`` is the local privacy parameter of all that one user sends (natural log), None where
     there is none.
     """
 
     eps0: float | None
+    seen: ClassVar[Observation] = REPORTS
+
+    @property
+    def covered(self) -> str:
+        """The users whom bounds cover, such as ``users of one level``; empty for all users."""
+        return ""
+
+    @property
+    def caveat(self) -> str:
+        """What its bounds take for granted beyond the rest, in a sentence; empty for nothing."""
+        return ""
 
     @abstractmethod
     def upper_candidates(self) -> tuple[Candidate, ...]:
@@ -174,6 +244,7 @@ class MultiMessage(Protocol):
 
     blankets: int = field(default=1, kw_only=True)
     eps0: ClassVar[None] = None  # type: ignore[misc] # a single message may give its input away
+    seen: ClassVar[Observation] = MESSAGES
 
     def __post_init__(self) -> None:
         validation.whole("blankets", self.blankets, minimum=1)

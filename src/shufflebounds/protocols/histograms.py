@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel
 from shufflebounds.core.products import FloatArray
-from shufflebounds.protocols.base import Candidate, InfeasibleError, Protocol, Shuffles
+from shufflebounds.protocols.base import (
+    MESSAGES,
+    SUMS,
+    Candidate,
+    InfeasibleError,
+    Observation,
+    Protocol,
+    Shuffles,
+    SingleMessage,
+)
 from shufflebounds.protocols.messages import BallsIntoBins
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of_rows
 from shufflebounds.randomizers.bit_vectors import OUE, RAPPOR, BitVectorRandomizer
 from shufflebounds.randomizers.discrete import KRR
 
@@ -63,10 +74,10 @@ class SeparateHistograms(Protocol):
     """The same queries without sampling: each level is asked of its own share of the users.
 
     ⌊n/log₂ d⌋ users report on a level of ``nodes`` nodes by randomized response, and only they hide
-    each other. The level of 2 nodes is the worst, and all that you can claim for the users as a
-    whole; that of d is the best. n counts the users of all levels. Raises ValueError unless
-    0 < ε₀ ≤ 300, ``domain_size`` d is a power of 2, at least 2, and ``nodes`` a power of 2 from 2
-    to d.
+    each other. The bounds cover the users of that level. Those of the level of 2 nodes cover all
+    users: its blanket is the stronger clone, which bounds every randomizer with this ε₀. n counts
+    the users of all levels. Raises ValueError unless 0 < ε₀ ≤ 300, ``domain_size`` d is a power of
+    2, at least 2, and ``nodes`` a power of 2 from 2 to d.
     """
 
     eps0: float
@@ -78,6 +89,17 @@ class SeparateHistograms(Protocol):
         nodes = validation.whole("nodes", self.nodes, minimum=2, maximum=self.domain_size)
         if nodes.bit_count() != 1:
             raise ValueError(f"nodes must be a power of 2, got {nodes}")
+
+    @property
+    def covered(self) -> str:
+        """The users of the level, unless it is the worst one."""
+        return "" if self.nodes == 2 else f"users who report on the level of {self.nodes} nodes"
+
+    @property
+    def caveat(self) -> str:
+        """Which number of nodes covers all users."""
+        covers_all = "nodes = 2 has answers that cover all users"
+        return f"These answers cover {self.covered} only: {covers_all}." if self.covered else ""
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """The randomized response of that level."""
@@ -119,6 +141,7 @@ class DecisionTrees(Protocol):
     messages: int
     trees: int = 1
     eps0: ClassVar[None] = None  # type: ignore[misc] # a single message gives its category away
+    seen: ClassVar[Observation] = MESSAGES
 
     def __post_init__(self) -> None:
         validation.whole("height", self.height, minimum=1, maximum=_HIGHEST)
@@ -153,15 +176,16 @@ Rounds: TypeAlias = tuple[Decomposition, int, int]
 class CoordinateSums(Protocol):
     """Users send bit vectors, as RAPPOR or OUE make them, and how many ones each bit had is seen.
 
-    Given all values, bits are independent of each other, so that the sums are. Where the victim
-    holds x₁⁰ or x₁¹, two of them differ in law: that of the bit of x₁⁰, and that of x₁¹ with both
-    laws exchanged. Either is a shuffle of a binary randomizer, and ``parts`` are both of them
-    (docs/aggregation.md). ε₀ of ``randomizer`` is that of a whole vector.
+    Given all values, the bits are independent of each other, and so are the sums. If the victim's
+    value x₁¹ replaces x₁⁰, only the sums of these two coordinates change their laws. Each of them
+    is a shuffle of one noisy bit a user, and ``parts`` are both shuffles (docs/aggregation.md).
+    ε₀ of ``randomizer`` is that of a whole vector.
 
     Raises ValueError for a randomizer that does not make bit vectors.
     """
 
     randomizer: BitVectorRandomizer
+    seen: ClassVar[Observation] = SUMS
 
     def __post_init__(self) -> None:
         if not isinstance(self.randomizer, BitVectorRandomizer):
@@ -175,63 +199,79 @@ class CoordinateSums(Protocol):
         """That of a whole vector."""
         return self.randomizer.eps0
 
+    @property
+    def caveat(self) -> str:
+        """Where nothing is said of the number of values there are many."""
+        if self.randomizer.domain_size is not None:
+            return ""
+        return "The lower bound holds for three values or more: for two, set domain_size to 2."
+
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Those of the parts."""
         raise TypeError("the sums are several shuffles: ask their parts")
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """The sums of the coordinates x₁⁰ and x₁¹."""
-        return tuple(Shuffles(_Coordinate(self.randomizer, i), n, 1) for i in (0, 1))
+        return tuple(Shuffles(SingleMessage(bit), n, 1) for bit, *_ in self.upper_rounds(n))
 
-    def upper_rounds(self, n: int, rounds: int = 1) -> list[Rounds]:
+    def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
         """What bounds `rounds` aggregations of n users from above, as `compose` takes it."""
-        upper = (part.protocol.upper_candidates()[0] for part in self.parts(n))
-        return [(one.decomposition, n, rounds) for one in upper]
+        return [(_Bit(self.randomizer, coordinate), n, rounds) for coordinate in ("x0", "x1")]
 
     def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[Rounds]]:
         """What is attained by what all others hold: ``third``, if there is one, or ``x1``."""
-        first, second = (part.protocol.lower_candidates() for part in self.parts(n))
-        return {
-            two.others: [(one.decomposition, n, rounds) for one in (first[0], two)]
-            for two in second
-        }
+        first, second = (bit.dataset_pairs() for bit, *_ in self.upper_rounds(n))
+        return {name: [(each[name], n, rounds) for each in (first, second)] for name in second}
 
 
 @dataclass(frozen=True)
-class _Coordinate(Protocol):
-    """The sum of the bit of x₁⁰ (``index`` 0) or of x₁¹ (1)."""
+class _Bit(Randomizer):
+    """The bit of ``coordinate`` ``x0`` or ``x1``: a randomizer of whether the value is its own."""
 
-    randomizer: BitVectorRandomizer
-    index: int
+    vector: BitVectorRandomizer
+    coordinate: str
 
     @property
     def eps0(self) -> float:  # type: ignore[override]
-        """More than that of a bit."""
-        return self.randomizer.eps0
+        """That of the whole vector, which is more than that of a bit."""
+        return self.vector.eps0
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
+    def blanket(self) -> Decomposition:
         """Every other user's bit has one of the two laws that the victim's may have."""
-        own, other = self._laws()
-        return (Candidate(self._pair(np.minimum(own, other))),)
+        return _above(self.vector)[0]
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """All others hold a third value, or x₁¹; in the first coordinate both look alike."""
-        own, other = self._laws()
-        third = (Candidate(self._pair(other), "", "third"),)
-        if self.index == 0:
-            return third
-        x1 = (Candidate(self._pair(own), "", "x1"),)
-        return x1 if self.randomizer.domain_size == 2 else third + x1
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Any number of the others may hold the value of the coordinate."""
+        return _above(self.vector)[1]
 
-    def _pair(self, c: FloatArray) -> Decomposition:
-        own, other = self._laws()
-        a, b = (own, other) if self.index == 0 else (other, own)
-        return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR)
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """All others hold a third value, if there is one, or x₁¹."""
+        own, other = _laws(self.vector)
+        a, b = (own, other) if self.coordinate == "x0" else (other, own)
+        held = {"x1": b} if self.vector.domain_size == 2 else {"third": other, "x1": b}
+        return {name: Decomposition(a, b, c, CLOSED_FORM_ERR) for name, c in held.items()}
 
-    def _laws(self) -> tuple[FloatArray, FloatArray]:
-        """Of a bit, (1, 0): of the user's own value, and of another one."""
-        e, odds = math.exp(self.randomizer.eps0), self.randomizer.odds
-        return np.array([e, odds]) / (odds + e), np.array([1.0, odds]) / (1.0 + odds)
+
+def _laws(vector: BitVectorRandomizer) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of a bit to be 1 and 0: of the user's own value, and of another one."""
+    e, odds = math.exp(vector.eps0), vector.odds
+    return np.array([e, odds]) / (odds + e), np.array([1.0, odds]) / (1.0 + odds)
+
+
+@cache
+def _above(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...]]:
+    """Blanket and crowds of a bit, in both directions: those of both coordinates.
+
+    They are the same objects for both, so that their curves are computed once. Not attained: who
+    holds the value of a coordinate does not hold that of the other.
+    """
+    own, other = _laws(vector)
+    rows, sure = np.stack([own, other]), np.minimum(own, other)
+    blanket = Decomposition(own, other, sure, CLOSED_FORM_ERR)
+    return blanket, tuple(
+        replace(crowd, symmetric=isinstance(vector, RAPPOR), attained=False)
+        for crowd in crowd_of_rows(rows, sure)
+    )
 
 
 def coordinate_sums(bits: str, eps0: float, domain_size: int | None = None) -> CoordinateSums:

@@ -29,8 +29,8 @@ class BallsIntoBins(MultiMessage):
 
     A value has ``special`` bins of its own, one of which is chosen at random. Two values without a
     bin in common are the worst: bins in common make reports that tell nothing of those that tell
-    most. It is exact if others may hold values without any of these bins. Raises ValueError unless
-    bins and special are positive integers with 2 special ≤ bins.
+    most. It is exact if there are two such values. Raises ValueError unless bins and special are
+    positive integers with 2 special ≤ bins.
     """
 
     bins: int = field()
@@ -41,6 +41,13 @@ class BallsIntoBins(MultiMessage):
         validation.whole("bins", self.bins, minimum=2, maximum=2**53)
         validation.whole("special", self.special, minimum=1, maximum=self.bins // 2)
 
+    @property
+    def caveat(self) -> str:
+        """Bins may be shared if a value has several."""
+        if self.special == 1:
+            return ""
+        return "The lower bound holds if two of the values have no bin in common."
+
     def decomposition(self) -> Decomposition:
         """The bins of x₁⁰, those of x₁¹, and the others."""
         share = Fraction(self.special, self.bins)
@@ -49,10 +56,8 @@ class BallsIntoBins(MultiMessage):
         return Decomposition(a, b, c, _MASSES_ERR).merge()
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """The same, where a third value has bins of its own and the others hold it."""
-        if 3 * self.special > self.bins:
-            return ()
-        return (Candidate(self.decomposition(), others="third"),)
+        """The same: of others who hold x₁¹ it is known how many balls fell into its bins."""
+        return (Candidate(self.decomposition(), others="x1"),)
 
     def error(self, n: int) -> Error:
         """Of a histogram of values that are the bins (docs/accuracy.md): one special bin each.
@@ -148,14 +153,18 @@ class CheuZhilyaev(MultiMessage):
     """A user sends its value in one-hot form and ``blankets`` zero vectors, every bit flipped.
 
     Each bit of each message is flipped with chance ``flip``, independently. The bits of values
-    other than the victim's two say nothing, so that four components are all. The size of the domain
-    does not matter. Raises ValueError unless 10⁻¹⁰⁰ ≤ flip < 1/2.
+    other than the victim's two say nothing, so that four components are all. ``domain_size`` is the
+    number of values. It matters for lower bounds only, which hold for two values or more if it is
+    left out. Raises ValueError unless 10⁻¹⁰⁰ ≤ flip < 1/2 and domain_size is None or at least 2.
     """
 
     flip: float
+    domain_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.domain_size is not None:
+            validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
         if not 1e-100 <= validation.probability("flip", self.flip) < 0.5:
             raise ValueError(f"flip must be a number with 1e-100 <= flip < 0.5, got {self.flip!r}")
 
@@ -181,8 +190,8 @@ class CheuZhilyaev(MultiMessage):
         return self.spread(values).error(validation.users(n), None)
 
     def of_lower_bounds(self) -> CheuZhilyaev:
-        """The others hold a third value (of three or more), and two bits of a message are seen."""
-        return _OthersAtAThird(self.flip, blankets=self.blankets)
+        """An observer who looks only at bits in which the others' messages are like blankets."""
+        return _OthersLikeBlankets(self.flip, self.domain_size, blankets=self.blankets)
 
     def ratios(self) -> Ratios:
         """Of the two bits that tell the victim's values apart."""
@@ -201,22 +210,30 @@ class CheuZhilyaev(MultiMessage):
 
 
 @dataclass(frozen=True)
-class _OthersAtAThird(CheuZhilyaev):
-    """What is seen of two bits, which follow one law in blankets and in messages of a third value.
+class _OthersLikeBlankets(CheuZhilyaev):
+    """What is seen of bits that follow one law in blankets and in the messages of all others.
 
-    Dropping the other bits is post-processing, and what is left is a lower bound.
+    These are the bits of both of the victim's values if the others hold a third value, and that of
+    x₁⁰ if they hold x₁¹. Dropping the other bits is post-processing, so that both are lower bounds.
     """
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """The victim's message, among those of n − 1 others and all blankets."""
-        return (Candidate(self.decomposition(), others="third"),)
+        if self.domain_size is not None and self.domain_size > 2:
+            return (Candidate(self.decomposition(), others="third"),)
+        f, g = self.flip, 1.0 - self.flip
+        like_blankets = np.array([f, g])
+        bit = Decomposition(np.array([g, f]), like_blankets, like_blankets, _MASSES_ERR)
+        return (Candidate(bit, others="x1"),)
 
     def draws(self, n: int) -> int:
         """The victim's message, the others', and all blankets."""
         return super().draws(n) + n - 1
 
 
-def designed_cheu_zhilyaev(target: float, n: int, delta: float, blankets: int = 1) -> CheuZhilyaev:
+def designed_cheu_zhilyaev(
+    target: float, n: int, delta: float, blankets: int = 1, domain_size: int | None = None
+) -> CheuZhilyaev:
     """The protocol with as few flips as its authors need for (``target``, δ) and `n` users.
 
     `target` is ε (natural log). Raises `InfeasibleError` where no flip makes up for so few
@@ -232,7 +249,8 @@ def designed_cheu_zhilyaev(target: float, n: int, delta: float, blankets: int = 
             f"at delta = {delta!r}"
         )
     # The smaller root of f(1 − f) = needed/messages, without cancellation.
-    return CheuZhilyaev(share / 2.0 / (1.0 + math.sqrt(1.0 - share)), blankets=blankets)
+    flip = share / 2.0 / (1.0 + math.sqrt(1.0 - share))
+    return CheuZhilyaev(flip, domain_size, blankets=blankets)
 
 
 # Dummy points: pureDUMP and mixDUMP (Li, Liu, Lou, Hong, Zhang, Qin and Ren 2023).
@@ -287,10 +305,8 @@ class Dump(MultiMessage):
         return self.spread().error(validation.users(n), None)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """For pureDUMP the same, where the others hold a third value. None for mixDUMP."""
-        if self.flip > 0.0 or self.domain_size < 3:
-            return ()
-        return (Candidate(self.decomposition(), others="third"),)
+        """For pureDUMP the same: others who hold x₁¹ send it for certain. None for mixDUMP."""
+        return () if self.flip else (Candidate(self.decomposition(), others="x1"),)
 
     def ratios(self) -> Ratios:
         """The victim's own value, another one, and a dummy."""

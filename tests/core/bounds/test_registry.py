@@ -1,5 +1,6 @@
 """Every bound of the registry: what it says of itself is so, and a new one takes one line."""
 
+from functools import partial
 from types import MappingProxyType
 
 import pytest
@@ -104,7 +105,7 @@ def answers():
 @examples(200)
 def test_the_extreme_of_several_encloses_that_of_what_they_enclose(found, data):
     truths = [data.draw(st.floats(one.enclosure.lower, one.enclosure.upper)) for one in found]
-    for extreme, of in ((largest, max), (smallest, min)):
+    for extreme, of in ((partial(largest, kind=Kind.LOWER), max), (smallest, min)):
         answer = extreme(found)
         assert of(truths) in answer.enclosure
         # Each end is that of some pair, and the pair named could be it.
@@ -118,10 +119,19 @@ def test_the_extreme_of_several_encloses_that_of_what_they_enclose(found, data):
 
 def test_only_a_shortfall_that_matters_is_told():
     certain, wide = Answer(Enclosure(2.0, 2.1)), Answer(Enclosure(0.1, 1.0), shortfall="wide")
-    assert not largest([certain, wide]).shortfall
+    assert not largest([certain, wide], Kind.UPPER).shortfall
     assert smallest([certain, wide]).shortfall == "wide"
     overlapping = Answer(Enclosure(0.1, 2.05), shortfall="wide")
-    assert largest([certain, overlapping]).shortfall == "wide"
+    assert largest([certain, overlapping], Kind.UPPER).shortfall == "wide"
+
+
+def test_the_pair_that_is_named_has_the_end_that_counts():
+    narrow = Answer(Enclosure(2.0, 2.1), others="narrow")
+    wide = Answer(Enclosure(1.0, 3.0), others="wide")
+    assert largest([narrow, wide], Kind.LOWER).others == "narrow"
+    assert largest([narrow, wide], Kind.UPPER).others == "wide"
+    assert smallest([narrow, wide], "upper").others == "narrow"
+    assert smallest([narrow, wide], "lower").others == "wide"
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_no_curve_is_above_eps0():
     result = succeed("curve", *KRR10, *options, "--points", "3", *bounds)
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert all(float(row["epsilon_upper"]) <= float(row["eps0"]) for row in rows)
-    assert result.stderr.count("(eps0, 0)-DP before they are shuffled") == 1
+    assert result.stderr.count("what a user sends is (eps0, 0)-DP by itself") == 1
 
 
 @pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
@@ -186,9 +186,9 @@ def test_json_has_these_keys():
     found = answer("epsilon", *AT_4, "--delta", "1e-6")
     former = ("tight_bound", "upper_bound", "lower_bound")
     assert list(found) == [
-        *("version", "mechanism", "parameters", "k_joint", "rate", "eps0", "n", "colluding"),
-        *("n_honest", "delta", "rounds", "tight", "upper", "lower", "stronger_clone"),
-        *(*former, "precise", "notes"),
+        *("version", "mechanism", "parameters", "k_joint", "rate", "eps0", "seen", "covered"),
+        *("n", "colluding", "n_honest", "delta", "rounds", "tight", "upper", "lower"),
+        *("stronger_clone", *former, "precise", "notes"),
     ]
     assert all(found[name] == found[name.removesuffix("_bound")] for name in former)
     assert found["version"] == __version__

@@ -57,6 +57,12 @@ CASES = {
         flipped([0, 0, 0], F(1, 8)),
         False,
     ),
+    "fake users of three values": (
+        CheuZhilyaev(0.125, 3),
+        [flipped(one_hot(x, 3), F(1, 8)) for x in range(3)],
+        flipped([0, 0, 0], F(1, 8)),
+        False,
+    ),
     "fake users of two values": (
         CheuZhilyaev(0.375, blankets=2),
         [flipped(one_hot(x, 2), F(3, 8)) for x in range(2)],
@@ -69,8 +75,15 @@ CASES = {
         even(range(8), 8),
         True,
     ),
+    "balls of two values": (
+        BallsIntoBins(8, 2),
+        [even([0, 1], 8), even([2, 3], 8)],
+        even(range(8), 8),
+        True,
+    ),
     "two bins": (BallsIntoBins(2), [even([0], 2), even([1], 2)], even([0, 1], 2), True),
     "pureDUMP": (Dump(4), [mixed(x, 4, F(0)) for x in range(4)], even(range(4), 4), True),
+    "pureDUMP of two": (Dump(2), [mixed(x, 2, F(0)) for x in range(2)], even(range(2), 2), True),
     "mixDUMP": (
         Dump(4, 0.25, blankets=2),
         [mixed(x, 4, F(1, 4)) for x in range(4)],
@@ -133,10 +146,10 @@ def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [1, 2])
 def test_lower_bounds_are_below_a_dataset(name, n):
-    """With a value that is neither of the victim's where a bound names one."""
+    """Of as many values as there are: where nothing is said of them, of two."""
     protocol, messages, blanket, _ = CASES[name]
     seen = protocol.of_lower_bounds()
-    if not seen.lower_candidates() or (len(messages) < 3 and name.startswith("fake")):
+    if not seen.lower_candidates():
         pytest.skip("none is known")
     blankets = [blanket] * (n * protocol.blankets)
     for exp_eps in LOSSES:
@@ -150,13 +163,28 @@ def test_lower_bounds_are_below_a_dataset(name, n):
 
 
 def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
-    protocol = CheuZhilyaev(0.25, blankets=2)
+    protocol = CheuZhilyaev(0.25, 3, blankets=2)
     assert protocol.draws(100) == 201
     assert protocol.of_lower_bounds().draws(100) == 300
     assert not protocol.lower_candidates()
     for name, draws in (("upper", 201), ("lower", 300)):
         answer = BOUNDS[name].answer(protocol, "epsilon", Setting(n=100, delta=1e-6))
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
+
+
+def test_two_values_of_fake_users_have_no_third():
+    """By exact enumeration δ is 0.5138 with two values, less than where others hold a third."""
+    f, exp_eps, n = F(1, 20), F(739, 100), 4  # e² is 7.389
+    messages, blankets = [flipped(x, f) for x in ([1, 0], [0, 1])], [flipped([0, 0], f)] * n
+    wanted = float(worst(messages, blankets, n - 1, exp_eps))
+    setting = Setting(n=n, eps=math.log(exp_eps))
+    lower = {
+        size: BOUNDS["lower"].answer(CheuZhilyaev(0.05, size), "delta", setting)
+        for size in (None, 2, 3)
+    }
+    assert lower[2].enclosure.lower <= wanted < lower[3].enclosure.lower
+    assert lower[None] == lower[2]
+    assert (lower[2].others, lower[3].others) == ("x1", "third")
 
 
 def test_hierarchical_histograms_over_four_values():
@@ -189,6 +217,7 @@ def test_hierarchical_histograms_over_four_values():
 MISTAKES = [
     (lambda: BinarySum(coin=0.0), "coin must be"),
     (lambda: BinarySum(blankets=0), "blankets must be an integer >= 1"),
+    (lambda: CheuZhilyaev(0.4, 1), "domain_size must be an integer from 2 to"),
     (lambda: CheuZhilyaev(0.5), "flip must be .* < 0.5, got 0.5"),
     (lambda: BallsIntoBins(5, 3), "special must be an integer from 1 to 2, got 3"),
     (lambda: BallsIntoBins(1), "bins must be an integer from 2 to 9007199254740992"),
