@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
@@ -17,6 +17,7 @@ from shufflebounds.accounting.round_laws import (
     Round,
     RoundKind,
     dominated,
+    enumerated,
     optimistic_sums,
     pessimistic_sum,
 )
@@ -26,6 +27,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.work import WorkError, limited, reserve
+from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
@@ -322,7 +324,8 @@ class Composed:
 
         name, single = f"epsilon at delta = {delta!r}", partial(self._single_rounds_epsilon, delta)
         question = _Question(name, above, below, certain, single, once, depth=1.0)
-        return self._answer(question, Enclosure(0.0, end), goal, rtol)
+        known = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
+        return self._answer(question, known, goal, rtol)
 
     @no_worse_than_simple_bound()
     @limited
@@ -384,13 +387,17 @@ class Composed:
 
         name, single = f"delta at eps = {eps!r}", partial(self._single_rounds_delta, eps)
         question = _Question(name, above, below, certain, single, lambda: 0.0, depth)
-        return self._answer(question, Enclosure(0.0, 1.0), goal, rtol)
+        known = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
+        return self._answer(question, known, goal, rtol)
 
     def _answer(
         self, question: _Question, known: Enclosure, goal: float, rtol: float | None
     ) -> Enclosure:
         """The first enclosure that is narrow enough, of ever more lattice points."""
         answer = _Answer(question, goal, self._is_exact(), known)
+        # The sums of few outcomes say all there is to say: theory keeps the ends apart.
+        if self._few_outcomes is not None and not answer.is_exact and rtol is None:
+            return known
         # Where the work is spent, what is known so far is the answer.
         with suppress(WorkError):
             self._narrow(answer)
@@ -408,6 +415,19 @@ class Composed:
                 enclosure,
             )
         return enclosure
+
+    @cached_property
+    def _few_outcomes(self) -> tuple[Losses, list[Losses]] | None:
+        """The sums of the losses of few outcomes, from above and from below, if there are few."""
+        return enumerated(self.rounds)
+
+    def _few_outcomes_enclosure(self, bound: Callable[[Losses], float], end: float) -> Enclosure:
+        """What the sums of few outcomes say, or that the answer is at most `end`."""
+        if self._few_outcomes is None:
+            return Enclosure(0.0, end)
+        above, below = self._few_outcomes
+        upper = min(bound(above), end)
+        return Enclosure(min(max(map(bound, below), default=0.0), upper), upper)
 
     def _narrow(self, answer: _Answer) -> None:
         """Carry out the plan: which lattices, of which rounds, one after the other."""
