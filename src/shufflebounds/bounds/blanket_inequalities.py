@@ -76,11 +76,11 @@ _NO_DRIFT = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamm
 
 
 def specific(blanket: Decomposition) -> Losses:
-    """R of a randomizer with a known blanket; of its ``outer`` end where it has one.
+    """R of a randomizer with a known blanket, or with one end of it.
 
-    Spreading masses, as ``outer`` does, only raises the range, the maximum and the second moment.
+    Spreading masses, as an ``outer`` end does, only raises the range, the maximum and the second
+    moment of R; uniting components, as an ``inner`` end does, only lowers them.
     """
-    blanket = blanket.bounds()[1]
     used = (blanket.a > 0.0) | (blanket.b > 0.0)
     if (blanket.c[used] == 0.0).any():
         return lambda lo, hi, side: [_NO_DRIFT]
@@ -241,6 +241,10 @@ _TOLERANCE = 1e-10
 _PATIENCE = 1000
 
 
+def _of_blanket(blanket: Decomposition, _: float) -> Losses:
+    return specific(blanket)
+
+
 def _of_eps0(_: None, eps0: float) -> Losses:
     return generic(eps0)
 
@@ -248,7 +252,7 @@ def _of_eps0(_: None, eps0: float) -> Losses:
 # Endings of names and labels, and what a blanket and ε₀ say of R: where the blanket is known, for
 # all ε₀-LDP randomizers, and where γ is known of it.
 _KNOWN: Sequence[tuple[str, str, Callable[[Any, float], Losses]]] = (
-    ("", "", lambda blanket, _: specific(blanket)),
+    ("", "", _of_blanket),
     ("_generic", ", generic", _of_eps0),
     ("_similarity", ", γ known", with_similarity),
 )
@@ -265,13 +269,24 @@ def _bounds(name: str, label: str, inequality: Inequality) -> list[Bound]:
 def _bound(
     name: str, label: str, inequality: Inequality, losses_of: Callable[[Any, float], Losses]
 ) -> Bound:
+    def enclosed(
+        blanket: Decomposition | None, eps0: float, evaluate: Callable[[Losses], Enclosure]
+    ) -> Enclosure:
+        """From below by the blanket's ``inner`` end and from above by its ``outer`` one."""
+        if losses_of is not _of_blanket or blanket is None or blanket.is_finite():
+            return evaluate(losses_of(blanket, eps0))
+        inner, outer = (evaluate(losses_of(end, eps0)) for end in blanket.bounds())
+        return Enclosure(min(inner.lower, outer.lower), outer.upper)
+
     def epsilon(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
-        losses = losses_of(blanket, eps0)
-        return smallest_eps(inequality, losses, eps0, at.require("n"), at.require("delta"))
+        n, target = at.require("n"), at.require("delta")
+        return enclosed(
+            blanket, eps0, lambda losses: smallest_eps(inequality, losses, eps0, n, target)
+        )
 
     def delta(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
-        losses = losses_of(blanket, eps0)
-        return delta_enclosed(inequality, losses, at.require("eps"), at.require("n"))
+        n, eps = at.require("n"), at.require("eps")
+        return enclosed(blanket, eps0, lambda losses: delta_enclosed(inequality, losses, eps, n))
 
     return closed_form(
         name,

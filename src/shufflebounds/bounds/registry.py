@@ -41,6 +41,7 @@ _ALL = (
     variation_ratio.ANALYTIC,
     variation_ratio.ASYMPTOTIC,
     optimal.MERGED_LOWER,
+    optimal.MERGED_LOWER_PRINTED,
     optimal.ORIGINAL,
     rounds.BASIC,
     rounds.ADVANCED,

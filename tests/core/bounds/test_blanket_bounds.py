@@ -481,3 +481,48 @@ class TestClosedForms:
         assert self.epsilon("erlingsson", *inside).upper < inside[0]
         enclosure = self.epsilon("erlingsson", *outside)
         assert (enclosure.lower, enclosure.upper) == (outside[0], outside[0])
+
+
+def laplace_bennett(eps0, n, delta):
+    """Bennett's ε of Laplace noise on [0, 1], with the moments of R = L/a by integration.
+
+    x = |y| − |y − 1| lies in [−1, 1], and a/c = e^{ε₀ max(0, −x)}, b/c = e^{ε₀ max(0, x)} there.
+    """
+    gamma = mpmath.exp(-mp(eps0) / 2)
+
+    def excess(eps):
+        growth = mpmath.exp(eps)
+
+        def value(x):
+            return gamma * (mpmath.exp(eps0 * max(0, -x)) - growth * mpmath.exp(eps0 * max(0, x)))
+
+        # The blanket has half its mass where x = ±1, and the density e^{−ε₀|y − 1/2| − ε₀/2} ε₀/2
+        # between, over its mass γ.
+        def mean(power):
+            tail = mpmath.exp(-mp(eps0) / 2) / 2  # each of |x| = 1, over γ
+            inside = mpmath.quad(
+                lambda y: mpmath.exp(-eps0 * abs(y - 0.5)) * eps0 / 2 * value(2 * y - 1) ** power,
+                [0, 0.5, 1],
+            )
+            return tail * (value(-1) ** power + value(1) ** power) + inside
+
+        drift, square, top = growth - 1, mean(2), value(-1)
+        assert abs(mean(1) + drift) < 1e-20
+        u = drift * top / square
+        rate = square / top**2 * ((1 + u) * mpmath.log(1 + u) - u)
+        seen = 1 - gamma + gamma * mpmath.exp(-rate)
+        bound = top / mpmath.log(1 + u) * (seen**n - (1 - gamma) ** n) / (gamma * n)
+        return mpmath.log(bound / delta)
+
+    return mpmath.findroot(excess, (0.01 * eps0, 0.1 * eps0), solver="anderson", tol=1e-25)
+
+
+@pytest.mark.parametrize(("eps0", "n"), [(0.1, 21_544), (1.0, 10_000)])
+def test_bennett_of_laplace_noise_encloses_the_bound_of_the_continuum(eps0, n):
+    expected = laplace_bennett(eps0, n, 1e-6)
+    if eps0 == 0.1:
+        assert abs(expected - mp("0.00225810550")) < mp("1e-11")
+    blanket = sb.Laplace(eps0).blanket()
+    found = epsilon("blanket_bennett", blanket=blanket, eps0=eps0, n=n, delta=1e-6)
+    assert found.lower <= expected <= found.upper
+    assert found.upper <= found.lower * (1.0 + 1e-4)

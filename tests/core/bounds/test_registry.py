@@ -15,7 +15,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce import curve, specification
 from shufflebounds.reproduce.storage import CurveName
 
-LOWER = ("lower", "merged_lower", "girgis_lower", "girgis_lower_simple")
+LOWER = ("lower", "merged_lower", "merged_lower_printed", "girgis_lower", "girgis_lower_simple")
 
 
 # Configurations and scripts have them, in the order in which commands list them.
@@ -24,7 +24,8 @@ upper lower tight enumerated clone stronger_clone blanket_hoeffding blanket_hoef
 blanket_hoeffding_similarity blanket_bennett blanket_bennett_generic blanket_bennett_similarity
 blanket_best blanket_best_generic blanket_best_similarity clone_closed_form erlingsson
 variation_ratio variation_ratio_published variation_ratio_printed variation_ratio_analytic
-variation_ratio_asymptotic merged_lower original basic_composition advanced_composition
+variation_ratio_asymptotic merged_lower merged_lower_printed original basic_composition
+advanced_composition
 optimal_composition vector_bits_published clone_advanced upper_renyi clone_renyi
 stronger_clone_renyi girgis_reduction girgis_upper girgis_simple girgis_lower
 girgis_lower_simple estimate_error curator_error

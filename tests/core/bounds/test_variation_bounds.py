@@ -13,7 +13,7 @@ from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.base import Kind, Numerics
 from shufflebounds.bounds.optimal import three_groups
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.variation_ratio import (
@@ -321,6 +321,56 @@ def test_three_groups_are_never_above_the_histogram(seed):
     for exp_eps in (1.0, 1.5, 2.5):
         fine, coarse = (exact(one, math.log(exp_eps), 4) for one in (pair, three_groups(pair)))
         assert coarse.lower <= fine.upper
+
+
+def test_theorem_5_1_takes_the_others_that_it_names():
+    """3-subset of 8 values: the printed law, its p₀, β and q by counting sets of three."""
+    e, n, eps = math.e, 12, 0.3
+    sets = e * math.comb(7, 2) + math.comb(7, 3)
+    alpha = math.comb(6, 2) / sets  # sets that hold x₁¹ and not x₁⁰, reported under x₁⁰
+    r = (e * math.comb(5, 1) + math.comb(5, 2)) / sets  # the same sets under a third value
+    printed = delta_of_counts(e * alpha, alpha, (r, r), n, eps)
+    # If all others hold x₁¹ either set is as likely as x₁¹ makes it.
+    others_at_x1 = delta_of_counts(e * alpha, alpha, (alpha, e * alpha), n, eps)
+    assert printed < others_at_x1
+    protocol = SingleMessage(sb.Subset(1.0, 8, 3))
+    for name, expected in (("merged_lower_printed", printed), ("merged_lower", others_at_x1)):
+        evaluate = BOUNDS[name].prepare(protocol, "delta", Numerics())
+        [answer] = evaluate([Setting(eps=eps, n=n)])
+        enclosure = answer.enclosure
+        assert enclosure.lower <= expected * (1.0 + 1e-12)
+        assert enclosure.upper >= expected * (1.0 - 1e-12)
+        assert enclosure.lower >= expected * (1.0 - 1e-3)
+
+
+def delta_of_counts(likely, unlikely, r, n, eps):
+    """D(ε) of two counts: n − 1 others add to them with probabilities `r`, the victim by its x."""
+
+    def law(first, second):
+        rest = 1.0 - first - second
+        return {
+            (i, j): sum(
+                chance * others.get((i - di, j - dj), 0.0)
+                for chance, di, dj in ((first, 1, 0), (second, 0, 1), (rest, 0, 0))
+            )
+            for i in range(n + 1)
+            for j in range(n + 1 - i)
+        }
+
+    others = {
+        (i, j): math.comb(n - 1, i)
+        * math.comb(n - 1 - i, j)
+        * r[0] ** i
+        * r[1] ** j
+        * (1.0 - sum(r)) ** (n - 1 - i - j)
+        for i in range(n)
+        for j in range(n - i)
+    }
+    one, other = law(likely, unlikely), law(unlikely, likely)
+    return max(
+        sum(max(p[x] - math.exp(eps) * q[x], 0.0) for x in p)
+        for p, q in ((one, other), (other, one))
+    )
 
 
 # The clone under metric privacy.
