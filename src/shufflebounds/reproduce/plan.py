@@ -144,6 +144,7 @@ class _Figure:
             marker=look.marker or "",
             width=DEFAULT_WIDTH if look.width is None else look.width,
             curve=name,
+            name="" if look.label is None else self._label(name, common),
         )
 
     def _label(self, name: CurveName, common: Mapping[str, Any]) -> str:

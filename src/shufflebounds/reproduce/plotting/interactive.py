@@ -31,7 +31,7 @@ from shufflebounds.reproduce.plotting.texts import expression, plain
 _WIDE, _NARROW, _HEIGHT = 640, 430, 240
 _CELL = 600  # their square
 _SHOWN = "indexof(hidden, datum.line) < 0"
-_NUMBERS = dict.fromkeys(("line", "x", "y", "marked"), "number")
+_NUMBERS = dict.fromkeys(("line", "curve", "x", "y", "marked"), "number")
 
 
 def page(sheet: Sheet, program: str) -> str:
@@ -55,7 +55,12 @@ def page(sheet: Sheet, program: str) -> str:
         "quantity": plain(sheet.quantity),
         "positions": positions,
         "panels": [
-            {"title": _title(view), "y": plain(view.y_label), "is_ratio": view.is_ratio}
+            {
+                "title": _title(view),
+                "y": plain(view.y_label),
+                "is_ratio": view.is_ratio,
+                "names": _names(view),
+            }
             for view in sheet.views
         ],
         "lines": [plain(label) for label in legend],
@@ -73,6 +78,15 @@ def page(sheet: Sheet, program: str) -> str:
         figure=data,
         program=packed(program),
     )
+
+
+def _names(view: View) -> list[str]:
+    """How tooltips and tables call each curve of a panel: by its mechanism where labels repeat."""
+    labels = [line.label for line, _ in view.lines]
+    return [
+        plain(line.name if line.name and labels.count(line.label) > 1 else line.label)
+        for line, _ in view.lines
+    ]
 
 
 def _title(view: View) -> str:
@@ -105,7 +119,7 @@ def _chart(sheet: Sheet, legend: Mapping[str, Look]) -> alt.ConcatChart:
 def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) -> alt.LayerChart:
     """Lines, their markers, where the slider stands, and the point that is hovered."""
     data = alt.InlineData(
-        values="\n".join(["line,x,y,lower,upper,marked", *_rows(view, list(legend))]),
+        values="\n".join(["line,curve,x,y,lower,upper,marked", *_rows(view, list(legend))]),
         format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
         name=f"panel_{number}",
     )
@@ -117,7 +131,8 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
     )
     look = list(legend.values())
     color = _by_line(alt.Color, [one.color for one in look])
-    base = alt.Chart(data).transform_filter(_SHOWN).encode(x=x, y=y)
+    # Curves that share a label share a look, but each is a path of its own.
+    base = alt.Chart(data).transform_filter(_SHOWN).encode(x=x, y=y, detail="curve:N")
     lines = base.mark_line(
         clip=True, aria=False, interpolate="step-after" if view.is_step else "linear"
     ).encode(
@@ -125,8 +140,12 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         strokeDash=_by_line(alt.StrokeDash, [one.dashes or (1, 0) for one in look]),
         strokeWidth=_by_line(alt.StrokeWidth, [one.width for one in look]),
     )
+    cells = []
     if view.y_ticks:
         lines = base.mark_square(clip=True, aria=False, size=_CELL, opacity=1.0).encode(color=color)
+        cells = [
+            base.mark_text(aria=False, fontSize=11).encode(text=alt.Text("upper:Q", format=".3r"))
+        ]
     markers = (
         base.mark_point(clip=True, aria=False, opacity=1.0, strokeWidth=0.8, tooltip=None)
         .transform_filter("datum.marked == 1")
@@ -149,7 +168,7 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         on="pointerover",
         clear="pointerout",
         nearest=True,
-        fields=["line", "x"],
+        fields=["curve", "x"],
         empty=False,
     )
     hovered = (
@@ -159,7 +178,7 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         .properties(name=f"hover_{number}")
         .add_params(near)
     )
-    return alt.LayerChart(layer=[lines, markers, slider, hovered], title=_title(view))
+    return alt.LayerChart(layer=[lines, *cells, markers, slider, hovered], title=_title(view))
 
 
 def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
@@ -176,6 +195,7 @@ def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
             shown = math.isfinite(y) and (y > 0.0 or not view.y_log) and (x > 0.0 or not view.x_log)
             cells = (
                 str(number),
+                str(position),
                 repr(x).removesuffix(".0"),
                 f"{y:.6g}" if shown else "",
                 _end(float(curve.lower[i]), up=False),

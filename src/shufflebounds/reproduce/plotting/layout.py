@@ -22,7 +22,8 @@ _NAMELESS = CurveName("", "", "")
 class Line:
     """How a line is drawn: ``style`` as Matplotlib names it, ``width`` in points.
 
-    ``curve`` is what it shows; nameless where that is in a table.
+    ``curve`` is what it shows; nameless where that is in a table. ``name`` is how tooltips and
+    tables call it where several lines of a figure share the label; empty if they call it so, too.
     """
 
     label: str
@@ -31,6 +32,7 @@ class Line:
     marker: str = ""
     width: float = DEFAULT_WIDTH
     curve: CurveName = _NAMELESS
+    name: str = ""
 
     @property
     def look(self) -> tuple[str, str, str, float]:

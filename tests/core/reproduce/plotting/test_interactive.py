@@ -13,8 +13,8 @@ import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
 from shufflebounds.reproduce.plotting import interactive
-from shufflebounds.reproduce.plotting.layout import Ratio
-from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
+from shufflebounds.reproduce.plotting.layout import Line, Ratio
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
@@ -174,6 +174,32 @@ def test_formulas_become_plain_text(text, expected):
 # In a browser.
 
 
+def lower_bounds_of_each():
+    """Two mechanisms, whose lower bounds share a label, and the frame of their curves."""
+    layout = row(
+        panel(
+            line("upper"),
+            line("lower", label="of each", name="10-RR: lower bound"),
+            line("lower", "blh", label="of each", name="BLH: lower bound"),
+        )
+    )
+    return data(layout), layout
+
+
+def maps():
+    cells = Drawn(*np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.8, 1.4, 5.0], [0.9, 1.5, 5.1]]))
+    view = View(
+        title=["ε = 1"],
+        lines=[(Line("10-RR", "#d55e00"), cells)],
+        y_label="values",
+        x_limits=(-0.5, 1.5),
+        y_limits=(-0.5, 1.5),
+        x_ticks=["100", "1000"],
+        y_ticks=["4", "64"],
+    )
+    return Sheet("Maps", [[view, view]], "n", "n", "ratio", "")
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder, program = tmp_path_factory.mktemp("pages"), interactive.program()
@@ -181,6 +207,8 @@ def pages(tmp_path_factory):
     sheets = {
         "curves": of_curves(frame, layout),
         "steps": of_steps(laplace(20), "A law", "$t$", "$F$", "", "t"),
+        "each": of_curves(*lower_bounds_of_each()),
+        "maps": maps(),
     }
     for name, sheet in sheets.items():
         text = interactive.page(sheet, program)
@@ -220,6 +248,29 @@ def test_lines_look_as_the_legend_shows_them(page):
     )
     for number in range(4):
         assert strokes(page, number) == legend
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["each.html"], indirect=True)
+def test_every_curve_is_a_path_of_its_own(page):
+    assert page.locator("#chart .mark-line.role-mark path").count() == 3
+    cells = page.locator("#values tbody tr").nth(1).locator("td").inner_text()
+    assert "10-RR: lower bound: " in cells
+    assert "BLH: lower bound: " in cells
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["maps.html"], indirect=True)
+@pytest.mark.parametrize("width", [390, 1440])
+def test_maps_show_their_numbers_and_fit_the_window(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.reload(wait_until="networkidle")
+    page.locator("body[data-drawn]").wait_for()
+    numbers = page.locator("#chart .mark-text.role-mark text").all_text_contents()
+    assert numbers == ["0.900", "1.50", "5.10"] * 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    chart = page.locator("#chart svg").bounding_box()
+    assert chart["x"] + chart["width"] <= width
 
 
 @pytest.mark.browser
