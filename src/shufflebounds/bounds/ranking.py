@@ -225,7 +225,8 @@ def choose(
         )
     ranked = [(one.certified(), one) for one in allowed]
     ranked.sort(key=lambda pair: pair[0].mse.upper)
-    by_clone = next(one for _, one in ranked if not one.family.protocol).by_clone()
+    clones = (candidate.by_clone() for _, candidate in ranked if not candidate.family.protocol)
+    by_clone = min(clones, key=lambda choice: choice.mse.upper)
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
 

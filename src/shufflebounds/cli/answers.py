@@ -140,7 +140,8 @@ def without_shuffler(
     if rounds == 1 and of_report in (None, eps0):
         remains = f"eps0 = {_rounded_up(eps0)} remains"
     elif rounds and 1 < rounds < math.inf:
-        total = _rounded_up(_cap(eps0, int(rounds)))
+        # Of the decimal number that was given: its float may be a little larger.
+        total = _rounded_up(float(Decimal(repr(float(eps0))) * int(rounds)))
         remains += f", {total} over all {rounds} rounds"
     if of_report is not None:
         factor = f"e^{outward(of_report, up=True, digits=3)}"

@@ -197,8 +197,8 @@ def _again(asked: Deployment) -> list[str]:
     if proofs.described(asked.protocol.randomizer) is None:
         return []
     return [
-        "A second program, verify/verify.py, proves the upper bound again and, in one round, the "
-        "best proven and the lower one; it reads what shufflebounds epsilon writes with --claim."
+        "A second program, verify/verify.py, can prove the upper bound again and, in one round, "
+        "the best proven and the lower one; it reads what `shufflebounds epsilon --claim` writes."
     ]
 
 

@@ -255,33 +255,41 @@ def _require_verifiable(asked: Users) -> Deployment:
     return asked
 
 
+# Relative distance of a claimed ε from the bound, in one round: what verify/verify.py loses.
+CLAIM_MARGIN = 2e-4
+
+
 def _write_claims(
     path: Path, asked: Deployment, answers: Mapping[str, Answer], delta: float, output: Output
 ) -> str:
     """Write the claims of an answer on ε, and return which they are.
 
     They are the blanket's upper end and, of one round, the dataset pair's lower end; of one report
-    also the end that holds for all datasets, where it is smaller.
+    also the end that holds for all datasets, where it is smaller. Claims about one round leave the
+    second program the room of `CLAIM_MARGIN` that its own bounds need.
     """
     what, n, rounds = proofs.described(asked.protocol.randomizer), asked.honest, asked.times
     assert what is not None  # since `_require_verifiable`
     end = {key: one.enclosure.upper for key, one in answers.items()}
     if math.isinf(end["upper"]):
         raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
-    claims = [proofs.upper("blanket", what, n, delta, end["upper"], rounds)]
+    more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if rounds == 1 else (1.0, 1.0)
+    claims = [proofs.upper("blanket", what, n, delta, more * end["upper"], rounds)]
     if rounds == 1 and "reports" not in what and end["tight"] < end["upper"]:
-        claims.append(proofs.upper("all", what, n, delta, end["tight"]))
+        claims.append(proofs.upper("all", what, n, delta, more * end["tight"]))
     pair = answers["lower"]
     if rounds == 1 and pair.enclosure.lower > 0.0:
-        found = proofs.lower(pair.others, what, n, delta, pair.enclosure.lower, pair.inputs)
-        claims += [] if found is None else [found]
+        eps = less * pair.enclosure.lower
+        attained = proofs.lower(pair.others, what, n, delta, eps, pair.inputs)
+        claims += [] if attained is None else [attained]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
     names = {"blanket": "upper bound", "all": "best proven bound", "pair": "lower bound"}
     numbers = [
         f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
         for claim in claims
     ]
-    return f"The file {path.name} claims epsilon = {', '.join(numbers)}."
+    room = f"; each leaves {100.0 * CLAIM_MARGIN:g} % to a second program" if rounds == 1 else ""
+    return f"The file {path.name} claims epsilon = {', '.join(numbers)}{room}."
 
 
 # What meets a target: the largest ε₀, the fewest users, the most rounds.

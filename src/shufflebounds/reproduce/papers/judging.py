@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, TypeAlias
 
@@ -70,6 +70,11 @@ def of_cases(
         holds_in=f"{found.sum()} of {len(found)} {cases}",
         verdict=verdict(bool(found.all()), bool(whole.any())),
     )
+
+
+def refutable(judgement: Judgement) -> Judgement:
+    """The judgement of a claim about everything, which a single case refutes."""
+    return judgement if judgement.reproduced else replace(judgement, verdict=NOT_REPRODUCED)
 
 
 @dataclass(frozen=True)

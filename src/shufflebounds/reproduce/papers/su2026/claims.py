@@ -19,12 +19,14 @@ import pandas as pd
 
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset as enumerated
+from shufflebounds.bounds.clones import standard_clone
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
 from shufflebounds.randomizers.description import CompositionOf, Mechanism
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce.papers.judging import (
     IN_PART,
-    NOT_REPRODUCED,
     POSITIVE,
     Evidence,
     Judgement,
@@ -41,6 +43,7 @@ from shufflebounds.reproduce.papers.judging import (
     percentage,
     quick,
     ratio,
+    refutable,
     throughout,
 )
 from shufflebounds.reproduce.papers.su2026 import algorithm7
@@ -240,8 +243,20 @@ _FEW = (
 )
 
 
+# The paper's mechanisms over a domain of three values or more, at both of its ε₀.
+_MECHANISMS: Mapping[str, Callable[[float], Randomizer]] = {
+    "10-RR": partial(KRR, 10),
+    "BLH": BLH,
+    "RAPPOR": RAPPOR,
+    "OUE": OUE,
+}
+_EPS0 = (0.1, 4.0)
+_USERS = (1_000, 10_000, 100_000)
+_DELTA = 1e-6
+
+
 def worst_dataset(_: Evidence) -> Judgement:
-    """All datasets of few users of k-RR against the one whose others hold a third value."""
+    """All datasets of few users of k-RR, and one of many, against others of a third value."""
     holds, found = [], []
     for k, eps0, n, delta in _FEW:
         randomizer = KRR(k, eps0)
@@ -252,14 +267,24 @@ def worst_dataset(_: Evidence) -> Judgement:
         found.append((excess, f"{k}-RR, ε₀ = {eps0:g}, n = {n}", worst))
     excess, setting, worst = max(found, key=lambda one: one[0])
     held = " and ".join(f"{count} hold {x}" for x, count in enumerate(worst.others) if count)
-    judged = of_cases(
-        holds,
-        "settings",
-        f"ε of another dataset is up to {percentage(excess, up=False)} larger",
-        f"largest: {setting}, where the victim holds {worst.victim[0]} or {worst.victim[1]} and "
-        f"of the others {held}",
+    many: dict[str, float] = {}
+    for (name, make), eps0, n in itertools.product(_MECHANISMS.items(), _EPS0, _USERS):
+        third, first = (
+            epsilon(make(eps0).dataset_pairs()[others], n, _DELTA) for others in ("third", "x1")
+        )
+        holds.append(first.lower <= third.upper)
+        many[f"{name}, ε₀ = {eps0:g}, n = {n}"] = first.lower / third.upper - 1.0
+    at = max(many, key=lambda place: many[place])
+    return refutable(
+        of_cases(
+            holds,
+            "settings",
+            f"ε of another dataset is up to {percentage(excess, up=False)} larger for few users, "
+            f"and up to {percentage(many[at], up=False)} for n ≥ 1000 if all others hold x₁¹",
+            f"largest: {setting}, where the victim holds {worst.victim[0]} or {worst.victim[1]} "
+            f"and of the others {held}; of many users: {at}",
+        )
     )
-    return judged if judged.reproduced else replace(judged, verdict=NOT_REPRODUCED)
 
 
 def lower_support(_: Evidence) -> Judgement:
@@ -276,8 +301,104 @@ def lower_support(_: Evidence) -> Judgement:
 
 
 def _values(pair: Decomposition, eps: float) -> int:
-    values, masses = pair.gparv(eps)
-    return len(np.unique(np.round(values[masses > 1e-12], 9)))
+    return len(_law(pair, eps))
+
+
+def _law(pair: Decomposition, eps: float) -> dict[float, float]:
+    """The law of the GPARV, its values to nine decimals."""
+    law: dict[float, float] = {}
+    for value, mass in zip(*pair.gparv(eps), strict=True):
+        if mass > 1e-12:
+            law[round(float(value), 9)] = law.get(round(float(value), 9), 0.0) + float(mass)
+    return law
+
+
+def lower_domain(_: Evidence) -> Judgement:
+    """The lower bound's GPARV over D values, from the matrix of all outputs, against D = 3."""
+    distances = {}
+    for make, eps0 in itertools.product((BLH, RAPPOR, OUE), _EPS0):
+        laws = {}
+        for size in (3, 4, 6, 8):
+            rows = make(eps0, domain_size=size).matrix()[:3]
+            laws[size] = _law(Decomposition(*rows), eps0 / 10.0)
+            values = {*laws[3], *laws[size]}
+            distances[f"{make.__name__}, ε₀ = {eps0:g}, D = {size}"] = max(
+                abs(laws[3].get(value, 0.0) - laws[size].get(value, 0.0)) for value in values
+            )
+    return of_cases(
+        [distance <= 1e-12 for distance in distances.values()],
+        "laws",
+        f"probabilities differ by at most {max(distances.values()):.1g}, which is rounding",
+    )
+
+
+def limit_rate(_: Evidence) -> Judgement:
+    """How far the blanket's mass γ over D values is from its limit, times 2^D, as D grows."""
+    scaled = {}
+    for make, eps0 in itertools.product((BLH, RAPPOR, OUE), _EPS0):
+        limit = math.fsum(make(eps0).blanket().c)
+        for size in range(3, 13):
+            gamma = math.fsum(make(eps0, domain_size=size).blanket().c)
+            scaled[make.__name__, eps0, size] = 2.0**size * abs(gamma / limit - 1.0)
+    steps = [
+        scaled[name, eps0, size + 1] <= at * (1.0 + 1e-9)
+        for (name, eps0, size), at in scaled.items()
+        if size < 12
+    ]
+    return of_cases(
+        steps,
+        "steps of D",
+        f"2^D times the distance from the limit is at most {max(scaled.values()):.3g}, and no "
+        "larger at a larger D",
+    )
+
+
+def uniform_others(_: Evidence) -> Judgement:
+    """ε where others' values are uniform, against ε where all hold a third value: k-RR."""
+    gains = {}
+    for k, eps0, n in itertools.product((4, 10, 100), (0.1, 1.0, 4.0), _USERS):
+        randomizer = KRR(k, eps0)
+        uniform = Decomposition(*randomizer.matrix()[:2], np.full(k, 1.0 / k))
+        third = epsilon(randomizer.dataset_pairs()["third"], n, _DELTA)
+        gain = 1.0 - epsilon(uniform, n, _DELTA).upper / third.lower
+        gains[gain] = f"{k}-RR, ε₀ = {eps0:g}, n = {n}"
+    return of_cases(
+        [gain > 0.0 for gain in gains],
+        "settings",
+        f"{percentage(min(gains), up=False)} to {percentage(max(gains), up=False)} less where "
+        "others are uniform",
+        f"largest: {gains[max(gains)]}",
+    )
+
+
+def four_points(blanket: Decomposition) -> Decomposition:
+    """The corrected stronger clone of Section 3.3 of a randomizer with ratios e^ε₀, 1 and e^−ε₀.
+
+    p is the mass that either input has in common with all others where the two differ, and q the
+    largest share of the common leftover that every other user is certain to have.
+    """
+    more, less = blanket.a > blanket.b, blanket.a < blanket.b
+    alike = ~(more | less)
+    p, top = blanket.b[more].sum(), blanket.a[more].sum()
+    rest = blanket.a[alike].sum()
+    q = rest * float((blanket.c[alike] / blanket.a[alike]).min(initial=1.0))
+    return Decomposition([top, p, rest], [p, top, rest], [p, p, q])
+
+
+def four_point_clone(_: Evidence) -> Judgement:
+    """ε of the four points against the standard clone's, for the paper's mechanisms."""
+    gains = {}
+    for (name, make), eps0, n in itertools.product(_MECHANISMS.items(), _EPS0, _USERS):
+        pair = four_points(make(eps0).blanket())
+        clone = epsilon(standard_clone(eps0), n, _DELTA)
+        gain = 1.0 - epsilon(pair, n, _DELTA).upper / clone.lower
+        gains[gain] = f"{name}, ε₀ = {eps0:g}, n = {n}"
+    return of_cases(
+        [gain > 0.0 for gain in gains],
+        "settings",
+        f"{percentage(min(gains), up=False)} to {percentage(max(gains), up=False)} less",
+        f"least: {gains[min(gains)]}",
+    )
 
 
 # The counts of two values of k-RR among n reports, one of which is the first value.
@@ -381,6 +502,10 @@ INTRODUCTION, CLAIMS = claims(
         "subsampling": throughout(subsampled_above_lower, NEARLY_MATCH),
         "worst_dataset": worst_dataset,
         "lower_support": lower_support,
+        "lower_domain": lower_domain,
+        "limit_rate": limit_rate,
+        "uniform_others": uniform_others,
+        "four_point_clone": four_point_clone,
         "dependent_counts": dependent_counts,
         "algorithm_step": precise_step,
         "algorithm_error": error_falls,

@@ -227,6 +227,9 @@ INTRODUCTION, CLAIMS = claims(
         "theorem1_saves": partial(
             _saves, bound="vector_bits_published", others=("stronger_clone",), share=0.15
         ),
+        "theorem1_over_twenty": partial(
+            _saves, bound="vector_bits_published", others=("stronger_clone",), share=0.20
+        ),
         "theorem1_holds": _holds,
         "blanket_saves": partial(_saves, bound="upper", others=("stronger_clone",), share=0.15),
         "renyi_far": partial(_saves, bound="upper", others=("girgis_upper",), share=0.20),

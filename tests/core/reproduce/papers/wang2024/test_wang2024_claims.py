@@ -138,13 +138,14 @@ def test_tightness_is_that_of_the_masses():
         assert claims._groups(one) == pytest.approx(expected, rel=1e-12)
     found = judged("tight", curve(KRR, "lower", 0.1))
     assert found["verdict"] == IN_PART
-    assert "different: 2-subset, d = 5, PrivUnit" in found["measured"]
+    assert "different: 2-subset, d = 5, local hash, l = 4, random, PrivUnit" in found["measured"]
 
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        ([1.0, 2.0, 3.0, 4.0], REPRODUCED),
+        # The paper's own times are all above a dozen seconds.
+        ([1.0, 2.0, 3.0, 4.0], IN_PART),
         ([100.0, 2.0, 3.0, 4.0], IN_PART),
         ([100.0, 20.0, 30.0, 40.0], NOT_REPRODUCED),
     ],
