@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
         stale.require(lambda path: table_files.verify(path, table.digest), str(paths))
         made = table.kind.load_code().sheet
         assert made is not None  # of a kind that is drawn
-        return made(table_files.read(str(paths)), paper.titles[figure])
+        shown = made(table_files.read(str(paths)), paper.titles[figure])
+        return replace(shown, source=paper.sources[figure])
     return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 # Of a table.
 _MOST_ROWS = 12
-_COLOR = "#0072b2"
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,7 @@ def figure(shown: Curve) -> Figure:
     # Here, since all else needs no such packages.
     from shufflebounds.reproduce.plotting import figures, sheets
 
-    look = {shown.specification.bound.name: {"color": _COLOR}}
-    return figures.figure(sheets.of_computed([shown], title(shown), look))
+    return figures.figure(sheets.of_computed([shown], title(shown)))
 
 
 def _setting(shown: Curve) -> str:

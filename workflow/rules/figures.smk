@@ -4,6 +4,8 @@ rule figure:
         shown=figure_inputs,
     output:
         figure_files(),
+        caption=f"{FIGURE}.md",
+        latex=f"{FIGURE}.tex",
     log:
         "results/{paper}/logs/figures/{figure}.log",
     benchmark:
@@ -18,6 +20,7 @@ rule figure:
         runtime=10,
     params:
         digest=figure_digest,
+        caption=figure_caption,
         presentation=PRESENTATION,
     message:
         "figure {wildcards.figure} ({wildcards.paper})"

@@ -57,6 +57,11 @@ def figure_digest(wildcards):
     return drawn.digest
 
 
+def figure_caption(wildcards):
+    paper = PLAN.papers[wildcards.paper]
+    return f"{paper.titles[wildcards.figure]}. {paper.captions[wildcards.figure]}"
+
+
 def gallery_files(kind):
     """A file of every figure."""
     return of_every_paper(

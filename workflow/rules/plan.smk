@@ -105,8 +105,9 @@ wildcard_constraints:
 
 
 def figure_outputs(name, figure):
-    """A figure in all its formats, and its interactive page."""
-    return [f"figures/{name}/{figure}.{kind}" for kind in (*PLAN.formats, "html")]
+    """A figure in all its formats, its caption, and its interactive page."""
+    kinds = (*PLAN.formats, "md", "tex", "html")
+    return [f"figures/{name}/{figure}.{kind}" for kind in kinds]
 
 
 def figures(name):

@@ -39,7 +39,9 @@ def paper_title(wildcards):
 
 def figure_title(wildcards):
     # Of braces Snakemake would make wildcards, and the report sets no formulas.
-    return plain(PLAN.papers[wildcards.paper].titles[wildcards.figure])
+    paper = PLAN.papers[wildcards.paper]
+    # Figures of a paper are known, and sorted, by their numbers.
+    return plain(paper.sources[wildcards.figure] or paper.titles[wildcards.figure])
 
 
 def gallery_titles():

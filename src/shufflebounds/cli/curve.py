@@ -88,7 +88,7 @@ _RANGES: dict[str, tuple[float, float]] = {
         Name(tuple(BOUNDS)),
         "May be repeated; `shufflebounds bounds` lists them.",
         multiple=True,
-        default=OF_PAIRS,
+        default=("tight", *OF_PAIRS),
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     click.option(
@@ -195,7 +195,6 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 
 def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
-    from shufflebounds.reproduce.plotting.layout import STYLES
 
-    sheet = sheets.of_computed(computed, replace(asked, eps0=None).name, STYLES)
+    sheet = sheets.of_computed(computed, replace(asked, eps0=None).name)
     figures.draw(sheet, [path], titled=True)

@@ -221,12 +221,9 @@ def _cells(output: Output, found: Mapping[str, Enclosure], *, harmful: End) -> l
 
 def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
-    from shufflebounds.reproduce.plotting.layout import STYLES
 
     lines = [
-        sheets.TradeOffLine(
-            BOUNDS[key].label, one.false_negatives, other(kind_of(key)), STYLES[key]
-        )
+        sheets.TradeOffLine(BOUNDS[key].label, key, one.false_negatives, other(kind_of(key)))
         for key, one in risks.items()
     ]
     figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

@@ -24,14 +24,14 @@ from shufflebounds.randomizers.registry import COMPOSITIONS
 from shufflebounds.reproduce.configuration.models import (
     ExperimentEntry,
     FigureEntry,
-    LookEntry,
     PaperEntry,
     RootEntry,
 )
 from shufflebounds.reproduce.papers.base import TableKind, research
 from shufflebounds.reproduce.papers.tables import Context
-from shufflebounds.reproduce.plotting.layout import DEFAULT_WIDTH, Layout, Line, Panel, Ratio
-from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.looks import line_look
+from shufflebounds.reproduce.plotting.texts import SYMBOLS, equations, filled
 from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
@@ -52,6 +52,10 @@ def _layout(
         raise ValueError(f"figures.{name}: {error}") from None
 
 
+# Bounds that look the same whatever mechanism they are of, and however many there are in a panel.
+ONE_LOOK = ("lower", "curator_error")
+
+
 @dataclass(frozen=True)
 class _Figure:
     """A figure's entry, and what its labels depend on."""
@@ -61,41 +65,72 @@ class _Figure:
     figure: FigureEntry
 
     def layout(self) -> Layout:
-        first = self.curves[self.rows[0][0][0][0]]
+        first = self.curves[self._names[0]]
+        ratio = self.figure.ratio
         return Layout(
             title=self.figure.title,
-            panels=tuple(tuple(self._panel(lines) for lines in row) for row in self.rows),
+            panels=self._panels(),
+            source=self.figure.source or "",
             quantity=first.quantity,
             x=first.axis.name,
             transform=self.figure.transform or self.entry.style.transform
             if first.quantity == "epsilon"
             else "none",
-            ratio=self._ratio(),
+            divisor=self._divisor_label() if ratio else "",
+            limits=ratio.limits if ratio else None,
+            has_shared_rows=self._is_grid,
+            is_map=self.figure.is_map,
         )
 
     @cached_property
-    def rows(self) -> list[list[list[tuple[CurveName, LookEntry]]]]:
-        """Rows of panels of lines."""
-        figure, looks = self.figure, self.entry.style.curves
-        shown: list[list[tuple[str, str, LookEntry]]]
+    def _is_grid(self) -> bool:
+        """Whether columns are mechanisms, and rows regimes."""
+        return len(self.figure.experiments or ()) > 1
+
+    def _panels(self) -> tuple[tuple[Panel, ...], ...]:
+        """Rows of panels, each followed by its ratios if the figure has any."""
+        columns = self._columns
+        grid = [list(row) for row in zip(*columns, strict=True)] if self._is_grid else columns
+        rows = []
+        for row in grid:
+            ratios = [self._panel(lines, ratio=True) for lines in row] if self.figure.ratio else []
+            if not (self.figure.is_map or (ratios and self.figure.ratio.alone)):
+                rows.append(tuple(self._panel(lines) for lines in row))
+            if ratios:
+                rows.append(tuple(ratios))
+        return tuple(rows)
+
+    @cached_property
+    def _columns(self) -> list[list[list[tuple[CurveName, str | None]]]]:
+        """Curves and their labels: of every experiment, or of all lines; of every regime."""
+        figure, labels = self.figure, self.entry.style.curves
+        shown: list[list[tuple[str, str, str | None]]]
         if figure.lines is not None:
-            shown = [[(line.experiment, line.curve, line) for line in figure.lines]]
+            shown = [[(line.experiment, line.curve, line.label) for line in figure.lines]]
         else:
             shown = [
-                [(experiment, curve, looks[curve]) for curve in figure.curves or ()]
+                [(experiment, curve, labels.get(curve)) for curve in self._shown_curves]
                 for experiment in figure.experiments or ()
             ]
         return [
             [
-                [(CurveName(experiment, regime, curve), look) for experiment, curve, look in row]
+                [(CurveName(experiment, regime, curve), label) for experiment, curve, label in row]
                 for regime in figure.regimes or ()
             ]
             for row in shown
         ]
 
     @cached_property
+    def _shown_curves(self) -> tuple[str, ...]:
+        """What either view of the figure shows."""
+        ratio = self.figure.ratio
+        return tuple(
+            dict.fromkeys([*(self.figure.curves or ()), *(ratio.curves or () if ratio else ())])
+        )
+
+    @cached_property
     def _names(self) -> list[CurveName]:
-        return [name for row in self.rows for panel in row for name, _ in panel]
+        return [name for row in self._columns for panel in row for name, _ in panel]
 
     @cached_property
     def _subjects(self) -> dict[str, str]:
@@ -112,18 +147,28 @@ class _Figure:
         """Whether single reports and joint ones, or joint ones of several sizes, are compared."""
         return len({self.curves[name].reports.k_joint for name in self._names}) > 1
 
-    def _panel(self, lines: list[tuple[CurveName, LookEntry]]) -> Panel:
+    def _panel(self, lines: list[tuple[CurveName, str | None]], *, ratio: bool = False) -> Panel:
+        reference, divisor = self.figure.ratio, None
         settings = [self.curves[name].setting.given() for name, _ in lines]
         common = {
             key: settings[0][key]
             for key in SYMBOLS
-            if key in settings[0] and all(one.get(key) == settings[0][key] for one in settings)
+            if key in settings[0] and all(given.get(key) == settings[0][key] for given in settings)
         }
-        regime = self.entry.regimes[lines[0][0].regime].label
+        first = lines[0][0]
+        if ratio:
+            assert reference is not None
+            experiment = reference.experiment or first.experiment
+            divisor = CurveName(experiment, first.regime, reference.curve)
         return Panel(
             subject=self._subject(name for name, _ in lines),
-            setting=" ".join(filter(None, [regime, ", ".join(equations(common))])),
-            lines=tuple(self._line(name, look, common) for name, look in lines),
+            setting=" ".join(
+                filter(None, [self.entry.regimes[first.regime].label, ", ".join(equations(common))])
+            ),
+            lines=tuple(
+                line for line in self._lines(lines, common) if self._is_shown(line.curve, ratio)
+            ),
+            divisor=divisor,
         )
 
     def _subject(self, names: Iterable[CurveName]) -> str:
@@ -136,16 +181,38 @@ class _Figure:
         joint = self.curves[names[0]].reports.k_joint
         return f"{joint}-joint of {subject}" if joint > 1 and not self._mixes_joints else subject
 
-    def _line(self, name: CurveName, look: LookEntry, common: Mapping[str, Any]) -> Line:
-        return Line(
-            label=look.label or self._label(name, common),
-            color=look.color,
-            style=look.line,
-            marker=look.marker or "",
-            width=DEFAULT_WIDTH if look.width is None else look.width,
-            curve=name,
-            name="" if look.label is None else self._label(name, common),
+    def _is_shown(self, name: CurveName, ratio: bool) -> bool:
+        """Whether the view of the curves, or that of the ratios, shows a line."""
+        if self.figure.lines is None:
+            divided = self.figure.ratio.curves if ratio and self.figure.ratio else None
+            return name.curve in (divided or self.figure.curves or ())
+        view = "ratio" if ratio else "axes"
+        return any(
+            (line.experiment, line.curve) == (name.experiment, name.curve)
+            and line.view in (None, view)
+            for line in self.figure.lines
         )
+
+    def _lines(
+        self, lines: list[tuple[CurveName, str | None]], common: Mapping[str, Any]
+    ) -> Iterator[Line]:
+        """Lines of a panel; those of the same bound and mechanism differ by a variant."""
+        labels_by_kind: dict[tuple[str, str], list[str]] = {}
+        for name, worded in lines:
+            own = self._label(name, common)
+            label = worded or own
+            labels = labels_by_kind.setdefault(self._kind(name), [])
+            if label not in labels:
+                labels.append(label)
+            look = line_look(*self._kind(name), labels.index(label))
+            yield Line(label, look, name, "" if worded is None else own)
+
+    def _kind(self, name: CurveName) -> tuple[str, str]:
+        """The bound of a line, and its mechanism if lines are told apart by mechanisms."""
+        curve = self.curves[name]
+        is_told = curve.bound.knows_mechanism and curve.bound.name not in ONE_LOOK
+        mechanism = "" if self._has_one_subject or not is_told else mechanism_type(curve.reports)
+        return curve.bound.name, mechanism
 
     def _label(self, name: CurveName, common: Mapping[str, Any]) -> str:
         """The bound, and what other lines of the figure do not share."""
@@ -167,31 +234,33 @@ class _Figure:
         """Whether panels, not lines, name the mechanism."""
         return all(
             len({self._subjects[name.experiment] for name, _ in panel}) == 1
-            for row in self.rows
+            for row in self._columns
             for panel in row
         )
 
-    def _ratio(self) -> Ratio | None:
+    def _divisor_label(self) -> str:
+        """How the axis of ratios calls what curves are divided by."""
         reference = self.figure.ratio
-        if reference is None:
-            return None
-        of = reference.experiment
-        names = tuple(
-            CurveName(experiment, regime, reference.curve)
-            for experiment in (self.figure.experiments or () if of is None else [of])
-            for regime in self.figure.regimes or ()
-        )
-        label = reference.label
-        if label is None:
-            drawn = dict(self.rows[0][0])
-            setting = self.curves[names[0]].setting.given()
-            worded = drawn[names[0]].label if names[0] in drawn else None
-            label = worded or self._label(names[0], setting)
-            subject = self._subjects[names[0].experiment]
-            of_lines = self._subjects[self._names[0].experiment]
-            if worded is None and self._has_one_subject and subject != of_lines:
-                label = f"{subject}: {label}"
-        return Ratio(names, label, reference.limits)
+        assert reference is not None
+        if reference.label is not None:
+            return reference.label
+        first = self._columns[0][0]
+        experiment = reference.experiment or first[0][0].experiment
+        name = CurveName(experiment, first[0][0].regime, reference.curve)
+        if worded := dict(first).get(name):
+            return worded
+        label = self._label(name, self.curves[name].setting.given())
+        subject = self._subjects[experiment]
+        is_other = self._has_one_subject and subject != self._subjects[self._names[0].experiment]
+        return f"{subject}: {label}" if is_other else label
+
+
+def mechanism_type(reports: Sent) -> str:
+    """The type of the mechanism that is composed, sampled or calibrated; empty for several."""
+    described = getattr(reports, "mechanism", reports).plain()
+    while not isinstance(described, str):
+        described = described.get("mechanism", "" if "parts" in described else described["type"])
+    return described
 
 
 @dataclass(frozen=True)
@@ -224,6 +293,8 @@ class Paper:
     # What each shows of curves, or the name of its table.
     figures: Mapping[str, Layout | str]
     titles: Mapping[str, str]
+    sources: Mapping[str, str]
+    # With the values of the settings that they name.
     captions: Mapping[str, str]
     tables: Mapping[str, Table]
     claims: Mapping[str, tuple[CurveName, ...]]
@@ -264,22 +335,50 @@ def paper(
         if not shown.table
     }
     context = Context(mechanisms(entry), numerics)
+    tables = {
+        table: Table(table, table_kind(name, given), context)
+        for table, given in entry.tables.items()
+    }
     return Paper(
         name=name,
         title=entry.title,
         curves=curves,
         figures={name: shown.table or layouts[name] for name, shown in figures.items()},
         titles={name: shown.title for name, shown in figures.items()},
-        captions={name: shown.caption for name, shown in figures.items()},
-        tables={
-            table: Table(table, table_kind(name, given), context)
-            for table, given in entry.tables.items()
+        sources={name: shown.source or "" for name, shown in figures.items()},
+        captions={
+            name: _caption(
+                name,
+                shown.caption,
+                tables[shown.table].kind.model_dump()
+                if shown.table
+                else _values(curves[curve] for curve in layouts[name].curves),
+            )
+            for name, shown in figures.items()
         },
+        tables=tables,
         claims={
             claim: tuple(dict.fromkeys(curve for name in shown for curve in layouts[name].curves))
             for claim, shown in entry.claims.items()
         },
     )
+
+
+def _caption(figure: str, text: str, values: Mapping[str, Any]) -> str:
+    """A caption with its values; ValueError, which names the figure, for one that is unknown."""
+    try:
+        return " ".join(filled(text, values).split())
+    except ValueError as error:
+        raise ValueError(f"figures.{figure}.caption: {error}") from None
+
+
+def _values(curves: Iterable[Specification]) -> dict[str, list[Any]]:
+    """The values of every setting that some curves have, in the order in which they come."""
+    values: dict[str, dict[Any, None]] = {}
+    for curve in curves:
+        for key, value in curve.setting.given().items():
+            values.setdefault(key, {})[value] = None
+    return {key: list(distinct) for key, distinct in values.items()}
 
 
 def table_kind(paper: str, given: Mapping[str, Any]) -> TableKind:

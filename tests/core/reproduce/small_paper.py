@@ -28,8 +28,6 @@ _LINE = {
     "experiment": "krr10",
     "curve": "upper",
     "label": "a",
-    "color": "#000000",
-    "line": "solid",
 }
 _FIGURE = {"title": "One", "caption": "One.", "regimes": ["low"], "lines": [_LINE]}
 _TABLES = {

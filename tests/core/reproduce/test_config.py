@@ -63,11 +63,9 @@ MISTAKES = """\
 -     curves: [bennett, clone, upper]\\n ->     curves: [lower]\\n
     figures.fig.curves[0] is 'lower', which experiments.blh does not compute; it must be one of
     bennett, clone, upper
-- clone: {label: clone,  -> colne: {label: clone,
+- clone: clone -> colne: clone
     style.curves.colne is the style of nothing (did you mean clone?); curves are bennett,
     clone, upper, lower, joint2
-- "#cc7a00" -> orange
-    style.curves.clone.color is 'orange'; it must be an RGB colour such as "#0072b2"
 - papers: [su2026] -> papers: [su2027]
     config.yaml: papers names su2027, but there is no file config/su2027.yaml
 - papers: [su2026] -> papers: su2026

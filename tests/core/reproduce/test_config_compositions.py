@@ -50,13 +50,18 @@ MISTAKES = """\
     lines
 - figures one lines 0 experiment = some
     passes
-- figures one lines 0 = {experiment: some, curve: clone, label: a, color: '#000000', line: solid}
+- figures one lines 0 = {experiment: some, curve: clone, label: a}
     figures.one.lines[0].curve is 'clone', which experiments.some does not compute; it must be
     one of upper
-- figures one lines = [{experiment: krr10, curve: upper, label: a, color: '#000000', line: \
-solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: solid}]
-    figures.one: lines with the label 'a' must look alike, got ('#000000', 'solid', '', 1.2) and
-    ('#0000ff', 'solid', '', 1.2)
+- figures one lines = [{experiment: krr10, curve: upper, label: a}, \
+{experiment: krr10, curve: clone, label: a}]
+    figures.one: lines with the label 'a' must look alike: give lines of several bounds or
+    mechanisms labels of their own
+- figures one lines 0 color = '#0072b2'
+    figures.one.lines[0].color is not a known key; the keys here are experiment, curve, label,
+    view
+- figures one caption = At {detla}.
+    figures.one.caption: {detla} stands for nothing; it must be one of eps0, delta
 - tables law mechanism = krr
     tables.law.mechanism is 'krr' (did you mean krr10?); it must be one of krr10, blh, mix,
     pair, some
@@ -73,7 +78,7 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
 - figures cdf regimes = [low]
     figures.cdf.regimes is only valid for a figure of curves, and this is one of a table
 - figures one ratio = {curve: lower}
-    figures.one.ratio.experiment must be given where a figure has a single row of panels
+    figures.one.ratio.experiment must be given where a figure has a single experiment
 - figures one ratio = {experiment: some, curve: lower}
     figures.one.ratio.curve is 'lower', which experiments.some does not compute; it must be one
     of upper
@@ -81,13 +86,11 @@ solid}, {experiment: krr10, curve: upper, label: a, color: '#0000ff', line: soli
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
     improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, clone_vs_generic,
     joint_vs_generic, joint, k_fold, parallel, rappor_domain, hamming, subsampling, worst_dataset,
-    lower_support, dependent_counts, algorithm_step, algorithm_error
+    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone, dependent_counts, algorithm_step, algorithm_error
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
 - figures one lines 0 label = (removed)
     passes
-- style curves upper = (removed)
-    style.curves.upper is missing; figures.fig draws it
 - mechanisms krr10 = {type: calibrated, mechanism: krr, values: [4]}
     mechanisms.krr10.values is [4]; it must be a number or text
 - mechanisms mix parts 0 mechanism = null

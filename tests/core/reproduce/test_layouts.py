@@ -7,8 +7,6 @@ import pytest
 from shufflebounds.reproduce.configuration import checks
 from shufflebounds.reproduce.configuration.loading import ConfigError
 
-LOOK = {"color": "#000000", "line": "solid"}
-
 
 def config(**changes):
     paper = {
@@ -40,7 +38,6 @@ def config(**changes):
             }
             for name in ("krr", "blh")
         },
-        "style": {"curves": dict.fromkeys(["clone", "upper", "lower", "joint"], LOOK)},
     }
     return {"papers": ["su2026"], "su2026": copy.deepcopy(paper | changes)}
 
@@ -53,9 +50,7 @@ def layout(figure, **changes):
 
 
 def lines(*pairs, **look):
-    return {
-        "lines": [{"experiment": name, "curve": curve, **LOOK, **look} for name, curve in pairs]
-    }
+    return {"lines": [{"experiment": name, "curve": curve, **look} for name, curve in pairs]}
 
 
 def labels(figure, **changes):
@@ -66,13 +61,9 @@ def grid(*curves, experiments=("krr",)):
     return {"experiments": list(experiments), "curves": list(curves)}
 
 
-def style(*curves):
-    return {"curves": {name: {**LOOK, "width": 1 + i} for i, name in enumerate(curves)}}
-
-
 def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
     shown = "clone", "upper", "lower", "joint"
-    assert labels(grid(*shown), style=style(*shown)) == [
+    assert labels(grid(*shown)) == [
         "clone",
         "upper bound, single report",
         "lower bound, single report",
@@ -83,7 +74,7 @@ def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
 
 def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
     mixed = layout(grid("upper", "joint", experiments=["krr", "blh"]))
-    assert [row[0].subject for row in mixed.panels] == ["10-RR", "BLH"]
+    assert [panel.subject for panel in mixed.panels[0]] == ["10-RR", "BLH"]
     joint = layout(lines(("krr", "joint")) | {"regimes": ["low", "large"]})
     assert [panel.subject for panel in joint.panels[0]] == ["4-joint of 10-RR"] * 2
 
@@ -115,17 +106,18 @@ def test_lines_tell_the_settings_that_they_do_not_share():
 
 def test_ratios_are_called_like_the_line_that_others_are_divided_by():
     figure = lines(("krr", "upper"), ("blh", "upper")) | {"regimes": ["low", "large"]}
-    found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}}).ratio
-    assert list(map(str, found.curves)) == ["blh/low/upper", "blh/large/upper"]
-    assert (found.label, found.limits) == ("BLH: upper bound", None)
+    found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}})
+    divisors = [str(panel.divisor) for panel in found.panels[1]]
+    assert divisors == ["blh/low/upper", "blh/large/upper"]
+    assert (found.divisor, found.limits) == ("BLH: upper bound", None)
     worded = lines(("krr", "upper"), label="mine")
     reference = {"experiment": "krr", "curve": "upper"}
-    assert layout(worded | {"ratio": reference}).ratio.label == "mine"
+    assert layout(worded | {"ratio": reference}).divisor == "mine"
     reference |= {"label": "ours", "limits": [0.5, 2]}
-    found = layout(worded | {"ratio": reference}).ratio
-    assert (found.label, found.limits) == ("ours", (0.5, 2.0))
+    found = layout(worded | {"ratio": reference})
+    assert (found.divisor, found.limits) == ("ours", (0.5, 2.0))
     reference = {"experiment": "blh", "curve": "lower"}
-    assert layout(worded | {"ratio": reference}).ratio.label == "BLH: lower bound"
+    assert layout(worded | {"ratio": reference}).divisor == "BLH: lower bound"
 
 
 @pytest.mark.parametrize("limits", [[1], [1, 2, 3], [2, 1], [1, 1], []])
@@ -137,13 +129,6 @@ def test_limits_are_two_ends(limits):
     )
     with pytest.raises(ConfigError, match=words):
         layout(lines(("krr", "upper")) | {"ratio": ratio})
-
-
-def test_logarithms_have_no_ratios():
-    ratio = {"experiment": "krr", "curve": "upper"}
-    words = r"fig\.transform is 'log2_ratio'; in a figure with ratio it must be none or expm1$"
-    with pytest.raises(ConfigError, match=words):
-        layout(lines(("krr", "upper")) | {"ratio": ratio, "transform": "log2_ratio"})
 
 
 @pytest.mark.parametrize("text", ["上限", "limit 🎈"])

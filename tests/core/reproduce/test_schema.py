@@ -65,7 +65,7 @@ def test_editors_are_told_where_they_are(path):
         (["regimes", "2low"], {"eps0": 1.0}),
         (["curves", "upper", "bound"], "best"),
         (["curves", "upper", "k_joint"], 101),
-        (["style", "curves", "upper", "color"], "red"),
+        (["style", "curves", "upper"], {"color": "red"}),
         (["figures", "fig", "titel"], "x"),
         (["title"], None),
     ],

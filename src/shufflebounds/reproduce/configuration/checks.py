@@ -190,7 +190,7 @@ def figure_faults(paper: str, entry: PaperEntry) -> Iterator[str]:
         if transform != "none" and quantities == {"delta"}:
             yield f"{place}.transform is {transform!r}; for curves of delta it must be none"
         if figure.ratio is not None:
-            yield from _ratio_faults(place, figure, transform)
+            yield from _ratio_faults(place, figure)
 
 
 def _shown_faults(place: str, figure: FigureEntry) -> Iterator[str]:
@@ -202,20 +202,20 @@ def _shown_faults(place: str, figure: FigureEntry) -> Iterator[str]:
         yield f"{place} must have either experiments and curves, or lines, or a table, got {has}"
     if figure.table is None and figure.regimes is None:
         yield f"{place}.regimes is missing; it must be a list that is not empty"
+    if figure.is_map and figure.ratio is None:
+        yield f"{place}.ratio is missing; a map shows what is divided by a curve"
     for key in ("regimes", "ratio", "transform"):
         if figure.table is not None and getattr(figure, key) is not None:
             yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
 
 
-def _ratio_faults(place: str, figure: FigureEntry, transform: str) -> Iterator[str]:
-    """Of several rows each has its own divisor, and ratios of logarithms mean nothing."""
+def _ratio_faults(place: str, figure: FigureEntry) -> Iterator[str]:
+    """Each of several experiments has its own divisor."""
     is_grid = len(figure.experiments or ()) > 1
     if figure.ratio is not None and is_grid != (figure.ratio.experiment is None):
         what = "left out" if is_grid else "given"
-        where = "several experiments" if is_grid else "a single row of panels"
+        where = "several experiments" if is_grid else "a single experiment"
         yield f"{place}.ratio.experiment must be {what} where a figure has {where}"
-    if transform.startswith("log2"):
-        yield f"{place}.transform is {transform!r}; in a figure with ratio it must be none or expm1"
 
 
 def _drawn(figure: FigureEntry) -> Iterator[tuple[Callable[[str], str], str, str]]:
@@ -223,13 +223,19 @@ def _drawn(figure: FigureEntry) -> Iterator[tuple[Callable[[str], str], str, str
     for i, line in enumerate(figure.lines or ()):
         yield partial("lines[{}].{}".format, i), line.experiment, line.curve
     for i, experiment in enumerate(figure.experiments or ()):
-        for j, curve in enumerate(figure.curves or ()):
-            place = {"experiment": f"experiments[{i}]", "curve": f"curves[{j}]"}
-            yield place.__getitem__, experiment, curve
+        for key, curves in (("curves", figure.curves), ("ratio.curves", _divided(figure))):
+            for j, curve in enumerate(curves or ()):
+                place = {"experiment": f"experiments[{i}]", "curve": f"{key}[{j}]"}
+                yield place.__getitem__, experiment, curve
     if figure.ratio is not None:
         of = figure.ratio.experiment
         for experiment in figure.experiments or () if of is None else [of]:
             yield "ratio.{}".format, experiment, figure.ratio.curve
+
+
+def _divided(figure: FigureEntry) -> tuple[str, ...]:
+    """What the ratios of a figure are of, where that is not all that it shows."""
+    return (figure.ratio.curves or ()) if figure.ratio else ()
 
 
 def style_faults(entry: PaperEntry) -> Iterator[str]:
@@ -243,10 +249,6 @@ def style_faults(entry: PaperEntry) -> Iterator[str]:
                     f"style.{key}.{name} is the style of nothing{hint}; "
                     f"{key} are {', '.join(known)}"
                 )
-    for name, figure in entry.figures.items():
-        for curve in figure.curves or ():
-            if curve not in entry.style.curves:
-                yield f"style.curves.{curve} is missing; figures.{name} draws it"
 
 
 # Checks of the mechanisms of a paper: their parameters, and what they are composed of.
@@ -444,12 +446,14 @@ def _text_faults(content: Mapping[str, Any]) -> Iterator[str]:
             yield f"{place} holds {tag[0]!r}, which begins an HTML tag; put a blank after the <"
         if key != "caption" and place != "title":
             yield from _formula_faults(place, text)
-        if key == "title" and set("{}") & set(plain(text)):
+        if key in ("title", "source") and set("{}") & set(plain(text)):
             yield (
                 f"{place} is {text!r}; outside formulas it must have no braces, which the report "
                 "of Snakemake takes for a wildcard"
             )
-        in_legend = key == "label" and not place.startswith("regimes.") and ".ratio." not in place
+        in_legend = place.startswith("style.curves.") or (
+            key == "label" and not place.startswith("regimes.") and ".ratio." not in place
+        )
         if in_legend and text.startswith("_"):
             yield f"{place} is {text!r}; it must not begin with _, which hides it from the legend"
 
@@ -461,7 +465,8 @@ def _texts(node: Any, place: str = "") -> Iterator[tuple[str, str, str]]:
             yield from _texts(one, f"{place}[{i}]")
     for key, value in node.items() if isinstance(node, Mapping) else ():
         here = f"{place}.{key}".lstrip(".")
-        if key in ("title", "caption", "label") or place == "style.experiments":
+        named = place in ("style.experiments", "style.curves")
+        if key in ("title", "source", "caption", "label") or named:
             yield here, key, value
         else:
             yield from _texts(value, here)

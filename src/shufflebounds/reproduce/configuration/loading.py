@@ -379,7 +379,7 @@ def _allowed(fragment: Mapping) -> str:
     if "const" in fragment:
         return str(fragment["const"])
     if "pattern" in fragment:
-        return _NAME_RULE if "{0,63}" in fragment["pattern"] else 'an RGB colour such as "#0072b2"'
+        return _NAME_RULE
     if "type" not in fragment:
         return "given"
     if fragment["type"] == "string" and "maxLength" in fragment:

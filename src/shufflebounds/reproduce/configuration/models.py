@@ -147,7 +147,6 @@ X = Annotated[
     ),
 ]
 JointSize = Annotated[int, Ge(1), Le(validation.MAX_JOINT)]
-Colour = Annotated[str, StringConstraints(pattern=r"^#[0-9A-Fa-f]{6}\z")]
 
 
 def _ends(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -245,28 +244,18 @@ class ExperimentEntry(_Model):
     """The axis, if it is not the paper's: one name and its values."""
 
 
-class LookEntry(_Model):
-    """How a curve is drawn."""
-
-    label: Text | None = None
-    """Entry in the legend; if left out, the bound, and what tells it from the other lines."""
-    color: Colour
-    """An RGB colour such as "#0072b2" (quoted)."""
-    line: Literal["solid", "dashed", "dashdot", "dotted"]
-    """Line style."""
-    marker: Literal["o", "s", "D", "^", "v", "<", ">", "p", "P", "X", "x", "+", "*"] | None = None
-    """Marker, as Matplotlib names it; none if left out."""
-    width: Annotated[Finite, Gt(0), Le(10)] | None = None
-    """Line width in points."""
-
-
-class LineEntry(LookEntry):
-    """A curve of any experiment, and how it is drawn."""
+class LineEntry(_Model):
+    """A curve of any experiment; how it looks follows from its bound and its mechanism."""
 
     experiment: str
     """A name from `experiments`."""
     curve: str
     """A name from `curves`."""
+    label: Text | None = None
+    """What the figure calls it; if left out, the bound, and what tells it from the other lines."""
+    view: Literal["axes", "ratio"] | None = None
+    """Which view of the figure shows it, that of the curves or that of the ratios; both if left
+    out."""
 
 
 class ReferenceEntry(_Model):
@@ -280,29 +269,36 @@ class ReferenceEntry(_Model):
     """How the axis calls it; if left out, like the legend."""
     limits: Limits | None = None
     """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
+    curves: Listed[str] | None = None
+    """Names from `curves`: what is divided, if that is not what the figure shows above."""
+    alone: bool = False
+    """Whether the figure shows nothing but the ratios."""
 
 
 class FigureEntry(_Model):
-    """A column of panels for each regime, with a row for each experiment or one row of lines.
-
-    Or, with `table`, the distribution function that a table holds.
+    """A column of panels for each experiment and a row for each regime; or one row of lines, with a
+    column for each regime; or, with `table`, what a table holds.
     """
 
     title: Text
-    """What stands above its panels, and what the report calls it."""
+    """What the figure shows, as a sentence; it stands above the panels."""
+    source: Text | None = None
+    """Which figure of the paper it is, in a small line above the title; none if left out."""
     caption: Caption
-    """What the report says below its title."""
+    """What stands below the figure. {delta}, {n}, {eps0} and other settings in braces stand for
+    their values."""
     regimes: Listed[str] | None = None
     """Names from `regimes`."""
     experiments: Listed[str] | None = None
-    """Names from `experiments`: a row of panels each, with the curves of `curves`."""
+    """Names from `experiments`: a column of panels each, with the curves of `curves`."""
     curves: Listed[str] | None = None
     """Names from `curves`, which every experiment has."""
     lines: Annotated[tuple[LineEntry, ...], Strict(False), MinLen(1)] | None = None
-    """Curves of any experiments, and how to draw them, in place of experiments and curves."""
+    """Curves of any experiments, in place of experiments and curves."""
     ratio: ReferenceEntry | None = None
-    """A second row of panels in which all curves are divided by this one; in a grid of several
-    experiments all panels are such ratios."""
+    """Below each row of panels another one in which curves are divided by this one."""
+    is_map: bool = False
+    """Whether the ratios are drawn as a map, with a row for each line."""
     transform: Transform | None = None
     """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
     the target ε of a protocol's authors for ε₀, `none` is ε itself."""
@@ -317,8 +313,8 @@ class StyleEntry(_Model):
     """What figures draw of ε unless they say otherwise."""
     experiments: dict[str, Text] = {}
     """How figures call the experiments; if left out, like their mechanisms."""
-    curves: dict[str, LookEntry] = {}
-    """How figures draw the curves."""
+    curves: dict[str, Text] = {}
+    """How figures call the curves; if left out, like their bounds."""
 
 
 class PaperEntry(_Model):

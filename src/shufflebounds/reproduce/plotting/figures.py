@@ -1,4 +1,4 @@
-"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib.
+"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib and seaborn.
 
 The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
 files carry no dates.
@@ -7,357 +7,386 @@ files carry no dates.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
+import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogFormatterSciNotation
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import NOT_PROVEN, Limits, Sheet, View
-from shufflebounds.reproduce.plotting.texts import three_digits, typeset, wrapped
+from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, Look
+from shufflebounds.reproduce.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.reproduce.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.reproduce.storage import write_bytes
 
-# Inches.
-PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.5
-LONE_ROW_HEIGHT = 2.9  # of panels with nothing above or below but their own texts
-
-_FONT, _SMALL_FONT = 0.95 * 0.8 * 12.0, 0.95 * 0.8 * 11.0  # points
+# Widths of a figure in inches: a column and a page of a two-column paper.
+COLUMN_WIDTH = 3.5
+PAGE_WIDTH = 7.16
+# Height of a row of panels in inches.
+PANEL_HEIGHT = 1.75
+# The same of a row that is the only one, beside which all names must fit.
+LONE_PANEL_HEIGHT = 2.2
+# Height of a row of a map in inches.
+CELL_HEIGHT = 0.2
+# Sizes of type in points.
+FONT_SIZE = 8.0
+SMALL_FONT_SIZE = 7.0
+# Height in inches of what stands above and below a map.
+MAP_EDGE = 0.8
+# Characters in an inch of a line of text, about.
+CHARACTERS_PER_INCH = 15.0
+# Width in inches of a name beside a line.
+LABEL_WIDTH = 1.5
+# Markers of a line, about.
+MARKERS = 6
+# Length in points of the piece of line in front of a label.
+SAMPLE_LENGTH = 16.0
+# Decades of a logarithmic axis from which on only powers of ten have a label.
+MANY_DECADES = 1.3
+# Decades of a logarithmic axis below which its labels are evenly spaced numbers.
+FEW_DECADES = 0.8
+# Colours of a PNG file: lines and their edges need no more.
+PNG_COLORS = 128
 
 THEME = {
     "font.family": "DejaVu Sans",
-    "font.size": _FONT,
-    "figure.labelsize": "medium",
-    "text.color": "0.15",
-    "lines.solid_capstyle": "round",
+    "font.size": FONT_SIZE,
+    "text.color": INK,
     "axes.axisbelow": True,
+    "axes.edgecolor": INK,
     "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": FONT_SIZE,
+    "axes.linewidth": 0.5,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": FONT_SIZE,
+    "axes.titlelocation": "left",
     "axes.xmargin": 0.02,
-    "axes.edgecolor": "0.6",
-    "axes.labelcolor": "0.15",
-    "axes.labelsize": _FONT,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": _FONT,
-    "grid.color": "0.85",
-    "grid.linewidth": 0.6,
-    # No ticks; labels keep apart in the corner between two axes.
-    **{
-        f"{axis}tick.{key}": value
-        for axis in "xy"
-        for key, value in {
-            "color": "0.15",
-            "labelsize": _SMALL_FONT,
-            "major.size": 0.0,
-            "minor.size": 0.0,
-            "major.pad": 5.0,
-            "minor.pad": 5.0,
-        }.items()
-    },
-    "xtick.bottom": False,
-    "ytick.left": False,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "legend.handlelength": 2.6,
-    "legend.columnspacing": 1.4,
-    "legend.labelspacing": 0.3,
-    "savefig.dpi": 160,
+    "grid.color": GRID,
+    "grid.linewidth": 0.5,
+    "figure.labelsize": FONT_SIZE,
+    "figure.titlesize": FONT_SIZE + 1.0,
+    "lines.markersize": 3.5,
+    "lines.markeredgewidth": 0.7,
+    "xtick.labelsize": SMALL_FONT_SIZE,
+    "ytick.labelsize": SMALL_FONT_SIZE,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "savefig.dpi": 200,
     "pdf.fonttype": 42,
-    "svg.hashsalt": "shufflebounds",  # else the names of its parts are random
+    # Otherwise the names of the parts of an SVG file are random.
+    "svg.hashsalt": "shufflebounds",
 }
-METADATA = {
+# What differs in print: a face like that of the text around the figure.
+PRINT_THEME = {"font.family": ["STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "stix"}
+METADATA: dict[str, dict[str, str | None]] = {
     "pdf": {"Creator": "shufflebounds", "Producer": None, "CreationDate": None},
     "png": {"Software": "shufflebounds"},
     "svg": {"Creator": "shufflebounds", "Date": None},
 }
 
-_COLORS = 128  # of a PNG: lines and their edges need no more
 
-# Outside settings must rule neither the making of a figure nor its writing.
-_fixed_looks = matplotlib.style.context(["default", THEME])
-
-
-@_fixed_looks
-def write(make: Callable[[str], Figure], paths: Sequence[str | Path]) -> None:
+def write(
+    make: Callable[[str], Figure], paths: Sequence[str | Path], *, source: str | None = None
+) -> None:
     """Write what `make` makes of ``pdf``, ``png`` or ``svg``, as each path's suffix says, to it.
 
-    A file is replaced at once or not at all. Raises ValueError for any other suffix before
-    anything is made.
+    A file is replaced at once or not at all. PNG files name their `source`. Raises ValueError for
+    any other suffix before anything is made.
     """
     files = [Path(path) for path in paths]
     for path in files:
         validation.choice(f"suffix of {path}", path.suffix, [f".{kind}" for kind in METADATA])
     for path in files:
         kind = path.suffix.removeprefix(".")
-        # A figure apiece: saving one lays it out, and a second file would depend on the first.
         content = io.BytesIO()
-        make(kind).savefig(content, format=kind, metadata=METADATA[kind])
-        write_bytes(_small(content) if kind == "png" else content.getvalue(), path)
+        with _theme(kind):
+            make(kind).savefig(content, format=kind, metadata=METADATA[kind])
+        write_bytes(_small(content, source) if kind == "png" else content.getvalue(), path)
 
 
-def _small(picture: io.BytesIO) -> bytes:
+def _small(picture: io.BytesIO, source: str | None) -> bytes:
     """The same PNG with a palette, a third as large."""
     whole = Image.open(picture)
     notes = PngInfo()
-    for name, text in whole.info.items():
+    for name, text in {**whole.info, "Source": source}.items():
         if isinstance(text, str):
             notes.add_text(str(name), text)
     content = io.BytesIO()
-    few = whole.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
-    few.save(content, format="png", optimize=True, pnginfo=notes, dpi=whole.info["dpi"])
+    reduced = whole.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
+    reduced.save(content, format="png", optimize=True, pnginfo=notes, dpi=whole.info["dpi"])
     return content.getvalue()
 
 
-# What stands above and around the panels: title, legend, letters; all of it within the figure.
+def _theme(kind: str) -> Any:
+    """The context in which figures of a kind are made and written, whatever a user's settings."""
+    return matplotlib.style.context(["default", THEME, PRINT_THEME if kind == "pdf" else {}])
 
-# Inches.
-_EDGE, _GAP = 0.05, 0.09
 
-
-def _write_above_panels(
-    fig: Figure,
-    engine: ConstrainedLayoutEngine,
-    axes: Sequence[Axes],
-    parts: Sequence[Sequence[str]],
+def draw(
+    sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False, source: str | None = None
 ) -> None:
-    """Give each panel its title, whose parts share a line if that fits in all panels.
-
-    The texts beside the panels must be there already.
-    """
-    engine.execute(fig)  # so that the panels are as wide as they are going to be
-    width = min(ax.bbox.width for ax in axes)
-    size = float(axes[0].title.get_fontsize())
-    titles = [", ".join(texts) for texts in parts]
-    if any(_width(fig, text, size) > width for text in titles):
-        titles = ["\n".join(_wrapped(fig, text, width, size) for text in texts) for texts in parts]
-    for ax, title in zip(axes, titles, strict=True):
-        ax.set_title(typeset(title))
-
-
-def _write_above_all(
-    fig: Figure, engine: ConstrainedLayoutEngine, title: str, handles: Sequence[Line2D]
-) -> None:
-    """Put the title and one legend, in as few rows as fit, above the panels.
-
-    The figure grows by their height, though not beyond that of a page.
-    """
-    width = fig.bbox.width - 2.0 * _EDGE * fig.dpi
-    above = fig.suptitle("", x=0.5, y=1.0, va="top")
-    above.set_in_layout(False)
-    size = float(above.get_fontsize())
-    above.set_text(typeset(_wrapped(fig, title, width, size)))
-    title_height = above.get_window_extent().height / fig.dpi
-    legend = _legend(fig, handles, width)
-    legend_height = legend.get_window_extent().height / fig.dpi if legend else 0.0
-    # Edge, title, gap, legend, gap, panels.
-    top = _EDGE + (title_height + _GAP if title else 0.0)
-    head = top + (legend_height + _GAP if legend else 0.0)
-    whole = min(fig.get_figheight() + head, PAGE_HEIGHT)
-    fig.set_figheight(whole)
-    above.set_y(1.0 - _EDGE / whole)
-    if legend:
-        legend.set_bbox_to_anchor((0.5, 1.0 - top / whole), fig.transFigure)
-    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - head / whole))
-
-
-def _legend(fig: Figure, handles: Sequence[Line2D], width: float) -> Legend | None:
-    labels = [typeset(str(handle.get_label())) for handle in handles]
-    for rows in range(1, len(labels) + 1):
-        columns = -(-len(labels) // rows)
-        legend = _add_legend(fig, handles, labels, columns)
-        extent = legend.get_window_extent()
-        if extent.width <= width:
-            return legend
-        excess = extent.width - width
-        size = float(legend.get_texts()[0].get_fontsize())
-        legend.remove()
-    if not labels:
-        return None
-    longest = max(_width(fig, label, size) for label in labels)
-    labels = [
-        typeset(_wrapped(fig, str(handle.get_label()), longest - excess, size))
-        for handle in handles
-    ]
-    return _add_legend(fig, handles, labels, 1)
-
-
-def _add_legend(
-    fig: Figure, handles: Sequence[Line2D], labels: Sequence[str], columns: int
-) -> Legend:
-    legend = fig.legend(
-        handles, labels, loc="upper center", ncols=columns, borderaxespad=0.0, borderpad=0.0
-    )
-    legend.set_in_layout(False)
-    return legend
-
-
-def _wrapped(fig: Figure, text: str, width: float, size: float) -> str:
-    return wrapped(text, width, lambda line: _width(fig, line, size))
-
-
-def _width(fig: Figure, text: str, size: float) -> float:
-    """Width of one line of text in pixels."""
-    drawn = fig.text(0.0, 0.0, typeset(text), fontsize=size)
-    extent = drawn.get_window_extent()
-    drawn.remove()
-    return float(extent.width)
-
-
-# The figure of a sheet.
-
-PANEL_HEIGHT = 2.3  # inches
-
-# Above all lines, which are at 2 + 1/width, or 10 more.
-_ABOVE_LINES = 20.0
-
-
-def draw(sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False) -> None:
     """Write the `figure` of a sheet to each path, as `write` does.
 
     PDF and SVG, which are for print, have a caption in the text around them, and no title unless
     they are to be `titled`.
     """
-    write(lambda kind: figure(sheet, titled=titled or kind == "png"), paths)
+
+    def make(kind: str) -> Figure:
+        return figure(sheet, titled=titled or kind == "png", kind=kind)
+
+    write(make, paths, source=source)
 
 
-@_fixed_looks
-def figure(sheet: Sheet, *, titled: bool = True) -> Figure:
-    """The figure of a sheet, with one legend for all panels, unless there is but one line.
+def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
+    """The figure of a sheet. Values that a logarithmic axis cannot show are left out."""
+    with _theme(kind):
+        return _figure(sheet, titled)
 
-    Values that a logarithmic axis cannot show, such as 0, are left out.
-    """
+
+def _figure(sheet: Sheet, titled: bool) -> Figure:
     rows, columns = len(sheet.rows), len(sheet.rows[0])
-    height = max(rows * PANEL_HEIGHT, LONE_ROW_HEIGHT)
-    engine = ConstrainedLayoutEngine()
-    fig = Figure(figsize=(PAGE_WIDTH * sheet.width, height), layout=engine)
-    axes = fig.subplots(rows, columns, squeeze=False)
+    is_map = bool(sheet.views[0].y_ticks)
+    width = PAGE_WIDTH if columns > 1 else COLUMN_WIDTH
+    height = PANEL_HEIGHT if rows > 1 else LONE_PANEL_HEIGHT
+    if is_map:
+        height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
+    panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
+    places = [{"row": row, "column": column} for row in range(rows) for column in range(columns)]
+    grid = sns.FacetGrid(
+        pd.DataFrame(places),
+        row="row",
+        col="column",
+        sharex=False if is_map else "col",
+        sharey="row" if sheet.has_shared_rows else False,
+        height=height,
+        aspect=width / columns / height,
+    )
+    fig, axes = grid.figure, grid.axes
+    # Notebooks would show what pyplot knows of a second time, and texts are measured alike whatever
+    # backend a user has.
+    plt.close(fig)
+    FigureCanvasAgg(fig)
+    fig.set_layout_engine("constrained")
     for ax, view in zip(axes.flat, sheet.views, strict=True):
-        if view.y_ticks:
-            _map(ax, view, sheet.legend)
+        if is_map:
+            _map(ax, view, _color_limits(sheet))
         else:
             _plot(ax, view)
+        ax.set(xlabel="", ylabel="")
+        ax.set_title(typeset(_panel_title(view, panel_width)))
     for row, views in zip(axes, sheet.rows, strict=True):
         for i, (ax, view) in enumerate(zip(row, views, strict=True)):
+            if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
+                ax.set_yticklabels([])
             if i == 0 or view.y_label != views[i - 1].y_label:
-                # No longer than the panel is tall.
-                tall, size = 0.8 * fig.bbox.height / rows, float(ax.yaxis.label.get_fontsize())
-                ax.set_ylabel(typeset(_wrapped(fig, view.y_label, tall, size)))
-    for column, views in zip(axes.T, zip(*sheet.rows, strict=True), strict=True):
-        if len({view.x_limits for view in views}) == 1:
-            for ax in column[:-1]:
-                ax.tick_params(labelbottom=False, which="both")
-    fig.supxlabel(typeset(sheet.x_label))
-    _write_above_panels(fig, engine, list(axes.flat), [view.title for view in sheet.views])
-    handles = [
-        Line2D([], [], label=label, **_look(line), **_marker_look(line))
-        for label, line in sheet.legend.items()
-        if not sheet.views[0].is_step
-    ]
-    unproven = [handle for handle in handles if str(handle.get_label()).endswith(NOT_PROVEN)]
-    if len(unproven) > 1:  # said once
-        for handle in unproven:
-            handle.set_label(str(handle.get_label()).removesuffix(NOT_PROVEN))
-        handles.append(Line2D([], [], label="dotted: not proven", linestyle="none"))
-    if sheet.views[0].y_ticks:
-        for handle in handles:
-            handle.set(linestyle="none", marker="s", markersize=8.0)
-    _write_above_all(fig, engine, sheet.title if titled else "", handles)
+                ax.set_ylabel(typeset(_broken(view.y_label, height)))
+    fig.align_ylabels()
+    fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
+    if titled:
+        fig.suptitle(
+            typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width)),
+            x=0.01,
+            ha="left",
+        )
+        fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
+    if not (is_map or sheet.views[0].is_step):
+        _name_lines(
+            fig, [(row[-1], views[-1]) for row, views in zip(axes, sheet.rows, strict=True)]
+        )
     return fig
 
 
+def _broken(text: str, width: float) -> str:
+    """The text in lines of at most so many inches, about."""
+    return wrapped(text, width * CHARACTERS_PER_INCH, lambda line: len(plain(line)))
+
+
+def _panel_title(view: View, width: float) -> str:
+    """The parts of a title in one line where they fit, else in lines of their own."""
+    lines = _broken(", ".join(view.title), width)
+    return "\n".join(_broken(part, width) for part in view.title) if "\n" in lines else lines
+
+
+def line_style(look: Look) -> dict[str, Any]:
+    """Keyword arguments of a line for Matplotlib, without its marker."""
+    dashes = (0, tuple(part / look.width for part in look.dashes)) if look.dashes else "solid"
+    return {"color": look.color, "linewidth": look.width, "linestyle": dashes}
+
+
+def marker_style(look: Look) -> dict[str, Any]:
+    """Keyword arguments of the markers of a line for Matplotlib."""
+    face = "white" if look.is_hollow else look.color
+    return {"marker": look.marker, "markerfacecolor": face, "markeredgecolor": look.color}
+
+
 def _plot(ax: Axes, view: View) -> None:
-    _scale(ax, "x", view.x_log, view.x_limits)
-    _scale(ax, "y", view.y_log, view.y_limits)
-    for position, (line, curve) in enumerate(view.lines):
+    """Draw the lines of a panel; thin lines lie over thick ones, and dots over all."""
+    _scale(ax, "x", [curve.x for _, curve in view.lines], view.x_log)
+    _scale(ax, "y", [curve.y for _, curve in view.lines], view.y_log, "×" * view.is_ratio)
+    if view.band:
+        lower, upper = view.band
+        ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
+    for line, curve in view.lines:
         ax.plot(
             curve.x,
             curve.y,
             label=line.label,
             drawstyle="steps-post" if view.is_step else "default",
-            # Thin over thick, since upper and lower bound nearly coincide, and dots over all.
-            zorder=2.0 + 1.0 / line.width + 10.0 * (line.style == "dotted"),
-            **_look(line),
+            markevery=max(1, curve.x.size // MARKERS),
+            zorder=3.0 + 1.0 / line.look.width + 2.0 * line.look.is_hollow,
+            **line_style(line.look),
+            **marker_style(line.look),
         )
-        if line.marker:
-            some = curve.marked(position)
-            ax.plot(
-                curve.x[some],
-                curve.y[some],
-                label="_markers",
-                linestyle="none",
-                zorder=_ABOVE_LINES,
-                **_marker_look(line),
-            )
     if view.x_ticks:
-        ax.set_xticks(range(len(view.x_ticks)), view.x_ticks, rotation=30.0, ha="right")
-    ax.set(xlim=view.x_limits, ylim=view.y_limits)
+        ax.set_xticks(range(len(view.x_ticks)), [typeset(name) for name in view.x_ticks])
+    if view.y_limits:
+        ax.set_ylim(view.y_limits)
 
 
-def _map(ax: Axes, view: View, legend: Mapping[str, Line]) -> None:
-    import seaborn as sns  # a second of imports, for maps alone
+def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit: str = "") -> None:
+    """Set the scale of the axis x or y, and plain numbers at its ticks."""
+    axis: Axis = getattr(ax, f"{name}axis")
+    drawn = np.concatenate(values)
+    if is_log:
+        getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
+        shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
+        decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
+        subs = (1.0,) if decades >= MANY_DECADES else (1.0, 2.0, 5.0)
+        axis.set_major_locator(
+            LogLocator(subs=subs, numticks=8)
+            if decades >= FEW_DECADES
+            else MaxNLocator(4, steps=[1, 2, 5, 10])
+        )
+        axis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 12)) + unit))
 
-    labels = list(legend)
+
+def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, View]]) -> None:
+    """Write the names of lines beside their ends; lines that share a name have it once."""
+    texts = []
+    for ax, view in panels:
+        named: dict[str, tuple[Line, Drawn]] = {}
+        for line, curve in view.lines:
+            named.setdefault(line.label, (line, curve))
+        for label, (line, curve) in named.items():
+            text = ax.annotate(
+                typeset(_broken(label, LABEL_WIDTH)),
+                (1.0, 0.5),
+                (SAMPLE_LENGTH + 5.0, 0.0),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                va="center",
+                annotation_clip=False,
+                color=line.look.color,
+                fontsize=SMALL_FONT_SIZE,
+            )
+            texts.append((ax, text, line.look, curve.y[np.isfinite(curve.y)][-1:]))
+    fig.draw_without_rendering()
+    # From here on nothing moves. The last bits of the layout depend on a user's backend.
+    fig.set_layout_engine("none")
+    for ax in fig.axes:
+        ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
+    for ax, _ in panels:
+        own = [(text, look, y) for other, text, look, y in texts if other is ax]
+        heights = np.array([text.get_window_extent().height for text, _, _ in own])
+        ends = np.array([_end(ax, y) for _, _, y in own])
+        for (text, look, _), y in zip(own, _apart(ends, heights / ax.bbox.height), strict=True):
+            text.xy = (1.0, y)
+            x = 1.0 + np.array([3.0, 0.5 * SAMPLE_LENGTH + 2.0, SAMPLE_LENGTH + 1.0]) * (
+                fig.dpi / 72.0 / ax.bbox.width
+            )
+            ax.add_artist(
+                Line2D(
+                    x,
+                    [y, y, y],
+                    transform=ax.transAxes,
+                    clip_on=False,
+                    markevery=[1],
+                    **line_style(look),
+                    **marker_style(look),
+                )
+            )
+
+
+def _end(ax: Axes, y: FloatArray) -> float:
+    """Where a line ends, as a share of the panel's height; the middle if it has no point."""
+    if not y.size or (ax.get_yscale() == "log" and y[0] <= 0.0):
+        return 0.5
+    return float(
+        np.clip(ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))[1], 0.0, 1.0)
+    )
+
+
+def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
+    """The heights nearest to `ends`, by least squares, at which no two texts overlap."""
+    order = np.argsort(ends, kind="stable")
+    room = heights[order]
+    offsets = np.cumsum(room) - 0.5 * room
+    places = np.empty_like(ends)
+    # A little above and below the panel, too.
+    lowest, highest = -0.12, max(1.12 - room.sum(), -0.12)
+    targets = np.clip(ends[order] - offsets, lowest, highest)
+    places[order] = isotonic_regression(targets).x + offsets
+    return places
+
+
+def _color_limits(sheet: Sheet) -> LogNorm:
+    """The scale of all maps of a sheet."""
+    values = np.concatenate([curve.upper for view in sheet.views for _, curve in view.lines])
+    return LogNorm(float(np.nanmin(values)), float(np.nanmax(values)))
+
+
+def _map(ax: Axes, view: View, norm: LogNorm) -> None:
+    """Draw the cells of a map: shades and numbers, and letters that say whose they are."""
     size = len(view.y_ticks), len(view.x_ticks)
-    shown, told = np.full(size, np.nan), np.full(size, "", dtype=object)
+    values, texts = np.full(size, np.nan), np.full(size, "", dtype=object)
     for line, cells in view.lines:
         places = cells.y.astype(int), cells.x.astype(int)
-        shown[places] = labels.index(line.label)
-        told[places] = [three_digits(end) for end in cells.upper]
+        values[places] = cells.upper
+        texts[places] = [
+            " ".join([three_digits(end), line.label[:1]]).strip() for end in cells.upper
+        ]
     sns.heatmap(
-        shown,
-        vmin=0,
-        vmax=len(labels),
-        cmap=[line.color for line in legend.values()],
-        annot=told,
+        values,
+        norm=norm,
+        cmap=sns.light_palette(MAP_COLOR, as_cmap=True),
+        annot=texts,
         fmt="",
-        annot_kws={"size": 8.0},
+        annot_kws={"size": SMALL_FONT_SIZE, "color": INK},
         linewidths=0.5,
         cbar=False,
-        xticklabels=list(map(typeset, view.x_ticks)),
-        yticklabels=list(map(typeset, view.y_ticks)),
+        xticklabels=[typeset(name) for name in view.x_ticks],
+        yticklabels=[typeset(name) for name in view.y_ticks],
         ax=ax,
     )
     ax.invert_yaxis()
-    ax.tick_params(labelrotation=0.0)
+    ax.tick_params(labelrotation=0.0, length=0.0)
 
 
-def _scale(ax: Axes, axis: Literal["x", "y"], logarithmic: bool, limits: Limits) -> None:
-    if logarithmic:
-        getattr(ax, f"set_{axis}scale")("log", nonpositive="mask")
-        getattr(ax, f"{axis}axis").set_minor_formatter(_MinorLabels())
-        # Of many decades finer lines are but a shade.
-        if limits[1] < 1e4 * limits[0]:
-            ax.grid(which="minor", axis=axis, linewidth=0.25)
-
-
-def _look(line: Line) -> dict[str, Any]:
-    return {"color": line.color, "linestyle": line.style, "linewidth": line.width}
-
-
-def _marker_look(line: Line) -> dict[str, Any]:
-    """An edge of a darker shade, which is seen where the line is thick or another lies over it."""
-    return {
-        "marker": line.marker,
-        "markersize": 3.0 + line.width,
-        "markerfacecolor": line.color,
-        "markeredgecolor": tuple(0.55 * part for part in to_rgb(line.color)),
-        "markeredgewidth": 0.6,
-    }
-
-
-class _MinorLabels(LogFormatterSciNotation):
-    """Labels between powers of ten, for an axis that shows fewer than two of those."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """No label for 3 and 6, 30 and 60, …: they would touch their neighbours'."""
-        return "" if f"{x:.0e}"[0] in "36" else super().__call__(x, pos)
+def _key(sheet: Sheet, width: float) -> str:
+    """What the letters of maps stand for."""
+    labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
+    key = "; ".join(f"{label[0]}: {label}" for label in labels if label)
+    return f"\n{_broken(key, width)}" if key else ""

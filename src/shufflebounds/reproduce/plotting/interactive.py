@@ -19,17 +19,22 @@ from string import Template
 from typing import Any, Literal
 
 import altair as alt
+import numpy as np
 import vl_convert
 from PIL import Image
 
 from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import Limits, Sheet, View
+from shufflebounds.reproduce.plotting.sheets import FloatArray, Limits, Sheet, View
 from shufflebounds.reproduce.plotting.texts import expression, plain
 
 # Pixels.
 _WIDE, _NARROW, _HEIGHT = 640, 430, 240
 _CELL = 600  # their square
+# Room at the ends of an axis, as a share of its length.
+MARGIN = 0.03
+# Markers of a line, about.
+MARKERS = 6
 _SHOWN = "indexof(hidden, datum.line) < 0"
 _NUMBERS = dict.fromkeys(("line", "curve", "x", "y", "marked"), "number")
 
@@ -72,7 +77,9 @@ def page(sheet: Sheet, program: str) -> str:
     return Filled(template).substitute(
         title=html.escape(plain(sheet.title)),
         legend="\n".join(_entry(plain(label), shown) for label, shown in legend.items()),
-        told=html.escape(plain(sheet.told)),
+        told=html.escape(
+            f"{plain(sheet.quantity)} lies between these ends, which are rounded outward:"
+        ),
         last=len(positions) - 1,
         middle=(len(positions) - 1) // 2,
         figure=data,
@@ -123,12 +130,14 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
         name=f"panel_{number}",
     )
-    x_axis = _axis(view.x_limits, view.x_log, view.x_ticks, -30)
-    y_axis = _axis(view.y_limits, view.y_log, view.y_ticks, 0)
-    x = alt.X("x:Q", title=x_label, scale=_scale(view.x_limits, view.x_log), axis=x_axis)
-    y = alt.Y(
-        "y:Q", title=plain(view.y_label), scale=_scale(view.y_limits, view.y_log), axis=y_axis
+    x_limits = _limits([curve.x for _, curve in view.lines], view.x_log, bool(view.x_ticks))
+    y_limits = view.y_limits or _limits(
+        [curve.y for _, curve in view.lines], view.y_log, bool(view.y_ticks)
     )
+    x_axis = _axis(x_limits, view.x_log, view.x_ticks, 0)
+    y_axis = _axis(y_limits, view.y_log, view.y_ticks, 0)
+    x = alt.X("x:Q", title=x_label, scale=_scale(x_limits, view.x_log), axis=x_axis)
+    y = alt.Y("y:Q", title=plain(view.y_label), scale=_scale(y_limits, view.y_log), axis=y_axis)
     look = list(legend.values())
     color = _by_line(alt.Color, [one.color for one in look])
     # Curves that share a label share a look, but each is a path of its own.
@@ -150,8 +159,8 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         base.mark_point(clip=True, aria=False, opacity=1.0, strokeWidth=0.8, tooltip=None)
         .transform_filter("datum.marked == 1")
         .encode(
-            fill=_by_line(alt.Fill, [one.color for one in look]),
-            stroke=_by_line(alt.Stroke, [one.edge for one in look]),
+            fill=_by_line(alt.Fill, [one.fill for one in look]),
+            stroke=_by_line(alt.Stroke, [one.color for one in look]),
             shape=_by_line(alt.Shape, [one.outline or OUTLINES["o"] for one in look]),
             size=_by_line(alt.Size, [round(4.0 * one.size**2, 1) for one in look]),
         )
@@ -181,15 +190,31 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
     return alt.LayerChart(layer=[lines, *cells, markers, slider, hovered], title=_title(view))
 
 
+def _limits(values: Sequence[FloatArray], logarithmic: bool, is_named: bool) -> tuple[float, float]:
+    """The ends of an axis that shows some values; any ends where there are none."""
+    drawn = np.concatenate(values)
+    drawn = drawn[np.isfinite(drawn) & ((drawn > 0.0) | (not logarithmic))]
+    if not drawn.size:
+        return 0.1, 1.0
+    low, high = float(drawn.min()), float(drawn.max())
+    if is_named:
+        return low - 0.5, high + 0.5
+    if low == high:
+        return (0.5 * low, 2.0 * high) if low > 0.0 else (low - 1.0, high + 1.0)
+    if logarithmic:
+        return low * (low / high) ** MARGIN, high * (high / low) ** MARGIN
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+
+
 def _rows(view: View, labels: Sequence[str]) -> Iterator[str]:
     """Lines of CSV: what is drawn, and both ends of each enclosure, rounded outward.
 
     Thick lines come first, since later ones lie over them. An empty y interrupts a line.
     """
-    order = sorted(range(len(view.lines)), key=lambda i: (-view.lines[i][0].width, i))
+    order = sorted(range(len(view.lines)), key=lambda i: (-view.lines[i][0].look.width, i))
     for position in order:
         line, curve = view.lines[position]
-        marked = range(*curve.marked(position).indices(curve.x.size)) if line.marker else ()
+        marked = range(0, curve.x.size, max(1, curve.x.size // MARKERS)) if line.look.marker else ()
         number = labels.index(line.label)
         for i, (x, y) in enumerate(zip(curve.x.tolist(), curve.y.tolist(), strict=True)):
             shown = math.isfinite(y) and (y > 0.0 or not view.y_log) and (x > 0.0 or not view.x_log)
@@ -232,13 +257,6 @@ def _by_line(channel: Any, values: Sequence[Any]) -> Any:
 
 _PIXELS = 96.0 / 72.0  # of a point
 
-# Matplotlib's own, in widths of the line.
-_DASHES = {
-    "solid": (),
-    "dashed": (3.7, 1.6),
-    "dashdot": (6.4, 1.6, 1.0, 1.6),
-    "dotted": (1.0, 1.65),
-}
 # From −1 to 1 in both directions, y downwards.
 OUTLINES = {
     "o": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
@@ -248,6 +266,10 @@ OUTLINES = {
     "v": "M0,1L1,-1H-1Z",
     "<": "M-1,0L1,-1V1Z",
     ">": "M1,0L-1,-1V1Z",
+    "8": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
+    "d": "M0,-1.2L0.7,0L0,1.2L-0.7,0Z",
+    "h": "M0,-1L0.87,-0.5V0.5L0,1L-0.87,0.5V-0.5Z",
+    "H": "M-0.5,-0.87H0.5L1,0L0.5,0.87H-0.5L-1,0Z",
     "p": "M0,-1L0.95,-0.31L0.59,0.81H-0.59L-0.95,-0.31Z",
     "*": "M0,-1.2L0.28,-0.38H1.14L0.46,0.15L0.7,1L0,0.48L-0.7,1L-0.46,0.15L-1.14,-0.38H-0.28Z",
     "P": "M-0.4,-1H0.4V-0.4H1V0.4H0.4V1H-0.4V0.4H-1V-0.4H-0.4Z",
@@ -261,14 +283,14 @@ OUTLINES = {
 class Look:
     """How a line looks.
 
-    ``color`` and ``edge``, that of its markers, are RGB colours such as #0072b2. ``width`` and
+    ``color`` and ``fill``, that of its markers, are RGB colours such as #0072b2. ``width`` and
     ``dashes`` (empty for a solid line) are in pixels. ``outline`` is the SVG path of its marker
     from −1 to 1 in both directions, empty where it has none, and ``size`` what half of that makes
     in pixels.
     """
 
     color: str
-    edge: str
+    fill: str
     width: float
     dashes: tuple[float, ...]
     outline: str
@@ -277,15 +299,14 @@ class Look:
 
 def look(line: Line) -> Look:
     """The look of a line."""
-    width = _PIXELS * line.width
-    parts = (int(line.color[i : i + 2], 16) for i in (1, 3, 5))
+    width = _PIXELS * line.look.width
     return Look(
-        color=line.color,
-        edge="#" + "".join(f"{round(0.55 * part):02x}" for part in parts),
+        color=line.look.color,
+        fill="#ffffff" if line.look.is_hollow else line.look.color,
         width=round(width, 2),
-        dashes=tuple(round(part * width, 2) for part in _DASHES[line.style]),
-        outline=OUTLINES[line.marker] if line.marker else "",
-        size=round(0.5 * _PIXELS * (3.0 + line.width), 2),
+        dashes=tuple(round(part * _PIXELS, 2) for part in line.look.dashes),
+        outline=OUTLINES[line.look.marker] if line.look.marker else "",
+        size=round(0.5 * _PIXELS * (3.0 + line.look.width), 2),
     )
 
 
@@ -309,8 +330,8 @@ def _entry(label: str, look: Look) -> str:
     sample = f'<path d="M0,8H44" {stroke}/>'
     if look.outline:
         place = f"translate(22 8) scale({look.size:g})"
-        edge = f'stroke="{look.edge}" stroke-width="{0.8 / look.size:.3g}"'
-        sample += f'<path d="{look.outline}" transform="{place}" fill="{look.color}" {edge}/>'
+        edge = f'stroke="{look.color}" stroke-width="{0.8 / look.size:.3g}"'
+        sample += f'<path d="{look.outline}" transform="{place}" fill="{look.fill}" {edge}/>'
     return (
         '<label><input type="checkbox" checked>'
         f'<svg width="44" height="16" aria-hidden="true">{sample}</svg>'

@@ -1,7 +1,8 @@
-"""Sheets: what is drawn of a figure, as numbers, limits of axes and texts.
+"""Sheets: what is drawn of a figure, as numbers and texts.
 
-The printed figure (`figures`) and the interactive page (`interactive`) draw the same sheet. It is
-made of curves and their `Layout`, of a distribution function, of trade-off curves, or of maps.
+The printed figure (`figures`), its texts (`descriptions`) and the page (`interactive`) are made of
+the same sheet: of curves and their `Layout`, of a distribution function, of trade-off curves, or
+of maps.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,20 +18,24 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.plotting.layout import DEFAULT, Layout, Line, Panel
-from shufflebounds.reproduce.plotting.texts import lettered, setting_text
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.looks import DOTTED, line_look
+from shufflebounds.reproduce.plotting.texts import lettered, number, setting_text
 from shufflebounds.reproduce.storage import CurveName
 
 FloatArray = NDArray[np.float64]
 Limits = tuple[float, float]
 
-MARKERS = 6  # of a curve, about
 # A δ below this is nobody's target; panels do not make room for it.
 SMALLEST_DELTA = 1e-20
-# Panels of a column have the same axis if each fills at least so much of it.
-FILLED = 0.8
-# What axes show beyond the data, as a share of their length.
-_MARGIN_X, _MARGIN_Y, _MARGIN_STEPS = 0.02, 0.05, 0.05
+# Room on either side of a distribution function, as a share of its length.
+STEP_MARGIN = 0.05
+# Points of a trade-off curve.
+TRADE_OFF_POINTS = 101
+# The smallest rate of false positives that a trade-off figure shows.
+SMALLEST_RATE = 1e-5
+# Behind the label of a bound that is not proven.
+NOT_PROVEN = " (not proven)"
 
 # Symbol and label of an axis.
 X_LABELS = {
@@ -48,8 +53,8 @@ _OF_ERRORS = ("ε", r"central $\varepsilon$")
 Y_LABELS = {
     ("epsilon", "none"): r"$\varepsilon$",
     ("epsilon", "expm1"): r"$e^{\varepsilon} - 1$",
-    ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$",
-    ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$",
+    ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$, higher is better",
+    ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$, higher is better",
     ("delta", "none"): r"$\delta$",
     ("renyi", "none"): r"$\varepsilon(\lambda)$",
     ("mse", "none"): "total squared error",
@@ -83,50 +88,63 @@ class Drawn:
     upper: FloatArray
     kind: str = "upper"
 
+    @property
+    def end(self) -> FloatArray:
+        """The end of each enclosure that counts, before any transformation."""
+        return self.lower if self.kind == "lower" else self.upper
+
     @staticmethod
     def line(x: FloatArray, y: FloatArray) -> Drawn:
         """A curve with nothing behind it but what is drawn."""
         unknown = np.full(x.size, np.nan)
         return Drawn(x, y, unknown, unknown)
 
-    def marked(self, position: int) -> slice:
-        """Which points have the marker, if it is the curve at some position in its panel."""
-        step = max(1, self.x.size // MARKERS)
-        # Multiples of the golden ratio: markers of curves that run together keep apart.
-        return slice(int(position * 0.618 % 1.0 * step), None, step)
-
 
 @dataclass(frozen=True)
 class View:
     """A panel as a reader sees it. Its texts may hold mathtext.
 
-    ``title`` has parts, which share a line where that is long enough. ``lines`` are in drawing
-    order, each as it is drawn in the end. Limits are in the units of the data. ``is_ratio`` says
-    that its curves are divided by one of them, and ``is_step`` that its line is level from each
-    point to the next and rises there. ``x_ticks`` are names of the positions 0, 1, … of an axis
-    without numbers. With ``y_ticks``, too, the panel is a map: a line is what some of its cells
-    have in common, which are its points, and their upper ends are written into them.
+    Parameters
+    ----------
+    title
+        Its parts.
+    lines
+        In drawing order, each as it is drawn in the end.
+    y_label, x_log, y_log, y_limits
+        The axes; limits are None if they follow from the data.
+    is_ratio
+        Whether all curves are divided by one of them.
+    is_step
+        Whether a line is level from each point to the next and rises there.
+    band
+        The lower bound and the best other one, if the panel has one of each.
+    x_ticks, y_ticks
+        Names of the positions 0, 1, … of an axis without numbers. With ``y_ticks``, the panel is a
+        map: a line is what some of its cells have in common, which are its points, and their upper
+        ends decide their shade and are written into them.
+
     """
 
     title: Sequence[str]
     lines: Sequence[tuple[Line, Drawn]]
     y_label: str
-    x_limits: Limits
-    y_limits: Limits
     x_log: bool = False
     y_log: bool = False
+    y_limits: Limits | None = None
     is_ratio: bool = False
     is_step: bool = False
+    band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A figure: rows of panels that share an x axis, on a share ``width`` of a page.
+    """A figure: rows of panels that share an x axis.
 
-    ``x`` and ``quantity`` are symbols of the axis and of what the enclosures hold, ``told`` says
-    above a table of readings what these are.
+    ``x`` and ``quantity`` are symbols of the axis and of what the enclosures hold. ``source`` says
+    which figure of which paper it is. ``has_shared_rows`` says whether the panels of a row share
+    their y axis.
     """
 
     title: str
@@ -134,8 +152,8 @@ class Sheet:
     x_label: str
     x: str
     quantity: str
-    told: str
-    width: float = 1.0
+    source: str = ""
+    has_shared_rows: bool = False
 
     @property
     def views(self) -> list[View]:
@@ -145,77 +163,50 @@ class Sheet:
     @property
     def legend(self) -> dict[str, Line]:
         """A line for every label."""
-        found: dict[str, Line] = {}
-        for view in self.views:
-            for line, _ in view.lines:
-                found.setdefault(line.label, line)
-        return found
-
-
-# Sheets of curves.
-
-# Behind the label of a bound that is not proven.
-NOT_PROVEN = " (not proven)"
+        lines = [line for view in self.views for line, _ in view.lines]
+        labelled: dict[str, Line] = {}
+        for line in lines:
+            labelled.setdefault(line.label, line)
+        return labelled
 
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
-    """The sheet of some curve tables put together, the row of the ratios last.
+    """The sheet of some curve tables put together.
 
-    Of a lower bound the lower end of each enclosure is drawn, else the upper one. A bound that is
-    not proven is dotted, and its label says so. Raises ValueError where `frame` lacks a curve, or a
-    curve has a value that no panel can show.
+    Of a lower bound the lower end of each enclosure is drawn, else the upper one. Raises ValueError
+    where `frame` lacks a curve, or a curve has a value that no panel can show.
     """
     curves = {name: drawn(frame, layout, name) for name in layout.curves}
-    rows = [[_view(panel, curves, layout) for panel in row] for row in layout.panels]
-    rows = _shared(rows, "y")
-    if layout.ratio:
-        divisors = iter(layout.ratio.curves)
-        ratios = [
-            [_ratio(panel, next(divisors), curves, layout) for panel in row]
-            for row in layout.panels
-        ]
-        rows = [*rows, *ratios] if len(rows) == 1 else _shared(ratios, "y")
-    rows = _shared(rows, "x")
+    make = _map_view if layout.is_map else _view
     symbol, x_label = _OF_ERRORS if _is_of_errors(layout) else X_LABELS[layout.x]
-    quantity = _QUANTITIES[layout.quantity]
     return Sheet(
         title=layout.title,
-        rows=with_letters(rows),
+        rows=with_letters(
+            [[make(panel, curves, layout) for panel in row] for row in layout.panels]
+        ),
         x_label=x_label,
         x=symbol,
-        quantity=quantity,
-        told=_told(quantity, layout),
-        width=min(len(rows[0]) / 2, 1.0),
+        quantity=_QUANTITIES[layout.quantity],
+        source=layout.source,
+        has_shared_rows=layout.has_shared_rows,
     )
 
 
-def of_computed(
-    curves: Sequence[Curve], title: str, looks: Mapping[str, Mapping[str, Any]]
-) -> Sheet:
-    """The sheet of curves of one quantity in one panel, where each is called like its bound.
-
-    `looks` are keyword arguments of `Line`, by the bound's name.
-    """
+def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
+    """The sheet of curves of one quantity in one panel, where each is called like its bound."""
     first = curves[0].specification
-    lines = []
-    for one in curves:
-        bound = one.specification.bound
-        lines.append(Line(bound.label, **looks.get(bound.name, DEFAULT), curve=one.name))
+    bounds = [curve.specification.bound for curve in curves]
+    lines = [
+        Line(bound.label, line_look(bound.name), curve.name)
+        for bound, curve in zip(bounds, curves, strict=True)
+    ]
     panel = Panel("", setting_text(first.setting), tuple(lines))
-    layout = Layout(title, ((panel,),), first.quantity, first.axis.name)
-    return of_curves(pd.concat([one.frame() for one in curves]), layout)
+    layout = Layout(title, ((panel,),), quantity=first.quantity, x=first.axis.name)
+    return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
 
 
 def _is_of_errors(layout: Layout) -> bool:
     return (layout.quantity, layout.x) == ("mse", "target")
-
-
-def _told(quantity: str, layout: Layout) -> str:
-    ends = f"{quantity} lies between these ends, each of which is rounded outward"
-    alone = bool(layout.ratio) and len(layout.panels) > 1
-    if layout.transform == "none" and not alone:
-        return f"{ends}:"
-    return f"What is drawn, and in brackets the enclosure: {ends}."
 
 
 def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
@@ -274,87 +265,75 @@ def _check(
 
 
 def _as_drawn(line: Line, curve: Drawn) -> Line:
-    """A line that says and shows where nothing is proven, and where there is but one point."""
+    """A line that is dotted, and says so, where nothing is proven; with a marker for one point."""
     if curve.kind == "unproven":
-        line = replace(line, label=line.label + NOT_PROVEN, style="dotted")
-    return replace(line, marker=line.marker or ("o" if curve.x.size == 1 else ""))
+        look = replace(line.look, dashes=DOTTED)
+        line = replace(line, label=line.label + NOT_PROVEN, look=look)
+    if curve.x.size == 1 and not line.look.marker:
+        line = replace(line, look=replace(line.look, marker="o"))
+    return line
 
 
 def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
+    """A panel of lines; ValueError where a divisor has another axis than a curve."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
-    x, y = (np.concatenate([getattr(curve, axis) for _, curve in lines]) for axis in "xy")
-    # Where nothing is above 0, a logarithmic axis would show nothing at all.
-    y_log = layout.transform not in _LOG2_OF and bool((y > 0.0).any())
-    if layout.quantity == "delta" and (y >= SMALLEST_DELTA).any():
-        x, y = x[y >= SMALLEST_DELTA], y[y >= SMALLEST_DELTA]
-    x_log = layout.x in _LOGARITHMIC or _is_of_errors(layout)
+    y_label, y_limits = Y_LABELS[layout.quantity, layout.transform], None
+    if panel.divisor:
+        lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
+        quantity = Y_LABELS[layout.quantity, "none"]
+        y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
+    y = np.concatenate([curve.y for _, curve in lines])
+    if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
+        y_limits = SMALLEST_DELTA, float(y.max())
     return View(
         title=(panel.subject, panel.setting),
         lines=lines,
-        y_label=Y_LABELS[layout.quantity, layout.transform],
-        x_log=x_log,
-        y_log=y_log,
-        x_limits=_limits(x, x_log, _MARGIN_X),
-        y_limits=_limits(y, y_log, _MARGIN_Y),
+        y_label=y_label,
+        x_log=layout.x in _LOGARITHMIC or _is_of_errors(layout),
+        # Where nothing is above 0, a logarithmic axis would show nothing at all.
+        y_log=bool((y > 0.0).any())
+        and (panel.divisor is not None or layout.transform not in _LOG2_OF),
+        y_limits=y_limits,
+        is_ratio=panel.divisor is not None,
+        band=_band(lines),
     )
 
 
-def _ratio(
-    panel: Panel, divisor: CurveName, curves: Mapping[CurveName, Drawn], layout: Layout
-) -> View:
-    """A panel with its curves divided by one; ValueError where they have another axis."""
-    assert layout.ratio is not None
-    above, below, lines = _view(panel, curves, layout), curves[divisor], []
-    for line, curve in above.lines:
-        if not np.array_equal(curve.x, below.x):
-            raise ValueError(f"curve {line.curve} must have the same axis as {divisor}")
-        ratio = curve.y / np.where(below.y > 0.0, below.y, np.nan)
-        lines.append((line, replace(curve, y=ratio)))
-    y = np.concatenate([curve.y for _, curve in lines])
-    low, high = layout.ratio.limits or _limits(y, False, _MARGIN_Y)
-    return replace(
-        above,
-        lines=lines,
-        y_label=f"ratio to {layout.ratio.label}",
-        y_log=False,
-        y_limits=(low, high),
-        is_ratio=True,
+def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
+    """The end of each enclosure that counts over that of another curve."""
+    below = curves[divisor]
+    if not np.array_equal(curve.x, below.x):
+        raise ValueError(f"curves that are divided by {divisor} must have the same axis")
+    return replace(curve, y=curve.end / np.where(below.end > 0.0, below.end, np.nan))
+
+
+def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
+    """The lower bound and the best proven one, if the panel has one of each."""
+    by_bound = {
+        bound: [curve for line, curve in lines if line.look == line_look(bound)]
+        for bound in ("lower", "tight", "upper")
+    }
+    upper = by_bound["tight"] or by_bound["upper"]
+    if len(upper) == len(by_bound["lower"]) == 1:
+        [lower], [above] = by_bound["lower"], upper
+        return (lower, above) if np.array_equal(lower.x, above.x) else None
+    return None
+
+
+def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
+    """A map with a row for each line and a column for each point of the axis."""
+    assert panel.divisor is not None
+    rows = [_divided(curves[line.curve], panel.divisor, curves) for line in panel.lines]
+    columns = rows[0].x
+    x, y = np.meshgrid(np.arange(columns.size, dtype=float), np.arange(float(len(rows))))
+    values = np.concatenate([row.y for row in rows])
+    return View(
+        lines=[(Line("", line_look("upper")), Drawn(x.ravel(), y.ravel(), values, values))],
+        title=(panel.subject, panel.setting),
+        y_label="",
+        x_ticks=[number(column) for column in columns],
+        y_ticks=[line.label for line in panel.lines],
     )
-
-
-def _limits(values: FloatArray, logarithmic: bool, margin: float) -> Limits:
-    """The ends of an axis that shows some values; any ends where there are none."""
-    values = values[np.isfinite(values) & ((values > 0.0) | (not logarithmic))]
-    if not values.size:
-        return 0.1, 1.0
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return (0.5 * low, 2.0 * high) if low > 0.0 else (low - 1.0, high + 1.0)
-    if logarithmic:
-        return low * (low / high) ** margin, high * (high / low) ** margin
-    return low - margin * (high - low), high + margin * (high - low)
-
-
-def _shared(rows: list[list[View]], axis: Literal["x", "y"]) -> list[list[View]]:
-    """The panels with the same axis down each column, where that leaves none rather empty."""
-    columns = [_with_common(column, axis) for column in zip(*rows, strict=True)]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _with_common(column: Sequence[View], axis: str) -> Sequence[View]:
-    scales = {getattr(view, f"{axis}_log") for view in column}
-    if len(scales) > 1:
-        return column
-    to_paper: Callable[[FloatArray], FloatArray] = np.log10 if True in scales else np.asarray
-    limits = np.array([getattr(view, f"{axis}_limits") for view in column])
-    whole = float(limits[:, 0].min()), float(limits[:, 1].max())
-    if np.ptp(to_paper(limits), axis=1).min() < FILLED * np.ptp(to_paper(np.array(whole))):
-        return column
-    changed: dict[str, Any] = {f"{axis}_limits": whole}
-    return [replace(view, **changed) for view in column]
-
-
-# The sheet of a cumulative distribution function with steps.
 
 
 def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symbol: str) -> Sheet:
@@ -388,69 +367,48 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
     _check("cdf", cdf[1:], np.diff(cdf) >= 0.0, "no less than at the value before", where)
     _check("cdf", cdf[-1:], abs(cdf[-1:] - 1.0) <= 1e-9, "1 at the largest value", where)
     # Below all steps it is seen to be 0, and above them 1.
-    beyond = _MARGIN_STEPS * (float(np.ptp(value)) or 1.0)
+    beyond = STEP_MARGIN * (float(np.ptp(value)) or 1.0)
     ends = float(value[0]) - beyond, float(value[-1]) + beyond
     curve = Drawn.line(np.array([ends[0], *value, ends[1]]), np.array([0.0, *cdf, 1.0]))
-    line = Line("distribution function", color="#0072b2", width=1.5)
     view = View(
         title=[setting] if setting else [],
-        lines=[(line, curve)],
+        lines=[(Line("distribution function", line_look("upper")), curve)],
         y_label=y,
-        x_limits=ends,
-        y_limits=(-0.04, 1.04),
         is_step=True,
     )
-    return Sheet(title, [[view]], x, symbol, y, f"{y}, to six digits:", width=0.5)
-
-
-# The sheet of trade-off curves: what an attack misses against what it takes for it by mistake.
-
-_POINTS = 101
-_SMALLEST_RATE = 1e-5
-_GUESS = Line("a guess", "#999999", "dotted", width=1.0)
+    return Sheet(title, [[view]], x, symbol, y)
 
 
 @dataclass(frozen=True)
 class TradeOffLine:
     """A trade-off curve: false negatives at a rate of false positives, and the end that counts.
 
-    ``look`` has the entries that `layout.Line` has: color, style, marker, width.
+    ``bound`` is the name of the bound that it comes from.
     """
 
     label: str
+    bound: str
     false_negatives: Callable[[float], Enclosure]
     end: Literal["lower", "upper"]
-    look: Mapping[str, Any]
 
     def at(self, rates: FloatArray) -> FloatArray:
         """The end that counts, shape of `rates`."""
-        return np.array([getattr(self.false_negatives(float(one)), self.end) for one in rates])
+        return np.array([getattr(self.false_negatives(float(rate)), self.end) for rate in rates])
 
 
 def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
     """False negatives on the left; on the right, what attacks find at few false positives."""
-    rates = np.linspace(0.0, 1.0, _POINTS)
-    rare = np.geomspace(_SMALLEST_RATE, 1.0, _POINTS)
-    shown = [Line(one.label, **one.look) for one in lines]
-    missed = [Drawn.line(rates, one.at(rates)) for one in lines]
-    found = [Drawn.line(rare, 1.0 - one.at(rare)) for one in lines]
-    guesses = Drawn.line(rates, 1.0 - rates), Drawn.line(rare, rare)
-    every = [*shown, _GUESS]
-    whole = View(
-        title=(),
-        lines=list(zip(every, [*missed, guesses[0]], strict=True)),
-        y_label="rate of false negatives",
-        x_limits=(0.0, 1.0),
-        y_limits=(0.0, 1.0),
-    )
-    y = np.concatenate([curve.y for curve in [*found, guesses[1]]])
-    few = replace(
-        whole,
-        lines=list(zip(every, [*found, guesses[1]], strict=True)),
-        y_label="rate of true positives",
-        x_log=True,
-        y_log=True,
-        x_limits=(_SMALLEST_RATE, 1.0),
-        y_limits=_limits(y, True, _MARGIN_Y),
-    )
-    return Sheet(title, [[whole, few]], "rate of false positives", "α", "β", "")
+    rates = np.linspace(0.0, 1.0, TRADE_OFF_POINTS)
+    rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)
+    guess = Line("a guess", line_look("guess"))
+    missed = [(guess, Drawn.line(rates, 1.0 - rates))]
+    found = [(guess, Drawn.line(rare, rare))]
+    for line in lines:
+        shown = Line(line.label, line_look(line.bound))
+        missed.append((shown, Drawn.line(rates, line.at(rates))))
+        found.append((shown, Drawn.line(rare, 1.0 - line.at(rare))))
+    views = [
+        View((), missed, "rate of false negatives"),
+        View((), found, "rate of true positives", x_log=True, y_log=True),
+    ]
+    return Sheet(title, [views], "rate of false positives", "α", "β")

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
+from typing import Any
 
 from shufflebounds.core.setting import OverN, Setting
 
@@ -35,6 +36,8 @@ _SYMBOL = re.compile(r"ε₀|ε|δ|(?<![\w$\\'’-])[A-Za-z](?= [=→≤≥<>] )
 # A blank between words, but not beside a relation.
 _BREAK = re.compile(r"(?<![=→≤≥<>×]) (?![=→≤≥<>×] )")
 _PLAIN_DIGITS = 4
+# Numbers below it are powers of ten.
+SMALLEST_PLAIN = 0.01
 
 
 def typeset(text: str) -> str:
@@ -45,7 +48,12 @@ def typeset(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as people write it: 4, 0.01, 1500, then 10⁵ or 2 · 10⁶."""
+    """A number as people write it: 4, 0.01, 1500, then 10⁵ or 2 · 10⁶; and 10⁻³ below 0.01."""
+    if 0.0 < abs(value) < SMALLEST_PLAIN:
+        digits, _, exponent = f"{value:.14e}".partition("e")
+        factor = f"{float(digits):.15g}"
+        power = f"10^{{{int(exponent)}}}"
+        return f"${power}$" if factor == "1" else rf"${factor} \cdot {power}$"
     digits, _, exponent = f"{value:.15g}".partition("e")
     if not exponent and value == int(value) and abs(value) >= 10**_PLAIN_DIGITS:
         short = digits.rstrip("0")
@@ -68,6 +76,30 @@ def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
     for key, value in setting.items():
         shown = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
         yield f"{SYMBOLS[key]} = {shown}"
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """The text with names in braces replaced by their values, as plain text: {eps0} by 0.1 and 4.
+
+    Raises ValueError for a name that has no value.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        given = values.get(match[1])
+        if given is None:
+            allowed = ", ".join(name for name in values if values[name] is not None)
+            raise ValueError(f"{match[0]} stands for nothing; it must be one of {allowed}")
+        listed = given if isinstance(given, list | tuple) else [given]
+        texts = [_value_text(one) for one in listed]
+        return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+    return re.sub(r"\{(\w+)\}", value, text)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, OverN):
+        return f"{value.share:g}/n"
+    return value if isinstance(value, str) else plain(number(value))
 
 
 def setting_text(setting: Setting) -> str:

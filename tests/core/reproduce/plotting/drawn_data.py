@@ -6,35 +6,33 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel, Ratio
+from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
+from shufflebounds.reproduce.plotting.looks import line_look
 from shufflebounds.reproduce.storage import CurveName
 
 EPS0 = {"low": 0.1, "large": 4.0, "middle": 1.0}
-LOOKS = {
-    "hoeffding": {"label": "blanket, Hoeffding", "color": "#a0a0a0", "style": "dashed"},
-    "bennett": {
-        "label": "blanket, Bennett",
-        "color": "#0072b2",
-        "style": "dashed",
-        "marker": "^",
-    },
-    "clone": {"label": "clone", "color": "#cc7a00", "style": "dashed", "marker": "o"},
-    "upper": {"label": "upper bound", "color": "#8ecae6", "style": "solid", "width": 3.5},
-    "lower": {"label": "lower bound", "color": "#000000", "style": "solid", "width": 0.9},
-    "joint2": {"label": "2-joint", "color": "#aa3377", "style": "dashdot", "marker": "D"},
-    "joint4": {"label": "4-joint", "color": "#00604a", "style": "dashdot", "marker": "v"},
+BOUNDS = {
+    "hoeffding": ("blanket, Hoeffding", line_look("blanket_hoeffding")),
+    "bennett": ("blanket, Bennett", line_look("blanket_bennett")),
+    "clone": ("clone", line_look("clone")),
+    "upper": ("upper bound", line_look("upper")),
+    "lower": ("lower bound", line_look("lower")),
+    "joint2": ("2-joint", line_look("upper", variant=1)),
+    "joint4": ("4-joint", line_look("upper", variant=2)),
 }
 
 
 def line(curve="upper", experiment="krr10", regime="low", **changes):
-    return Line(curve=CurveName(experiment, regime, curve), **{**LOOKS[curve], **changes})
+    label, look = BOUNDS[curve]
+    given = {"label": label, "look": look, "curve": CurveName(experiment, regime, curve)}
+    return Line(**given | changes)
 
 
 def panel(*lines, subject="a panel", setting=""):
     return Panel(subject, setting, tuple(lines))
 
 
-def grid(experiments=("krr10",), regimes=("low",), curves=tuple(LOOKS), **changes):
+def grid(experiments=("krr10",), regimes=("low",), curves=tuple(BOUNDS), **changes):
     """A row an experiment, a column a regime, as in Figures 2 and 3."""
     panels = tuple(
         tuple(
@@ -57,21 +55,29 @@ def row(*panels, **changes):
 def with_ratio(curve="upper", limits=None):
     """Two panels, and a row of ratios below them."""
     layout = grid(regimes=["low", "large"], curves=["clone", "upper", "lower"])
-    divisors = tuple(line(curve, regime=regime).curve for regime in ("low", "large"))
-    return replace(layout, ratio=Ratio(divisors, "D → ∞", limits))
+    [above] = layout.panels
+    divisors = (line(curve, regime=regime).curve for regime in ("low", "large"))
+    below = tuple(
+        replace(panel, divisor=divisor) for panel, divisor in zip(above, divisors, strict=True)
+    )
+    return replace(layout, panels=(above, below), divisor="D → ∞", limits=limits)
 
 
 def overlay():
     """Five upper bounds and the five lower bounds under them, in both regimes."""
-    looks = zip("s^oDv", ("solid", "dashed", "dotted", "dashdot", "solid"), strict=True)
-    rates = dict(zip((1, 0.8, 0.5, 0.3, 0.1), looks, strict=True))
     return row(
         *(
             panel(
                 *(
-                    line(curve, f"rate{rate}", regime, label=f"{curve}, rate {rate}", **look)
-                    for rate, (marker, dashes) in rates.items()
-                    for curve, look in (("upper", {"marker": marker}), ("lower", {"style": dashes}))
+                    line(
+                        curve,
+                        f"rate{rate}",
+                        regime,
+                        label=f"{curve}, rate {rate}",
+                        look=line_look(curve, variant=variant),
+                    )
+                    for variant, rate in enumerate((1, 0.8, 0.5, 0.3, 0.1))
+                    for curve in ("upper", "lower")
                 ),
                 subject="10-RR",
                 setting=f"{regime} ε₀ = {EPS0[regime]:g}",

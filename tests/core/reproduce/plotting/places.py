@@ -9,10 +9,10 @@ from matplotlib.transforms import Bbox
 
 def assert_everything_has_its_place(fig):
     fig.draw_without_rendering()
-    assert fig.get_figwidth() <= 7.0
-    assert fig.get_figheight() <= 9.5
+    assert fig.get_figwidth() in (3.5, 7.16)
+    assert fig.get_figheight() <= 10.6
     labels = [text for text in fig.findobj(Text) if text.get_visible() and text.get_text()]
-    assert min(text.get_fontsize() for text in labels) >= 8.0
+    assert min(text.get_fontsize() for text in labels) >= 7.0
 
     titles = [text for text in fig.texts if text.get_text()]
     boxes = [artist.get_window_extent() for artist in (*fig.legends, *titles)]

@@ -134,5 +134,5 @@ def test_files_carry_no_dates_nor_versions(name, drawn, tmp_path):
 def test_fonts_are_embedded_truetype(name, drawn):
     pdf = drawn[f"{name}.pdf"]
     assert b"/FontFile2" in pdf
-    assert b"DejaVuSans" in pdf
+    assert b"STIXGeneral" in pdf
     assert b"/Type3" not in pdf

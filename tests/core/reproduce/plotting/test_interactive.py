@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 
@@ -13,7 +14,8 @@ import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
 from shufflebounds.reproduce.plotting import interactive
-from shufflebounds.reproduce.plotting.layout import Line, Ratio
+from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.looks import BOUND_LOOKS, line_look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_curves, of_steps
 from shufflebounds.reproduce.plotting.texts import plain
 
@@ -42,15 +44,16 @@ def several():
         panel(
             line("upper", regime=regime),
             line("clone", regime=regime),
-            line("hoeffding", regime=regime, style="solid", marker="s"),
+            line("hoeffding", regime=regime, look=line_look("variation_ratio_analytic")),
             line("lower", regime=regime),
             subject="10-RR",
             setting=f"ε₀ = {EPS0[regime]:g}, δ = $10^{{-6}}$",
         )
         for regime in ("low", "large")
     ]
-    names = tuple(line("upper", regime=regime).curve for regime in ("low", "large"))
-    layout = row(*panels, transform="expm1", ratio=Ratio(names, "the upper bound"))
+    ratios = tuple(replace(one, divisor=one.lines[0].curve) for one in panels)
+    layout = row(*panels, transform="expm1", divisor="the upper bound")
+    layout = replace(layout, panels=(*layout.panels, ratios))
     frame = data(layout)
     frame.loc[frame["curve"] == "hoeffding", "kind"] = "unproven"
     return frame, layout
@@ -115,13 +118,14 @@ def test_panels_and_legend_say_what_those_of_the_printed_figure_do():
     ]
     assert [(one["y"], one["is_ratio"]) for one in shown["panels"]] == [
         *[("eᵋ − 1", False)] * 2,
-        *[("ratio to the upper bound", True)] * 2,
+        *[("ε / the upper bound", True)] * 2,
     ]
 
 
 def test_what_is_not_proven_is_dotted():
-    look = interactive.look(line("hoeffding", style="dotted"))
-    assert look.dashes == (look.width, round(1.65 * look.width, 2))
+    look = interactive.look(line(look=line_look("variation_ratio_analytic")))
+    assert look.dashes == (1.6, 2.13)
+    assert look.fill == "#ffffff"
     dashes = " ".join(f"{part:g}" for part in look.dashes)
     assert re.search(f'stroke-dasharray="{dashes}".*not proven', page_of_several())
 
@@ -190,14 +194,12 @@ def maps():
     cells = Drawn(*np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.8, 1.4, 5.0], [0.9, 1.5, 5.1]]))
     view = View(
         title=["ε = 1"],
-        lines=[(Line("10-RR", "#d55e00"), cells)],
+        lines=[(Line("10-RR", line_look("upper", "krr")), cells)],
         y_label="values",
-        x_limits=(-0.5, 1.5),
-        y_limits=(-0.5, 1.5),
         x_ticks=["100", "1000"],
         y_ticks=["4", "64"],
     )
-    return Sheet("Maps", [[view, view]], "n", "n", "ratio", "")
+    return Sheet("Maps", [[view, view]], "n", "n", "ratio")
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +303,9 @@ def test_a_click_on_the_legend_hides_a_curve_everywhere_and_shows_it_again(page)
     page.get_by_text("clone", exact=True).first.click()
     page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 3")
     assert all(len(strokes(page, number)) == 3 for number in range(4))
-    assert all("#cc7a00" not in {one[0] for one in strokes(page, i)} for i in range(4))
+    assert all(
+        BOUND_LOOKS["clone"].color not in {one[0] for one in strokes(page, i)} for i in range(4)
+    )
     page.get_by_text("clone", exact=True).first.click()
     page.wait_for_function("document.querySelectorAll('#values tbody tr').length === 4")
     assert [strokes(page, number) for number in range(4)] == before

@@ -12,19 +12,19 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.papers.accuracy import BestMechanisms
 from shufflebounds.reproduce.papers.tables import Context, Page, TableCode
 from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.looks import mechanism_look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number, three_digits
 
-# How maps call and color mechanisms; one that is not here has its own name and the last color.
-_LOOKS: Mapping[str, tuple[str, str]] = {
-    "krr": ("randomized response", "#d55e00"),
-    "subset": ("subsets", "#aa3377"),
-    "local_hash": ("local hashing", "#009e73"),
-    "hadamard_blocks": ("Hadamard response in blocks", "#56b4e9"),
-    "dump": ("randomized response and dummies", "#0072b2"),
-    "cheu_zhilyaev": ("noisy vectors", "#666666"),
+# How maps call mechanisms, each with a first letter of its own; others have their own names.
+_LABELS: Mapping[str, str] = {
+    "krr": "Randomized response",
+    "subset": "Subsets",
+    "local_hash": "Local hashing",
+    "hadamard_blocks": "Hadamard response in blocks",
+    "dump": "Dummies and randomized response",
+    "cheu_zhilyaev": "Noisy vectors",
 }
-_OTHER = "#999933"
 
 
 def _compute(given: BestMechanisms, _: Context) -> pd.DataFrame:
@@ -81,22 +81,15 @@ def _page(frame: pd.DataFrame) -> Page:
 
 def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """A map for every ε: values upwards, users to the right."""
-    views = [_view(panel, str(number(eps))) for eps, panel in frame.groupby("eps", sort=False)]
-    return Sheet(
-        title,
-        with_letters([views]),
-        "number of users $n$",
-        "n",
-        "ratio",
-        "The number of values, and the ratio of the squared error to that of a trusted curator:",
-    )
+    views = [_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
+    quantity = "squared error over that of a trusted curator"
+    return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
 
 
 def _view(panel: pd.DataFrame, eps: str) -> View:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
-        label, color = _LOOKS.get(str(name), (str(name), _OTHER))
         drawn = Drawn(
             *(
                 cells[key].map(place.index).to_numpy(float)
@@ -104,13 +97,12 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
             ),
             *(cells[end].to_numpy(float) for end in ("lower", "upper")),
         )
-        lines.append((Line(label, color), drawn))
+        label = _LABELS.get(str(name), str(name))
+        lines.append((Line(label, mechanism_look(str(name))), drawn))
     return View(
         title=[f"ε = {eps}"],
         lines=lines,
         y_label="number of values $k$",
-        x_limits=(-0.5, len(columns) - 0.5),
-        y_limits=(-0.5, len(rows) - 0.5),
         x_ticks=[number(n) for n in columns],
         y_ticks=[number(k) for k in rows],
     )

@@ -31,6 +31,7 @@ from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.reproduce.papers.su2026 import AlgorithmSeven
 from shufflebounds.reproduce.papers.tables import Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.looks import line_look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number
 
@@ -190,65 +191,37 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-# Column, label, look.
+# Column, label and bound of each line.
 _LINES = (
-    ("upper", "upper bound", {"color": "#8ecae6", "width": 3.5}),
-    (
-        "algorithm_upper",
-        "Algorithm 7, rounded up",
-        {"color": "#aa3377", "style": "dashed", "marker": "^"},
-    ),
-    ("lower", "lower bound", {"color": "#000000", "width": 0.9}),
-    (
-        "algorithm_lower",
-        "Algorithm 7, rounded down",
-        {"color": "#0072b2", "style": "dashed", "marker": "v"},
-    ),
+    ("upper", "upper bound", "upper"),
+    ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
+    ("lower", "lower bound", "lower"),
+    ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
 )
-_RATIO_LIMITS = (0.5, 1.2)
 
 
 def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """ε against n, a column for every ε₀; below, all lines divided by the upper bound."""
     panels = [rows.sort_values("n") for _, rows in frame.groupby("eps0")]
-    return Sheet(
-        title,
-        with_letters(
-            [
-                [_view(rows, ratio=False) for rows in panels],
-                [_view(rows, ratio=True) for rows in panels],
-            ]
-        ),
-        "number of users $n$",
-        "n",
-        "ε",
-        "ε, to six digits:",
-    )
+    views = [[_view(rows, ratio=ratio) for rows in panels] for ratio in (False, True)]
+    return Sheet(title, with_letters(views), "number of users $n$", "n", "ε")
 
 
 def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
     n = rows["n"].to_numpy(dtype=float)
     unit = rows["upper"].to_numpy(dtype=float) if ratio else np.ones(len(rows))
-    drawn = [
-        (
-            Line(label, **look),
-            Drawn.line(n, rows[column].to_numpy() / unit),
-        )
-        for column, label, look in _LINES
-    ]
-    y = np.concatenate([curve.y for _, curve in drawn])
     return View(
         title=[
             f"{rows['k'].iloc[0]}-RR",
-            f"ε₀ = {number(rows['eps0'].iloc[0])}",
-            f"δ = {number(rows['delta'].iloc[0])}",
+            f"ε₀ = {number(rows['eps0'].iloc[0])}, δ = {number(rows['delta'].iloc[0])}",
         ],
-        lines=drawn,
-        y_label=r"$\varepsilon$ / upper bound" if ratio else r"$\varepsilon$",
+        lines=[
+            (Line(label, line_look(bound)), Drawn.line(n, rows[column].to_numpy() / unit))
+            for column, label, bound in _LINES
+        ],
+        y_label="ratio to upper bound" if ratio else r"$\varepsilon$",
         x_log=True,
-        y_log=not ratio,
-        x_limits=(0.9 * float(n[0]), 1.1 * float(n[-1])),
-        y_limits=_RATIO_LIMITS if ratio else (0.8 * float(y.min()), 1.25 * float(y.max())),
+        y_log=True,
         is_ratio=ratio,
     )
 

@@ -21,6 +21,7 @@ from shufflebounds.randomizers.registry import mechanism
 from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarchy
 from shufflebounds.reproduce.papers.tables import Context, Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.looks import line_look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
 from shufflebounds.reproduce.plotting.texts import number
 
@@ -409,58 +410,35 @@ def hierarchy_page(frame: pd.DataFrame) -> Page:
     )
 
 
-# How the figure calls what rises with what is known, and draws the mechanisms one after the other.
+# How the figure calls what rises with what is known.
 _CHAIN = {
-    "clone": "clone",
+    "stronger": "stronger clone",
     "coarsened": "knows two laws",
     "blanket": "blanket",
     "lower": "lower bound",
 }
-_STRONGER: Mapping[str, Any] = {"color": "#7a5c00", "style": "dashed", "width": 1.5}
-_LOOKS: tuple[Mapping[str, Any], ...] = (
-    {"color": "#8ecae6", "width": 3.5},
-    {"color": "#00604a", "marker": "s"},
-    {"color": "#aa3377", "marker": "D"},
-    {"color": "#35b779", "marker": "^"},
-    {"color": "#b8a800", "marker": "v"},
-    {"color": "#0072b2", "marker": "P"},
-)
 
 
 def sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """Each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
-    return Sheet(
-        title,
-        with_letters(
-            [
-                [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
-                for n, row in frame.groupby("n")
-            ]
-        ),
-        "what the bound knows: ε₀, two laws of the randomizer, all of it; two datasets",
-        "bound",
-        "ε",
-        "ε divided by that of the standard clone, to six digits:",
-    )
+    """Maps of each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
+    rows = [
+        [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
+        for n, row in frame.groupby("n")
+    ]
+    return Sheet(title, with_letters(rows), "bound", "bound", "ε over that of the clone")
 
 
 def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
-    """The end of each enclosure that is a bound; the stronger clone is one for all mechanisms."""
-    places = np.arange(len(_CHAIN), dtype=float)
+    """The end of each enclosure that is a bound, a row of cells for each mechanism."""
     rows = panel.to_dict("records")
-    level = rows[0]["stronger_upper"] / rows[0]["clone_upper"]
-    stronger = Line("stronger clone (ε₀ alone)", **_STRONGER)
-    lines = [(stronger, Drawn.line(places, np.full(places.size, level)))]
-    for row, look in zip(rows, itertools.cycle(_LOOKS), strict=False):
-        shares = np.array([_end(row, bound) / row["clone_upper"] for bound in _CHAIN])
-        lines.append((Line(row["label"], **look), Drawn.line(places, shares)))
+    shares = np.array([[_end(row, bound) / row["clone_upper"] for bound in _CHAIN] for row in rows])
+    y, x = np.indices(shares.shape, dtype=float)
     return View(
         title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
-        lines=lines,
-        y_label=r"$\varepsilon$ / that of the clone",
-        x_limits=(-0.2, places[-1] + 0.2),
-        y_limits=(0.0, 1.05),
-        x_ticks=tuple(_CHAIN.values()),
+        lines=[(Line("", line_look("upper")), Drawn(x.ravel(), y.ravel(), *[shares.ravel()] * 2))],
+        y_label="",
+        x_ticks=tuple(name.replace(" ", "\n") for name in _CHAIN.values()),
+        y_ticks=tuple(row["label"] for row in rows),
     )
 
 

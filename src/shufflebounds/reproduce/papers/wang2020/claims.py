@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 
-import numpy as np
 import pandas as pd
 
 from shufflebounds.accounting.questions import epsilon
@@ -42,6 +41,7 @@ from shufflebounds.reproduce.papers.judging import (
 from shufflebounds.reproduce.papers.tables import Page, Row, TableCode
 from shufflebounds.reproduce.papers.wang2020 import Calibrations
 from shufflebounds.reproduce.plotting.layout import Line
+from shufflebounds.reproduce.plotting.looks import line_look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.reproduce.plotting.texts import number, three_digits
 
@@ -130,33 +130,30 @@ def _known(cell: Callable[[Row], str]) -> Callable[[Row], str]:
     return lambda row: "none" if math.isnan(row["error"]) else cell(row)
 
 
+# Mechanism and column of each line: label, bound, type of the mechanism.
 _LINES = {
-    ("SOLH", "error"): Line("SOLH", "#009e73", "dashed", "s"),
-    ("GRR", "error"): Line("GRR", "#d55e00", "dashed", "^"),
-    ("SOLH", "best_error"): Line("local hashing, certified", "#009e73", width=2.0),
-    ("GRR", "best_error"): Line("randomized response, certified", "#d55e00", width=2.0),
+    ("SOLH", "error"): ("SOLH, the authors' calibration", "original", "local_hash"),
+    ("GRR", "error"): ("GRR, the authors' calibration", "original", "krr"),
+    ("SOLH", "best_error"): ("local hashing, certified", "estimate_error", "local_hash"),
+    ("GRR", "best_error"): ("randomized response, certified", "estimate_error", "krr"),
 }
 
 
 def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     lines = []
-    for (mechanism, column), line in _LINES.items():
+    for (mechanism, column), (label, bound, name) in _LINES.items():
         rows = frame[frame["mechanism"] == mechanism]
         # A file has no number where the authors have no ε₀.
-        x, y = (pd.to_numeric(rows[name], errors="coerce").to_numpy() for name in ("eps", column))
-        lines.append((line, Drawn.line(x, y)))
-    y = np.concatenate([drawn.y for _, drawn in lines])
+        x, y = (pd.to_numeric(rows[key], errors="coerce").to_numpy() for key in ("eps", column))
+        lines.append((Line(label, line_look(bound, name)), Drawn.line(x, y)))
     first = frame.iloc[0]
     view = View(
         title=[f"$k$ = {first['values']}", f"$n$ = {number(first['n'])}"],
         lines=lines,
         y_label="squared error / curator's",
         y_log=True,
-        x_limits=(0.0, 1.02 * float(frame["eps"].max())),
-        y_limits=(0.9, 1.5 * float(np.nanmax(y))),
     )
-    told = "Total squared error over that of a trusted curator, to six digits:"
-    return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error", told, width=0.6)
+    return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error over a curator's")
 
 
 TABLE = TableCode(lambda given, _: measure(given), _page, _sheet)

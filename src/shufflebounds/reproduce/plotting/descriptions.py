@@ -1,0 +1,80 @@
+"""Texts that go with a figure: its caption as Markdown and LaTeX, and what it shows in words.
+
+All of them are made of the configuration's values and of what is drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shufflebounds.reproduce.plotting.sheets import Sheet, View
+from shufflebounds.reproduce.plotting.texts import plain, three_digits
+
+# What LaTeX takes for a command, and symbols that it sets in formulas.
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "#$%&_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "γ": r"$\gamma$",
+    "λ": r"$\lambda$",
+    "ω": r"$\omega$",
+    "β": r"$\beta$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "−": "$-$",
+    "∞": r"$\infty$",
+    "→": r"$\to$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "ᵋ": r"$^{\varepsilon}$",
+    "…": r"\ldots{}",
+    "⌈": r"$\lceil$",
+    "⌉": r"$\rceil$",
+    "⌊": r"$\lfloor$",
+    "⌋": r"$\rfloor$",
+    "′": r"$'$",
+    **{sign: f"$^{{{digit}}}$" for sign, digit in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)},
+    **{sign: f"$_{{{digit}}}$" for sign, digit in zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)},
+}
+
+
+def latex_text(text: str) -> str:
+    """A plain text as LaTeX sets it."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def alternative_text(sheet: Sheet) -> str:
+    """What a figure shows, for those who do not see it: its panels, lines and their ends."""
+    panels = " ".join(_panel_text(view) for view in sheet.views)
+    return plain(f"{sheet.title}. Along the x axis: {sheet.x_label}. {panels}").replace("\n", " ")
+
+
+def _panel_text(view: View) -> str:
+    title = ", ".join(view.title) or "The panel"
+    if view.y_ticks:
+        cells = np.concatenate([curve.upper for _, curve in view.lines])
+        smallest, largest = float(np.nanmin(cells)), float(np.nanmax(cells))
+        return f"{title}: a map of {three_digits(smallest)} to {three_digits(largest)}."
+    ends = []
+    for line, curve in view.lines:
+        y = curve.y[np.isfinite(curve.y)]
+        ends.append(
+            f"{line.name or line.label} {three_digits(float(y[-1])) if y.size else 'nowhere'}"
+        )
+    return f"{title}, {view.y_label} at the right end: {'; '.join(ends)}."
+
+
+def markdown(sheet: Sheet, caption: str) -> str:
+    """The title, the caption and the alternative text."""
+    source = f"{plain(sheet.source)}\n\n" if sheet.source else ""
+    return f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}\n"
+
+
+def latex(sheet: Sheet, caption: str) -> str:
+    r"""The same as ``\caption`` and ``\Description``, the command of ACM's class for alt text."""
+    title = latex_text(plain(sheet.title))
+    alternative = latex_text(alternative_text(sheet))
+    return f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"

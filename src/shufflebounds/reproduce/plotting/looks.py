@@ -1,0 +1,155 @@
+"""The visual language: how a bound and how a mechanism looks, in every figure of every paper.
+
+A bound has a colour, dashes and a width by its role. A mechanism has the colour of its family and a
+marker of its own. `line_look` says which of them a line shows. No other module names a colour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+# Lines of at most this many bounds or mechanisms fit in a panel.
+MAX_LINES = 6
+# Colours of what is no line: the band between two bounds, grid lines, text.
+BAND = "#d9d9d9"
+GRID = "#e6e6e6"
+INK = "#262626"
+# The darkest colour of maps, which grow from white to it; text on it keeps a contrast of 4.5.
+MAP_COLOR = "#5f8fd0"
+
+# Dashes in points, at every width of a line: ink, gap, ink, gap, …
+SOLID = ()
+DASHED = (5.0, 2.0)
+LONG_DASHED = (9.0, 2.0)
+FINE_DASHED = (2.5, 1.5)
+DASH_DOTTED = (7.0, 1.8, 1.4, 1.8)
+DOTTED = (1.2, 1.6)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a line looks: colour, dashes and width in points, and a marker of Matplotlib.
+
+    The markers of a line that is not proven are hollow.
+    """
+
+    color: str
+    dashes: tuple[float, ...] = SOLID
+    width: float = 1.2
+    marker: str = ""
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether the line is not proven, which dots say."""
+        return self.dashes == DOTTED
+
+
+_BLACK = "#000000"
+_DARK = "#555555"
+_GREY = "#8a8a8a"
+_BLUE = "#4c72b0"
+_INDIGO = "#332288"
+_BROWN = "#8c510a"
+_GREEN = "#00604a"
+_TEAL = "#007c89"
+# The one colour of what is not proven.
+_UNPROVEN = "#aa3377"
+
+# Looks by the name of the bound.
+BOUND_LOOKS = {
+    "lower": Look(_BLACK, width=0.9),
+    "tight": Look("#d55e00", width=1.8, marker="o"),
+    "upper": Look(_BLUE, width=1.4),
+    "stronger_clone": Look(_INDIGO, DASH_DOTTED),
+    "clone": Look(_BROWN, DASHED),
+    "blanket_bennett": Look(_DARK, LONG_DASHED),
+    "blanket_bennett_generic": Look(_DARK, LONG_DASHED, marker="^"),
+    "blanket_bennett_similarity": Look(_DARK, LONG_DASHED, marker="D"),
+    "blanket_hoeffding": Look(_GREY, FINE_DASHED),
+    "blanket_hoeffding_generic": Look(_GREY, FINE_DASHED, marker="^"),
+    "blanket_hoeffding_similarity": Look(_GREY, FINE_DASHED, marker="D"),
+    "blanket_best": Look(_TEAL, LONG_DASHED, marker="P"),
+    "blanket_best_generic": Look(_TEAL, LONG_DASHED, marker="v"),
+    "blanket_best_similarity": Look(_TEAL, LONG_DASHED, marker="s"),
+    "enumerated": Look(_GREEN, DASHED, marker="X"),
+    "merged_lower": Look(_DARK, width=0.9, marker="+"),
+    "merged_lower_printed": Look(_DARK, width=0.9, marker="x"),
+    "erlingsson": Look(_GREY, DASH_DOTTED, marker="D"),
+    "clone_closed_form": Look(_BROWN, DASH_DOTTED, marker="o"),
+    "clone_advanced": Look(_BROWN, DASHED, marker="h"),
+    "clone_renyi": Look(_BROWN, DASH_DOTTED, marker="p"),
+    "stronger_clone_renyi": Look(_INDIGO, DASH_DOTTED, marker="h"),
+    "upper_renyi": Look(_BLUE, DASH_DOTTED, marker="P"),
+    "variation_ratio": Look(_GREEN, DASHED, marker="s"),
+    "variation_ratio_published": Look(_UNPROVEN, DOTTED, 1.4),
+    "variation_ratio_printed": Look(_UNPROVEN, DOTTED, 1.4, "X"),
+    "variation_ratio_analytic": Look(_UNPROVEN, DOTTED, 1.4, "^"),
+    "variation_ratio_asymptotic": Look(_UNPROVEN, DOTTED, 1.4, "v"),
+    "vector_bits_published": Look(_UNPROVEN, DOTTED, 1.4, "o"),
+    "original": Look(_BROWN, DASHED, marker="v"),
+    "basic_composition": Look(_GREY, DASHED, marker="v"),
+    "advanced_composition": Look(_DARK, DASHED, marker="^"),
+    "optimal_composition": Look(_GREEN, DASHED, marker="D"),
+    "girgis_reduction": Look(_TEAL, DASHED, marker="D"),
+    "girgis_upper": Look(_TEAL, DASHED, marker="^"),
+    "girgis_simple": Look(_GREY, DASHED, marker="s"),
+    "girgis_lower": Look(_BLACK, DASHED, 0.9, "x"),
+    "girgis_lower_simple": Look(_DARK, DASHED, 0.9, "+"),
+    "estimate_error": Look(_BLUE, width=1.4),
+    "curator_error": Look(_BLACK, DASHED, 0.9),
+    # What a paper's own program makes of the blanket and of the lower bound.
+    "program_upper": Look(_BLUE, DASHED, marker="^"),
+    "program_lower": Look(_BLACK, DASHED, 0.9, "v"),
+    "guess": Look(_GREY, DASHED, 0.9),
+}
+
+# Colours of families of mechanisms, and the marker of each member.
+_FAMILIES = {
+    "#0072b2": {"krr": "o", "dump": "P"},
+    "#00806a": {"blh": "s", "local_hash": "D", "collision": "h"},
+    "#b3417a": {"rappor": "v", "oue": "^", "unary": "<"},
+    "#7b3fa0": {"hadamard": "*", "hadamard_blocks": "X"},
+    "#b35900": {"subset": "p", "privset": "H"},
+    "#7a6a00": {"laplace": ">", "metric_laplace": "d", "duchi": "8", "piecewise": "P"},
+    "#5c4033": {"privunit": "X", "cheu_zhilyaev": "d"},
+    "#44546a": {"hierarchical_histogram": "H", "separate_histograms": "d"},
+}
+MECHANISM_LOOKS = {
+    name: Look(color, marker=marker)
+    for color, members in _FAMILIES.items()
+    for name, marker in members.items()
+}
+# Compositions of several mechanisms, matrices, other protocols.
+_OTHER_MECHANISM = Look("#44546a", marker="8")
+# Markers of several lines that would look the same, such as those of one mechanism at several
+# rates.
+_VARIANTS = ("s", "^", "D", "v", "P", "X", "o")
+
+
+def mechanism_look(name: str) -> Look:
+    """The look of a mechanism, by the name of its type."""
+    return MECHANISM_LOOKS.get(name, _OTHER_MECHANISM)
+
+
+def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
+    """The look of a line.
+
+    Parameters
+    ----------
+    bound
+        The name of what is drawn.
+    mechanism
+        The type of its mechanism, if the lines of the figure are to be told apart by their
+        mechanisms.
+    variant
+        How many lines of the figure have the same bound and mechanism and come before this one,
+        such as other numbers of joint reports. All but the first have markers of their own.
+    """
+    look = BOUND_LOOKS[bound]
+    if mechanism:
+        own = mechanism_look(mechanism)
+        look = replace(look, color=own.color, marker=own.marker)
+    if variant:
+        free = [marker for marker in _VARIANTS if marker != look.marker]
+        look = replace(look, marker=free[(variant - 1) % len(free)])
+    return look
