@@ -64,7 +64,7 @@ def config() -> dict:
         "cdf": {"title": WRITTEN["cdf"], "caption": "A law.", "table": "law"},
     }
     whole["style"]["experiments"] = {"krr10": "10-RR"}
-    whole["style"]["curves"]["upper"]["label"] = LABEL
+    whole["style"]["curves"]["upper"] = LABEL
     whole["tables"] = TABLES
     whole["claims"] = {"outperforms": ["fig"]}
     return {**root, "papers": ["su2026"], "su2026": whole}
