@@ -86,9 +86,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     option(
         "--bound",
         Name(tuple(BOUNDS)),
-        "May be repeated; `shufflebounds bounds` lists them.",
+        "May be repeated; `shufflebounds bounds` lists them.  [default: tight, upper, lower, "
+        "stronger_clone]",
         multiple=True,
-        default=("tight", *OF_PAIRS),
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     click.option(
@@ -125,7 +125,9 @@ def curve(
     axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
     setting = Setting(n=asked.n, eps0=asked.eps0, rounds=asked.rounds).at(**fixed)
     _require_what_is_used(quantity, x, setting, needed(quantity, asked.reports))
-    bounds, numerics = {name: BOUNDS[name] for name in bound}, Numerics(rtol=rtol)
+    # The best proven bound says nothing of Rényi divergences.
+    usual = [name for name in ("tight", *OF_PAIRS) if quantity in BOUNDS[name].quantities]
+    bounds, numerics = {name: BOUNDS[name] for name in bound or usual}, Numerics(rtol=rtol)
     specifications = {
         name: Specification(one, asked.reports, setting, axis, quantity, None, numerics)
         for name, one in bounds.items()

@@ -77,7 +77,7 @@ class _Figure:
             if first.quantity == "epsilon"
             else "none",
             divisor=self._divisor_label() if ratio else "",
-            limits=ratio.limits if ratio else None,
+            limits=(ratio.limits[0], ratio.limits[1]) if ratio and ratio.limits else None,
             has_shared_rows=self._is_grid,
             is_map=self.figure.is_map,
         )
@@ -91,13 +91,12 @@ class _Figure:
         """Rows of panels, each followed by its ratios if the figure has any."""
         columns = self._columns
         grid = [list(row) for row in zip(*columns, strict=True)] if self._is_grid else columns
-        rows = []
+        rows, reference = [], self.figure.ratio
         for row in grid:
-            ratios = [self._panel(lines, ratio=True) for lines in row] if self.figure.ratio else []
-            if not (self.figure.is_map or (ratios and self.figure.ratio.alone)):
+            if reference is None or not (self.figure.is_map or reference.alone):
                 rows.append(tuple(self._panel(lines) for lines in row))
-            if ratios:
-                rows.append(tuple(ratios))
+            if reference is not None:
+                rows.append(tuple(self._panel(lines, ratio=True) for lines in row))
         return tuple(rows)
 
     @cached_property
@@ -257,10 +256,11 @@ class _Figure:
 
 def mechanism_type(reports: Sent) -> str:
     """The type of the mechanism that is composed, sampled or calibrated; empty for several."""
-    described = getattr(reports, "mechanism", reports).plain()
+    named: Any = getattr(reports, "mechanism", reports)
+    described = named.plain()
     while not isinstance(described, str):
         described = described.get("mechanism", "" if "parts" in described else described["type"])
-    return described
+    return str(described)
 
 
 @dataclass(frozen=True)

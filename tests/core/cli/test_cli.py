@@ -401,7 +401,19 @@ def test_a_curve_that_is_not_precise_says_where(tmp_path):
         r"\(and 49 more points\)\n",
         result.stderr,
     )
-    assert curves.read(path)[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
+    frame = curves.read(path)
+    assert set(frame["bound"]) == {"tight", "upper", "lower", "stronger_clone"}
+    frame = frame[frame["bound"] != "tight"]
+    assert frame[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
+
+
+def test_a_curve_of_renyi_divergences_has_no_best_proven_bound():
+    result = run(
+        "curve", *KRR10, "--eps0", "1", "--order", "4", "--quantity", "renyi", "--points", "2"
+    )
+    assert result.exit_code == 0
+    assert ",tight," not in result.stdout
+    assert ",stronger_clone," in result.stdout
 
 
 @pytest.mark.parametrize("command", ["eps0", "users"])

@@ -25,7 +25,7 @@ CLONES = {f"{CURVES}/{experiment}/low/clone.csv" for experiment in ("krr10", "bl
 BENNETT = {f"{CURVES}/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
 KRR_BENNETT = {f"{CURVES}/krr10/low/bennett.csv"}
 CURVE_FILES = KRR | BLH | CLONES | BENNETT
-DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("pdf", "png")}
+DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("md", "pdf", "png", "tex")}
 INTERACTIVE = {"figures/su2026/fig.html"}
 GALLERY = {"results/gallery.html"}
 FIGURES = DRAWN | INTERACTIVE | GALLERY
@@ -168,9 +168,9 @@ def test_a_second_run_does_nothing(finished):
             "{type: krr, k: 9}",
             {path for path in PAPER if "krr10" in path} | FIGURES,
         ),
-        ("label: clone", "label: the clone", FIGURES),
+        ("clone: clone", "clone: the clone", FIGURES),
         ("style:\n", "style:\n  transform: expm1\n", FIGURES),
-        ("caption: Two mechanisms.", "caption: Both mechanisms.", set()),
+        ("caption: Two mechanisms.", "caption: Both mechanisms.", DRAWN | GALLERY),
         ('title: "A small paper"', 'title: "A paper"', GALLERY),
     ],
     ids=["delta", "mechanism", "style", "transform", "caption", "paper"],
@@ -207,7 +207,7 @@ def test_a_paper_that_is_left_out_is_left_alone(checkout):
 
 
 def test_a_restyled_figure_is_told_with_its_reason(checkout):
-    checkout.edit(CONFIG, "label: clone", "label: the clone")
+    checkout.edit(CONFIG, "clone: clone", "clone: the clone")
     run = checkout.snakemake("--dry-run")
     told = run.stdout + run.stderr
     assert sorted(re.findall(r"^Job \d+: (.*(?:\n    .*)?)$", told, re.MULTILINE)) == [

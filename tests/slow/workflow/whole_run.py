@@ -14,7 +14,8 @@ CAPTION = (
 LABEL = "{wildcards.figure} `touch pwned`; rm & 'q' n < 5"
 
 CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
-FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in ("pdf", "png")}
+FIGURE_KINDS = ("md", "pdf", "png", "tex")
+FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in FIGURE_KINDS}
 INTERACTIVE = {f"figures/su2026/{name}.html" for name in ("cdf", "fig")}
 VEGA = {"results/vega.js"}
 GALLERY = {"results/gallery.html"}
@@ -63,7 +64,7 @@ def config() -> dict:
         "cdf": {"title": WRITTEN["cdf"], "caption": "A law.", "table": "law"},
     }
     whole["style"]["experiments"] = {"krr10": "10-RR"}
-    whole["style"]["curves"]["upper"]["label"] = LABEL
+    whole["style"]["curves"]["upper"] = LABEL
     whole["tables"] = TABLES
     whole["claims"] = {"outperforms": ["fig"]}
     return {**root, "papers": ["su2026"], "su2026": whole}

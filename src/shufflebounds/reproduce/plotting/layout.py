@@ -87,7 +87,7 @@ class Layout:
     x: str = "n"
     transform: str = "none"
     divisor: str = ""
-    limits: tuple[float, ...] | None = None
+    limits: tuple[float, float] | None = None
     has_shared_rows: bool = False
     is_map: bool = False
 

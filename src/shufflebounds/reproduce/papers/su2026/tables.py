@@ -435,7 +435,12 @@ def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
     y, x = np.indices(shares.shape, dtype=float)
     return View(
         title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
-        lines=[(Line("", line_look("upper")), Drawn(x.ravel(), y.ravel(), *[shares.ravel()] * 2))],
+        lines=[
+            (
+                Line("", line_look("upper")),
+                Drawn(x.ravel(), y.ravel(), shares.ravel(), shares.ravel()),
+            )
+        ],
         y_label="",
         x_ticks=tuple(name.replace(" ", "\n") for name in _CHAIN.values()),
         y_ticks=tuple(row["label"] for row in rows),
