@@ -86,7 +86,8 @@ MISTAKES = """\
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
     improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, clone_vs_generic,
     joint_vs_generic, joint, k_fold, parallel, rappor_domain, hamming, subsampling, worst_dataset,
-    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone, dependent_counts, algorithm_step, algorithm_error
+    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone, dependent_counts,
+    algorithm_step, algorithm_error
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
 - figures one lines 0 label = (removed)
