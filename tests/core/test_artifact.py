@@ -1,4 +1,4 @@
-"""ARTIFACT.md tells of every claim, with the verdict that the pages of claims show."""
+"""ARTIFACT.md names the pages of claims and commands that exist; the pages list every claim."""
 
 import re
 
@@ -16,19 +16,13 @@ PAGES = {
 }
 
 
-def verdicts(text: str, page: str = "") -> dict[str, str]:
-    """Claims and verdicts of the rows of a table."""
-    rows = re.findall(rf"^\| \[`?(\w+)`?\]\((?:docs/)?{page}#\w+\) \|(.*)\|$", text, re.MULTILINE)
-    known = re.compile(r"\| \*{0,2}((?:not )?(?:reproduced(?: in part)?|measured))\*{0,2} \|")
-    return {claim: known.search(f"{cells}|")[1] for claim, cells in rows}
-
-
 @pytest.mark.parametrize("paper", PAGES)
-def test_every_claim_is_listed_with_its_verdict(paper):
-    listed = verdicts((ROOT / "ARTIFACT.md").read_text(encoding="utf-8"), PAGES[paper])
-    shown = verdicts((ROOT / "docs" / PAGES[paper]).read_text(encoding="utf-8"))
+def test_every_claim_is_on_the_page_that_it_names(paper):
+    row = f"`results/{paper}/claims.md` | [docs/{PAGES[paper]}](docs/{PAGES[paper]})"
+    assert row in (ROOT / "ARTIFACT.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / PAGES[paper]).read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[(\w+)\]\(#\w+\) \|", page, re.MULTILINE)
     assert set(research(paper).claims) <= set(listed)
-    assert listed == shown
 
 
 def test_its_commands_are_there():
