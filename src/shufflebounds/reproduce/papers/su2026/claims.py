@@ -19,7 +19,7 @@ import pandas as pd
 
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset as enumerated
-from shufflebounds.bounds.clones import standard_clone
+from shufflebounds.core.clones import standard_clone
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
@@ -250,6 +250,8 @@ _MECHANISMS: Mapping[str, Callable[[float], Randomizer]] = {
     "RAPPOR": RAPPOR,
     "OUE": OUE,
 }
+# Those of them whose decompositions depend on the size of the domain.
+_OVER_DOMAINS: Mapping[str, Callable[..., Randomizer]] = {"BLH": BLH, "RAPPOR": RAPPOR, "OUE": OUE}
 _EPS0 = (0.1, 4.0)
 _USERS = (1_000, 10_000, 100_000)
 _DELTA = 1e-6
@@ -316,13 +318,13 @@ def _law(pair: Decomposition, eps: float) -> dict[float, float]:
 def lower_domain(_: Evidence) -> Judgement:
     """The lower bound's GPARV over D values, from the matrix of all outputs, against D = 3."""
     distances = {}
-    for make, eps0 in itertools.product((BLH, RAPPOR, OUE), _EPS0):
+    for (name, make), eps0 in itertools.product(_OVER_DOMAINS.items(), _EPS0):
         laws = {}
         for size in (3, 4, 6, 8):
-            rows = make(eps0, domain_size=size).matrix()[:3]
-            laws[size] = _law(Decomposition(*rows), eps0 / 10.0)
+            a, b, c = make(eps0, domain_size=size).matrix()[:3]
+            laws[size] = _law(Decomposition(a, b, c), eps0 / 10.0)
             values = {*laws[3], *laws[size]}
-            distances[f"{make.__name__}, ε₀ = {eps0:g}, D = {size}"] = max(
+            distances[f"{name}, ε₀ = {eps0:g}, D = {size}"] = max(
                 abs(laws[3].get(value, 0.0) - laws[size].get(value, 0.0)) for value in values
             )
     return of_cases(
@@ -335,11 +337,11 @@ def lower_domain(_: Evidence) -> Judgement:
 def limit_rate(_: Evidence) -> Judgement:
     """How far the blanket's mass γ over D values is from its limit, times 2^D, as D grows."""
     scaled = {}
-    for make, eps0 in itertools.product((BLH, RAPPOR, OUE), _EPS0):
+    for (name, make), eps0 in itertools.product(_OVER_DOMAINS.items(), _EPS0):
         limit = math.fsum(make(eps0).blanket().c)
         for size in range(3, 13):
             gamma = math.fsum(make(eps0, domain_size=size).blanket().c)
-            scaled[make.__name__, eps0, size] = 2.0**size * abs(gamma / limit - 1.0)
+            scaled[name, eps0, size] = 2.0**size * abs(gamma / limit - 1.0)
     steps = [
         scaled[name, eps0, size + 1] <= at * (1.0 + 1e-9)
         for (name, eps0, size), at in scaled.items()
@@ -358,7 +360,8 @@ def uniform_others(_: Evidence) -> Judgement:
     gains = {}
     for k, eps0, n in itertools.product((4, 10, 100), (0.1, 1.0, 4.0), _USERS):
         randomizer = KRR(k, eps0)
-        uniform = Decomposition(*randomizer.matrix()[:2], np.full(k, 1.0 / k))
+        a, b = randomizer.matrix()[:2]
+        uniform = Decomposition(a, b, np.full(k, 1.0 / k))
         third = epsilon(randomizer.dataset_pairs()["third"], n, _DELTA)
         gain = 1.0 - epsilon(uniform, n, _DELTA).upper / third.lower
         gains[gain] = f"{k}-RR, ε₀ = {eps0:g}, n = {n}"
@@ -382,7 +385,8 @@ def four_points(blanket: Decomposition) -> Decomposition:
     p, top = blanket.b[more].sum(), blanket.a[more].sum()
     rest = blanket.a[alike].sum()
     q = rest * float((blanket.c[alike] / blanket.a[alike]).min(initial=1.0))
-    return Decomposition([top, p, rest], [p, top, rest], [p, p, q])
+    a, b, c = np.array([[top, p, rest], [p, top, rest], [p, p, q]])
+    return Decomposition(a, b, c)
 
 
 def four_point_clone(_: Evidence) -> Judgement:
