@@ -280,14 +280,15 @@ def _printed_table(_: Evidence) -> Judgement:
         certified = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n)
         half_a_digit = 0.5 * 10.0 ** (math.floor(math.log10(printed)) - 2)
         holds.append(abs(printed - certified.upper) <= half_a_digit)
-        excess[printed / certified.upper - 1.0] = f"ε₀ = {eps0:g}, n = {n:.0e}"
-    largest = max(excess)
+        excess[f"ε₀ = {eps0:g}, n = {n:.0e}"] = printed / certified.upper - 1.0
+    largest = max(excess, key=excess.__getitem__)
     return of_cases(
         holds,
         "cells",
-        f"{percentage(min(excess), up=False)} to {percentage(largest, up=True)} above the "
-        f"certified ε, above it in {sum(share > 0.0 for share in excess)} of {len(excess)}",
-        f"largest: {excess[largest]}",
+        f"{percentage(min(excess.values()), up=False)} to {percentage(excess[largest], up=True)} "
+        f"above the certified ε, above it in {sum(share > 0.0 for share in excess.values())} of "
+        f"{len(excess)}",
+        f"largest: {largest}",
     )
 
 
@@ -315,15 +316,15 @@ def _condition(_: Evidence) -> Judgement:
         eps = printed_condition(p, beta, q, n, _CONDITION_DELTA)
         if eps is not None:
             pair = variation_ratio(p, beta, q, published=True)
-            factor = single_shuffle.delta(pair, eps, n).lower / _CONDITION_DELTA
-            factors[factor] = f"p = {p:g}, β = {beta:g}, q = {q:g}, n = {n}"
-    largest = max(factors)
+            setting = f"p = {p:g}, β = {beta:g}, q = {q:g}, n = {n}"
+            factors[setting] = single_shuffle.delta(pair, eps, n).lower / _CONDITION_DELTA
+    largest = max(factors, key=factors.__getitem__)
     return refutable(
         of_cases(
-            [factor <= 1.0 for factor in factors],
+            [factor <= 1.0 for factor in factors.values()],
             "settings that the condition admits",
-            f"δ of the pair is up to {largest:.3g} times the claimed one",
-            f"largest: {factors[largest]}",
+            f"δ of the pair is up to {factors[largest]:.3g} times the claimed one",
+            f"largest: {largest}",
         )
     )
 

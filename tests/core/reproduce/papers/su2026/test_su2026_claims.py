@@ -1,6 +1,7 @@
 """What single laws and datasets say of the paper by other ways, and what empty points decide."""
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import shufflebounds as sb
 from shufflebounds.reproduce.papers.judging import IN_PART, NOT_REPRODUCED, REPRODUCED, Evidence
 from shufflebounds.reproduce.papers.su2026 import claims
 
@@ -32,6 +34,26 @@ def test_verdicts():
     found = claims.worst_dataset(None)
     assert found.verdict == NOT_REPRODUCED
     assert "the victim holds" in found.extreme
+
+
+def test_the_four_points_are_those_of_closed_forms():
+    """10-RR has p = 1/(e^ε₀ + 9), q = 8p; BLH p = 1/(2(e^ε₀ + 1)), q = e^−ε₀/2."""
+    for eps0 in (0.1, 4.0):
+        e = math.exp(eps0)
+        p = 1.0 / (e + 9.0)
+        found = claims.four_points(sb.KRR(10, eps0).blanket())
+        assert found.a == pytest.approx([e * p, p, 8.0 * p], rel=1e-12)
+        assert found.b == pytest.approx([p, e * p, 8.0 * p], rel=1e-12)
+        assert found.c == pytest.approx([p, p, 8.0 * p], rel=1e-12)
+        p = 0.5 / (e + 1.0)
+        found = claims.four_points(sb.BLH(eps0).blanket())
+        assert found.a == pytest.approx([e * p, p, 0.5], rel=1e-12)
+        assert found.c == pytest.approx([p, p, 0.5 / e], rel=1e-12)
+
+
+def test_every_setting_counts_even_where_two_save_the_same():
+    assert claims.four_point_clone(None).holds_in == "24 of 24 settings"
+    assert claims._smaller({"one": 0.5, "other": 0.5, "third": 0.0}).holds_in == "2 of 3 settings"
 
 
 # Points that could not be computed narrowly enough decide nothing.
