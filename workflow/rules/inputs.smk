@@ -6,6 +6,7 @@ import stale
 
 from shufflebounds.reproduce import curve as curve_files
 from shufflebounds.reproduce.papers import tables as table_stamp
+from shufflebounds.reproduce.plotting.texts import plain
 from shufflebounds.reproduce.storage import CurveName as Name
 
 
@@ -59,7 +60,7 @@ def figure_digest(wildcards):
 
 def figure_caption(wildcards):
     paper = PLAN.papers[wildcards.paper]
-    return f"{paper.titles[wildcards.figure]}. {paper.captions[wildcards.figure]}"
+    return f"{plain(paper.titles[wildcards.figure])}. {paper.captions[wildcards.figure]}"
 
 
 def gallery_files(kind):

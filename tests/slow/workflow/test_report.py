@@ -23,7 +23,7 @@ GROUPS = {
     "Tables": {KINDS[table["kind"]].title for table in TABLES.values()},
     "Claims": {CLAIMS},
 }
-SHOWN = {path for path in FIGURES | GALLERY | PAGES if not path.endswith((".md", ".pdf"))}
+SHOWN = {path for path in FIGURES | GALLERY | PAGES if not path.endswith((".md", ".tex", ".pdf"))}
 
 # Lower than a figure that is as wide.
 WINDOW = {"width": 1600, "height": 450}
@@ -83,11 +83,11 @@ def test_it_says_what_made_it_if_asked(unpacked):
 
 def test_odd_texts_stay_texts(reports, whole):
     result = embedded(reports[0], "results")["figures/su2026/fig.png"]
-    assert html.unescape(result["caption"]) == f"<p>{CAPTION}</p>\n"
+    assert html.unescape(result["caption"]) == f"<p>{TITLES['fig']}. {CAPTION}</p>\n"
     assert not (whole.path / "pwned").exists()
-    # Of all that a figure shows, the job is told the digest only, and which code draws it.
-    told = r"digest=[0-9a-f]{16}, presentation=code of presentation [0-9a-f]{16}"
-    assert re.fullmatch(told, result["job_properties"]["params"])
+    # The job gets a digest of what the figure shows, its caption, and which code draws it.
+    params = r"digest=[0-9a-f]{16}, caption=.*, presentation=code of presentation [0-9a-f]{16}"
+    assert re.fullmatch(params, result["job_properties"]["params"], re.DOTALL)
 
 
 def test_every_job_has_its_run_time(reports, whole):
