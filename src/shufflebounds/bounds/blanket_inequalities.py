@@ -76,10 +76,11 @@ _NO_DRIFT = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamm
 
 
 def specific(blanket: Decomposition) -> Losses:
-    """R of a randomizer with a known blanket, or with one end of it.
+    """R of the masses of a blanket itself, without its ``inner`` and ``outer`` ends.
 
-    Spreading masses, as an ``outer`` end does, only raises the range, the maximum and the second
-    moment of R; uniting components, as an ``inner`` end does, only lowers them.
+    Each end has an R of its own: spreading masses, as an ``outer`` end does, only raises the range,
+    the maximum and the second moment; uniting components, as an ``inner`` end does, only lowers
+    them.
     """
     used = (blanket.a > 0.0) | (blanket.b > 0.0)
     if (blanket.c[used] == 0.0).any():

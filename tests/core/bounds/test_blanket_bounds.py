@@ -301,12 +301,16 @@ class TestDelta:
             decomposition = sb.Decomposition(a, b, [0.5, 0.3, 0.0])
             assert on_delta(divergence, decomposition, 0.5, 10**9) == 1.0
 
-    @pytest.mark.parametrize("divergence", DIVERGENCES)
-    def test_uses_the_outer_end(self, divergence):
+    @pytest.mark.parametrize("name", ["blanket_hoeffding", "blanket_bennett"])
+    def test_uses_the_ends_of_a_blanket(self, name):
         inner, outer = (sb.KRR(k=4, eps0=eps0).blanket() for eps0 in (1.0, 1.1))
-        both = sb.Decomposition(inner.a, inner.b, inner.c, outer=outer)
-        assert on_delta(divergence, both, 0.2, 1000) == on_delta(divergence, outer, 0.2, 1000)
-        assert on_delta(divergence, both, 0.2, 1000) > on_delta(divergence, inner, 0.2, 1000)
+        both = sb.Decomposition(inner.a, inner.b, inner.c, inner.rel_err, outer=outer)
+        setting = Setting(n=1000, eps=0.2)
+        below, above, found = (
+            BOUNDS[name].answer(Reports(1.1, blanket), "delta", setting).enclosure
+            for blanket in (inner, outer, both)
+        )
+        assert found.lower == below.lower < below.upper < above.lower < above.upper == found.upper
 
     @pytest.mark.parametrize("divergence", DIVERGENCES)
     def test_uncertain_masses_widen_the_bound(self, divergence):

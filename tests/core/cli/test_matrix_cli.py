@@ -157,7 +157,7 @@ def test_a_curve_names_the_inputs_and_stands_for_the_numbers(options, tmp_path):
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["inputs"] for row in rows if row["bound"] != "stronger_clone"] == [
         "1 against 2"
-    ] * 4
+    ] * 6
     assert [row["others"] for row in rows if row["bound"] == "lower"] == ["2"] * 2
     for row in rows:
         assert float(row["eps0"]) == pytest.approx(EPS0, rel=1e-14)
