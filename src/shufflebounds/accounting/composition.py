@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
@@ -17,7 +17,6 @@ from shufflebounds.accounting.round_laws import (
     Round,
     RoundKind,
     dominated,
-    enumerated,
     optimistic_sums,
     pessimistic_sum,
 )
@@ -26,7 +25,6 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.work import WorkError, limited, reserve
-from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
@@ -227,11 +225,10 @@ class Composed:
         def once() -> float:
             return max(_once(one, delta) for one in self.rounds)
 
-        found = self._of_few(lambda law: law.eps(delta), end)
         what = f"epsilon at delta = {delta!r}"
         single = partial(self._epsilon_of_single_rounds, delta)
         ask = _Asked(above, below, certain, single, once)
-        return self._refined(found, ask, goal, rtol, what, depth=1.0)
+        return self._refined(Enclosure(0.0, end), ask, goal, rtol, what, depth=1.0)
 
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
@@ -290,11 +287,10 @@ class Composed:
                 level = max(found, 1e-3 * level, validation.MIN_DELTA)
             return found
 
-        best = self._of_few(lambda law: law.delta(eps), 1.0)
         what = f"delta at eps = {eps!r}"
         single = partial(self._delta_of_single_rounds, eps)
         ask = _Asked(above, below, certain, single)
-        return self._refined(best, ask, goal, rtol, what, depth)
+        return self._refined(Enclosure(0.0, 1.0), ask, goal, rtol, what, depth)
 
     def _refined(
         self, best: Enclosure, ask: _Asked, goal: float, rtol: float | None, what: str, depth: float
@@ -324,8 +320,7 @@ class Composed:
                 low = max(low, ask.once())
             best = _both(best, Enclosure(min(low, high), high))
 
-        # Of few outcomes all is known, and theory alone is between the ends of other rounds.
-        if is_done() or (self._enumerated is not None and not promises and rtol is None):
+        if is_done():
             return best
         density = math.sqrt((_FINE_WIDTH if goal <= DEFAULT_RTOL else _WIDTH) * depth / goal)
         blankets = [replace(one, crowds=()) for one in self.rounds]
@@ -388,18 +383,6 @@ class Composed:
                 best,
             )
         return best
-
-    @cached_property
-    def _enumerated(self) -> tuple[Losses, list[Losses]] | None:
-        return enumerated(self.rounds)
-
-    def _of_few(self, ask: Callable[[Losses], float], end: float) -> Enclosure:
-        """What is known where outcomes are few, or that the answer is at most `end`."""
-        if self._enumerated is None:
-            return Enclosure(0.0, end)
-        above, below = self._enumerated
-        upper = min(ask(above), end)
-        return Enclosure(min(max(map(ask, below), default=0.0), upper), upper)
 
     def _epsilon_of_single_rounds(self, delta: float) -> float:
         """Basic composition: an upper bound of ε from that of each round at its share of δ."""

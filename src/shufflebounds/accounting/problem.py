@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,11 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
+from shufflebounds.accounting.root_search import LARGEST_EPS, Start
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence import estimates
-from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.divergence.estimates import Estimate, log_estimate
 from shufflebounds.divergence.law import U
@@ -73,12 +71,6 @@ class Problem:
     def estimate(self, eps: float) -> Estimate:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
         return max(log_estimate(outer, eps, self.n) for _, outer in self.directions)
-
-    def rare_estimate(self, eps: float) -> float:
-        """Rough log D(ε) where few draws count."""
-        return max(
-            estimates.largest_draw_estimate(outer, eps, self.n) for _, outer in self.directions
-        )
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""
@@ -241,90 +233,3 @@ def _rare_start(
     above, below = excess(low), excess(high)
     slope = (below - above) / (high - low) if math.isfinite(below) else start.slope
     return Start(low, slope, _START_ROUGH)
-
-
-# ε at δ where an inner and an outer decomposition surround the randomizer: each end by itself.
-#
-# With D_inner ≤ D ≤ D_outer at every ε, the ε at which D falls to δ lies between those of the two
-# (docs/engine.md, section 9). Each end is searched for alone, in decompositions of the few
-# components that tell at this question. Where the search begins is estimated from still fewer.
-
-# What of the width wanted may be due to fewer components, and what each search may leave.
-_STRIPS, _EACH = 0.03, 0.4
-# Starts that may be off by so much, as a logarithm of D, are rough. There log D may be off by so
-# much more due to fewer components, by less if ε is 0, and there are so many strips at most.
-_ROUGH, _ROUGH_LOSS, _LOSS_AT_ZERO, _ROUGH_STRIPS = 0.1, 0.01, 1e-4, 500.0
-# How close the ε must be known, relatively, for which there are strips.
-_NEAR = 1e-2
-# How far both ends usually are apart, relatively.
-_USUAL_GAP = 8e-5
-# Rough estimates have kinks: log D hardly falls by more than this times a relative step of ε.
-_STEEPEST = 200.0
-
-
-def epsilon_apart(problem: Problem, delta: float, goal: float) -> Enclosure | None:
-    """Enclosure of the smallest ε with D(ε) ≤ δ; None where there is nothing to start from.
-
-    It aims at the relative width `goal` and what both ends lie apart.
-    """
-    end = problem.largest_loss()
-    few = _Few.of(problem, delta, goal)
-    start = start_of(few.sketched, delta, min(end, LARGEST_EPS))
-    if not (0.0 <= start.eps < min(end, LARGEST_EPS) and start.slope < 0.0):
-        return None
-    if start.eps == 0.0 or not start.doubt < _ROUGH:
-        # A look from above, in few strips, tells where others must lie.
-        slope = max(start.slope, -_STEEPEST / start.eps) if start.eps > 0.0 else start.slope
-        rough = start._replace(slope=slope, doubt=math.inf)
-        found = smallest_eps(few.above(rough).delta, delta, rough, end, _NEAR)
-        if not found.upper > 0.0:
-            return found
-        start = Start(min(found.upper, end * (1.0 - _NEAR)), slope)
-    upper = smallest_eps(few.above(start).delta, delta, start, end, _EACH * goal).upper
-    if abs(upper - start.eps) > _NEAR * start.eps and 0.0 < upper < end:
-        start = start._replace(eps=upper)
-        upper = smallest_eps(few.above(start).delta, delta, start, end, _EACH * goal).upper
-    near = start._replace(eps=upper * (1.0 - _USUAL_GAP))
-    lower = smallest_eps(few.below(start).delta, delta, near, end, _EACH * goal).lower
-    return Enclosure(min(lower, upper), upper)
-
-
-@dataclass(frozen=True)
-class _Few:
-    """A problem in few components: roughly, ``sketched``, and bounds of either end near some ε."""
-
-    problem: Problem
-    sketched: Problem
-    delta: float
-    goal: float
-
-    @staticmethod
-    def of(problem: Problem, delta: float, goal: float) -> _Few:
-        problem = dataclasses.replace(problem, target=delta)
-        sketched = _only(problem, (sketch(outer) for _, outer in problem.directions))
-        return _Few(problem, sketched, delta, goal)
-
-    def above(self, start: Start) -> Problem:
-        """Of outer decompositions."""
-        ends = zip(self.problem.directions, self._foci(start), strict=True)
-        return _only(self.problem, (spread(outer, focus) for (_, outer), focus in ends))
-
-    def below(self, start: Start) -> Problem:
-        """Of inner decompositions."""
-        ends = zip(self.problem.directions, self._foci(start), strict=True)
-        return _only(self.problem, (united(inner, focus) for (inner, _), focus in ends))
-
-    def _foci(self, start: Start) -> list[Focus]:
-        loss, most, delta = _STRIPS * self.goal * -start.slope * start.eps, math.inf, self.delta
-        if not start.doubt < _ROUGH:
-            loss, most = _ROUGH_LOSS if start.eps > 0.0 else _LOSS_AT_ZERO, _ROUGH_STRIPS
-            delta = max(delta, math.exp(self.sketched.rare_estimate(start.eps)))
-        return [
-            Focus.about(like, start.eps, self.problem.n, delta, loss, most)
-            for like, _ in self.sketched.directions
-        ]
-
-
-def _only(problem: Problem, decompositions: Iterable[Decomposition]) -> Problem:
-    """The same of decompositions that are the whole truth."""
-    return dataclasses.replace(problem, directions=tuple((one, one) for one in decompositions))

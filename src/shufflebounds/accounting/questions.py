@@ -25,7 +25,6 @@ from shufflebounds.accounting.worst_dataset import (
     AS_CLOSE,
     all_datasets_delta,
     all_datasets_epsilon,
-    few_switched,
     unsettled,
 )
 from shufflebounds.core import validation
@@ -439,7 +438,4 @@ class _Mechanism:
             blanket = min(blanket, finer)
         name = "all datasets" if upper < blanket else "blanket"
         upper = max(lower, min(upper, blanket))
-        if upper > lower * (1.0 + _CLOSE):
-            more = few_switched(self.crowds, n, question.quantity, question.at, lower)
-            others, lower = more or (others, lower)
         return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)

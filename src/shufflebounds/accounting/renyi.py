@@ -30,7 +30,6 @@ from shufflebounds.divergence.fourier_rows import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import (
     Knots,
-    binomial_moments,
     few_moments,
     finite,
     infinite,
@@ -408,7 +407,7 @@ def _summed(
     """Bounds of log(E[(P/Q)^α] − 1) from sums over outcomes; fewer where there are too many."""
     found = []
     for one in directions:
-        pair = binomial_moments(one, n, orders) or few_moments(one, n, orders)
+        pair = few_moments(one, n, orders)
         if pair is None:
             break
         found.append(pair)

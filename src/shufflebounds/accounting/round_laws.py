@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from threading import Lock
 
 import numpy as np
@@ -21,15 +21,7 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import is_scarce, require_work
-from shufflebounds.divergence import convolution as few
-from shufflebounds.divergence.convolution import Losses, composed
-from shufflebounds.divergence.enumeration import (
-    MAX_USERS,
-    RankedOutcomes,
-    histogram_count,
-    outcomes,
-    ranked_outcomes,
-)
+from shufflebounds.divergence.enumeration import RankedOutcomes, ranked_outcomes
 from shufflebounds.divergence.estimates import estimates, outlook
 from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
@@ -500,56 +492,6 @@ def _grids(
     """Their grids, and how many points the one needs that needs most."""
     grids = [grid(each, n, points) for each in decompositions]
     return grids, max((each.reach(level, inner=inner) for each in grids), default=0)
-
-
-# Outcomes that are worth looking at, of one round.
-_FEW_OUTCOMES = 10_000
-
-
-def enumerated(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
-    """The pessimistic and the optimistic sums, of few outcomes; None where there are too many."""
-    if any(one.crowds for one in rounds):
-        return None
-    tops = []
-    for one in rounds:
-        top = _few_above(one)
-        if top is None:
-            return None
-        tops.append((top, one.times))
-    above = composed(tops)
-    if above is None:
-        return None
-    below: list[Losses] = []
-    for order in (0, -1)[: 1 if all(one.is_symmetric for one in rounds) else 2]:
-        outcomes_of = partial(outcomes, max_histograms=_FEW_OUTCOMES)
-        laws = [
-            [
-                few.below(found)
-                for each in one.lowest
-                if (found := outcomes_of(each.directions[order][0], one.n))
-            ]
-            for one in rounds
-        ]
-        known = [(found, one.times) for found, one in zip(laws, rounds, strict=True) if found]
-        for i in range(max((len(found) for found, _ in known), default=0)):
-            chosen = [(found[min(i, len(found) - 1)], times) for found, times in known]
-            total = composed(chosen)
-            below += [] if total is None else [total]
-    return above, below
-
-
-def _few_above(one: Round) -> Losses | None:
-    """A pair above a round of few outcomes."""
-    ends: list[RankedOutcomes] = []
-    for each in one.decompositions:
-        for _, outer in each.directions:
-            if histogram_count(outer, one.n) > _FEW_OUTCOMES:
-                return None
-            found = ranked_outcomes(outer, one.n) if one.n <= MAX_USERS else None
-            if found is None:
-                return None
-            ends.append(found)
-    return few.above(ends, LARGEST_EPS)
 
 
 def _dense(rounds: Sequence[Round], level: float) -> float:

@@ -10,7 +10,7 @@ from typing import TypeGuard, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.problem import Problem, epsilon_apart, start_of
+from shufflebounds.accounting.problem import Problem, start_of
 from shufflebounds.accounting.root_search import COARSEST, FINEST, LARGEST_EPS, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -27,9 +27,6 @@ Several = Sequence[T] | NDArray
 Indices = NDArray[np.int64]
 
 DEFAULT_RTOL = 1e-4
-# Ends of a continuous randomizer further apart than this, relatively, may be so only because few
-# components were chosen by poor estimates, as those for few users are.
-_DOUBTFUL = 1e-3
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -148,19 +145,10 @@ def _root(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
     goal = DEFAULT_RTOL if rtol is None else rtol
     if problem.never_below() > delta:
         return Enclosure(math.inf, math.inf)
-    apart = None
-    if not problem.is_finite():
-        apart = epsilon_apart(problem, delta, goal)
-        most = _DOUBTFUL if rtol is None else rtol
-        if apart is not None and apart.relative_width <= most:
-            return apart
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
     problem = dataclasses.replace(problem, target=delta)
-    found = smallest_eps(problem.delta, delta, start, end, goal)
-    if apart is None:
-        return found
-    return Enclosure(max(found.lower, apart.lower), min(found.upper, apart.upper))
+    return smallest_eps(problem.delta, delta, start, end, goal)
 
 
 def _each_root(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:

@@ -16,7 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.core.products import FloatArray, compounded, ratio_labels
+from shufflebounds.core.products import FloatArray, ratio_labels
 from shufflebounds.core.work import is_scarce, is_spent
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
@@ -215,86 +215,6 @@ def _sent(law: NDArray, row: NDArray) -> NDArray:
             after[axis], before[axis] = slice(1, None), slice(None, -1)
             found[tuple(after)] += row[axis] * law[tuple(before)]
     return found
-
-
-# Datasets in which few of the others hold another input than the rest: for few users those are
-# often worse than any in which all of them hold one.
-
-# How many hold another one, histograms times reports of all that are made, and bisections of ε.
-_SWITCHED, _LITTLE_WORK, _BISECTIONS = 4, 3 * 10**7, 40
-# Inputs that are tried.
-_MOST_INPUTS = 6
-
-
-def few_switched(
-    crowds: Sequence[Crowd], n: int, quantity: str, at: float, found: float
-) -> tuple[str, float] | None:
-    """What exceeds `found`, ε at δ (epsilon) or δ at ε (delta), among datasets with few switched.
-
-    The name of what the others hold, and a lower end; None where none was found, or enumeration
-    would take long.
-    """
-    best = None
-    for crowd in crowds:
-        where = f" (inputs differ in {crowd.differing})" if crowd.differing else ""
-        names = [list(crowd.others)[:_MOST_INPUTS], [x for x in crowd.others if x in ("x0", "x1")]]
-        for some in names if crowd.attained and n > _SWITCHED + 1 else []:
-            held = [crowd.others[x] for x in some]
-            # Of pieces of a component only their sum, which lowers D.
-            laws = [np.bincount(x.part, weights=x.law, minlength=crowd.a.size) for x in held]
-            rows, rel_err = _united(np.stack([crowd.a, crowd.b, *laws]))
-            outputs = rows.shape[1]
-            # Whole numbers, which do not overflow.
-            work = len(some) * n * outputs * (n + 1) ** (outputs - 1)
-            if not some or work > _LITTLE_WORK / len(crowds):
-                continue
-            off = max(compounded(crowd.rel_err, x.rel_err) for x in held)
-            err = (n + 1.0) * (rel_err + off + (rows.shape[1] + 4.0) * U) * 1.01
-            for name, law in _mixed(rows[2:], some, n - 1):
-                p, q = (_sent(law, row) for row in rows[:2])
-                for one, other in ((p, q), (q, p)):
-                    value = _more(one, other, err, quantity, at, found)
-                    if value > found:
-                        best, found = (name + where, value), value
-            break
-    return best
-
-
-def _mixed(rows: FloatArray, names: Sequence[str], users: int) -> Iterator[tuple[str, FloatArray]]:
-    """Laws of the counts where all but 1 to 4 users hold one input and these another one."""
-    start = np.zeros((users + 2,) * (rows.shape[1] - 1))
-    start[(0,) * start.ndim] = 2.0**_SCALE
-    for i, name in enumerate(names):
-        law = start
-        for _ in range(users - _SWITCHED):
-            law = _sent(law, rows[i])
-        for j, other in enumerate(names):
-            for count in range(1, _SWITCHED + 1 if j != i else 0):
-                mixed = law
-                for k in range(_SWITCHED):
-                    mixed = _sent(mixed, rows[j] if k < count else rows[i])
-                yield f"{name}, {count} of them {other}", mixed
-
-
-def _more(
-    p: FloatArray, q: FloatArray, err: float, quantity: str, at: float, found: float
-) -> float:
-    """A lower end of ε or δ of the laws p and q, or `found` where it is no more than that."""
-
-    def least(eps: float) -> float:
-        likely = math.exp(eps) * (1.0 + 4.0 * U) * (1.0 + err)
-        with np.errstate(over="ignore"):
-            return _total(p * (1.0 - err) - _FAINT - likely * (q + _FAINT))
-
-    if quantity == "delta":
-        return max(found, least(at)) if at < _MOST_LOSS else found
-    if found >= _MOST_LOSS or least(found) < at:
-        return found
-    low, high = found, _MOST_LOSS
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if least(middle) >= at else (low, middle)
-    return low
 
 
 # What holds for all datasets, by the suprema of crowds.

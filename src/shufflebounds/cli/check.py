@@ -245,8 +245,6 @@ def _imprecise(output: Output, one: Finding) -> str:
 
 def _held(others: str) -> str:
     """What all other users hold, as part of a sentence; of a joint, coordinate by coordinate."""
-    if " of them " in others:
-        return f", in which all other users hold {others},"
     held = [_HELD.get(one, f"the value {one}") for one in others.replace(",", " ").split()]
     if not held:
         return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Held
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray, compounded
+from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
@@ -28,7 +28,6 @@ from shufflebounds.divergence.law import (
     U,
     characteristic,
     law,
-    log_mgf,
     tilt,
 )
 from shufflebounds.divergence.window import rounded_down
@@ -53,8 +52,6 @@ _LEVELS = 200
 # Inputs, and values of each, that are looked at to aim; all inputs, if one has so many times what
 # the aim promised.
 _LEADING, _MANY_VALUES, _MISSED = 3, 300, 1.5
-# Standard deviations of the sum of the others by which values that count one by one exceed it.
-_APART = 3.0
 # Tilts of a first look, and of those around the best, closer each time.
 _TILTS, _CLOSER = 48, (9, 9, 9)
 
@@ -65,7 +62,6 @@ class Aim:
 
     ``tau`` (J,) is the share of the blanket that heads report from; ``theta`` is 0 where no value
     is above 0. ``modes`` of the sum are evaluated. ``log_main`` and ``log_rest`` are estimates.
-    Values above ``cap`` count one by one, the others' sum being bounded from below by ``back``.
     """
 
     tau: FloatArray
@@ -75,8 +71,6 @@ class Aim:
     modes: int
     log_main: float
     log_rest: float
-    cap: float = math.inf
-    back: float = 0.0
 
     def goal(self) -> float:
         """The logarithm of what the bound is expected to be."""
@@ -105,11 +99,7 @@ class Aim:
         log_rest = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
             log_rest += min(0.0, float(np.nan_to_num(left[0])))
-        found = [_sampled(tau, values, masses, n, log_rest)]
-        pull = (n - 1) * math.expm1(eps)
-        if float(values.max()) > pull and not crowd.extremes:
-            found.append(_capped(tau, values, masses, n, log_rest, pull))
-        return min((aim for aim in found if aim is not None), key=Aim.goal, default=None)
+        return _sampled(tau, values, masses, n, log_rest)
 
 
 def _sampled(
@@ -126,32 +116,6 @@ def _sampled(
     if not (modes <= _MOST_MODES and math.isfinite(log_main)):
         return None
     return Aim(tau, theta, eta, step, modes, log_main, log_rest)
-
-
-def _capped(
-    tau: FloatArray, values: FloatArray, masses: FloatArray, n: int, log_rest: float, pull: float
-) -> Aim | None:
-    """The same without values that alone exceed what all others draw together, about −`pull`."""
-    small = np.where(values <= pull, values, 0.0)
-    spread = n * float(np.max(np.sum(masses * small**2, axis=1)))
-    cap = pull + _APART * math.sqrt(spread)
-    large = values > cap
-    if not large.any():
-        return None
-    found = _sampled(tau, np.where(large, 0.0, values), masses, n, log_rest)
-    if found is None:
-        return None
-    jumps = float(np.max(np.sum(np.where(large, masses * (values - pull), 0.0), axis=1)))
-    # What all others draw is rarely so low that the least of these does not make up for it.
-    least = float(values[large].min())
-    tilts = np.geomspace(0.01, 10.0, _TILTS) * (least - pull) / spread
-    down = np.where(values < -cap, 0.0, np.minimum(values, cap))
-    growth = np.array([np.max(np.sum(masses * np.expm1(-t * down), axis=1)) for t in tilts])
-    below = np.exp(np.minimum((n - 1) * np.log1p(growth) - tilts * least, 1.0)) / tilts
-    enough = below <= _NO_HEADS * (least - pull)
-    back = float(tilts[np.argmax(enough) if enough.any() else np.argmin(below)])
-    log_main = float(np.logaddexp(found.log_main, math.log(jumps)))
-    return replace(found, log_main=log_main, cap=cap, back=back)
 
 
 def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
@@ -375,14 +339,10 @@ def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
         if rest is None:
             return math.inf
         rests.append((whose, rest))
-    low = math.inf, math.inf
-    if aim.cap < math.inf:
-        some = [_low(rest, eps, aim) for _, rest in rests]
-        low = max(one for one, _ in some), max(one for _, one in some)
     found = 0.0
     # Once the largest is known the others need not be.
     for whose, rest in rests:
-        one = _one_input(whose, rest, eps, n, aim, found, low)
+        one = _one_input(whose, rest, eps, n, aim, found)
         if math.isnan(one):
             return math.inf
         found = max(found, one)
@@ -405,20 +365,6 @@ def _without_heads(crowd: Crowd, held: Held, tau: FloatArray) -> Decomposition |
     return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), rest, rel_err)
 
 
-def _low(rest: Decomposition, eps: float, aim: Aim) -> tuple[float, float]:
-    """Upper bounds of log E e^{−tG}, t = ``aim.back``, without G < −cap, and of E |G| of these.
-
-    Infinite where R(x) = 0 tells too much.
-    """
-    if not rest.c.all():
-        return math.inf, math.inf
-    g = law(rest, eps)
-    lost = np.ldexp(g.values, g.exponent) < -aim.cap
-    fallen = float(rest.b[lost].sum()) * math.exp(eps) * (1.0 + rest.rel_err + 1e-12)
-    k, err = log_mgf(_without(g, lost), np.array([-math.ldexp(aim.back, g.exponent)]))
-    return float(k[0] + err[0]), fallen
-
-
 def _one_input(
     crowd: Crowd,
     rest: Decomposition,
@@ -426,16 +372,11 @@ def _one_input(
     n: int,
     aim: Aim,
     enough: float,
-    low: tuple[float, float],
 ) -> float:
     """What all others holding one input give in the maximum; roughly if below `enough`."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
     apart = float(excess(rest, math.expm1(eps), rest.c == 0.0)[1])
     g = law(rest, eps)
-    large = np.ldexp(g.values - g.value_err, g.exponent) > aim.cap
-    if low[0] < math.inf and large.any():
-        apart += _one_by_one(rest, g, large, eps, n, aim, low)
-        g = _without(g, large)
     if g.values.size == 0:  # others never send what the victim does
         return apart
     if aim.theta == 0.0:  # no value of any input seems to be above 0
@@ -449,42 +390,6 @@ def _one_input(
         if bound <= rough or g.values.size <= 2 * cells:
             break
     return bound
-
-
-def _one_by_one(
-    rest: Decomposition,
-    g: Law,
-    large: BoolArray,
-    eps: float,
-    n: int,
-    aim: Aim,
-    low: tuple[float, float],
-) -> float:
-    """Upper bound of what the large values of g add; no R(x) is 0 where `low` is finite."""
-    growth, c = math.expm1(eps), float(rest.c[large].sum())
-    rounding = rest.rel_err + (rest.c.size + 16.0) * U
-    pulled = c * (n - 1) * growth * max(0.0, 1.0 - rounding)
-    alone = max(0.0, float(excess(rest, growth, large)[1]) - pulled)
-    least = math.ldexp(float((g.values - g.value_err)[large].min()), g.exponent)
-    parts = (n - 1) * low[0], aim.back * least
-    exponent = parts[0] - parts[1] + 1e-12 * (abs(parts[0]) + abs(parts[1]))
-    if not exponent < 700.0:
-        return math.inf
-    below = math.exp(exponent) / (math.e * aim.back) + (n - 1) * low[1]
-    return (alone + c * below * (1.0 + rounding)) * (1.0 + 8.0 * U)
-
-
-def _without(g: Law, large: BoolArray) -> Law:
-    """With 0 for those values."""
-    kept, mass = ~large, float(g.masses[large].sum())
-    return replace(
-        g,
-        values=g.values[kept],
-        masses=g.masses[kept],
-        value_err=g.value_err[kept],
-        rest=g.rest + mass,
-        rest_err=g.rest_err + mass * (float(g.mass_err) + (large.size + 4.0) * U),
-    )
 
 
 def _no_heads(crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0) -> float:

@@ -99,14 +99,6 @@ def test_joints_of_many_components_are_tight(joint):
     assert found.enclosure.relative_width < 2e-3
 
 
-def test_rare_large_values_count_one_by_one():
-    """δ is about what four true values give away, too large a value of G for one line."""
-    joint = sb.Joint([sb.KRR(256, 2.0)] * 4)
-    found = sb.mechanism_epsilon(joint, 10**5, 4e-7)
-    assert found.upper_bound == "all datasets"
-    assert found.enclosure.relative_width < 1e-3
-
-
 def test_inputs_that_agree_in_a_coordinate_may_be_the_worst():
     """Of the mechanism, though not of its blanket."""
     joint = sb.Joint([sb.Duchi(2.0), sb.KRR(3, 2.0)])
@@ -163,19 +155,17 @@ def test_extreme_numbers_of_users_and_losses():
     assert sb.delta(apart, 2.0, 10).upper == pytest.approx(0.5)
 
 
-def test_no_dataset_with_few_switched_exceeds_the_worst_one():
-    rng, switched = np.random.default_rng(12), 0
+def test_no_dataset_of_few_users_exceeds_the_bounds():
+    rng = np.random.default_rng(12)
     for _ in range(12 * FUZZ):
         rows = rng.dirichlet(np.full(2, 0.5), 2) * (1.0 - 2e-3) + 1e-3
         R, n = sb.MatrixRandomizer(rows), int(rng.integers(6, 40))
         found = sb.mechanism_epsilon(R, n, 1e-4)
         worst = sb.worst_dataset(R, n, delta=1e-4).enclosure
         assert overlap(found.enclosure, worst)
-        switched += "of them" in found.others
         eps = 0.7 * worst.lower
         delta, most = sb.mechanism_delta(R, eps, n), sb.worst_dataset(R, n, eps=eps)
         assert delta.enclosure.lower <= most.enclosure.upper <= delta.enclosure.upper * (1 + 1e-9)
-    assert switched > 0
 
 
 @pytest.mark.parametrize("R", [sb.KRR(2, 2.0), sb.Joint([sb.KRR(3, 1.0)] * 3)])
