@@ -173,7 +173,8 @@ def smallest_eps(
         `end` if none with D(ε) ≤ δ was.
     """
     bracket, probes = Bracket(delta, end), list[_Probe]()
-    guess, widths, asked = start, [math.inf], dict[float, float]()
+    guess = start if math.isfinite(start.eps) else start._replace(eps=0.0)
+    widths, asked = [math.inf], dict[float, float]()
     for _ in range(MAX_PROBES):
         if bracket.is_narrow(rtol) or bracket.low >= LARGEST_EPS:
             break
@@ -215,8 +216,10 @@ def _secant(probes: list[_Probe], slope: float) -> Start:
             break
     if not -math.inf < slope < 0.0:
         return Start(math.nan)
-    eps, doubt = near.eps - near.excess / slope, SECANT_ERROR * abs(near.excess) + near.noise
-    return Start(eps, slope, doubt, near.noise if near.noise > near.aim else FINEST)
+    eps, doubt = near.eps - near.excess / slope, SECANT_ERROR * abs(near.excess)
+    if near.noise > 0.51 * near.aim:  # a closer look would not show more
+        return Start(eps, slope, doubt, near.noise)
+    return Start(eps, slope, doubt + near.noise)
 
 
 def _next_probe(bracket: Bracket, guess: Start, rtol: float) -> tuple[float, float]:
@@ -226,7 +229,7 @@ def _next_probe(bracket: Bracket, guess: Start, rtol: float) -> tuple[float, flo
         return _middle(bracket), COARSEST
     eps, aim = guess.eps, COARSEST
     if -math.inf < guess.slope < 0.0:
-        aside = max(ASIDE * rtol * abs(eps), 3.0 * guess.blur / -guess.slope)
+        aside = max(ASIDE * rtol * abs(eps), 1.6 * guess.blur / -guess.slope)
         aim = -guess.slope * aside
         if not guess.doubt <= 0.5 * aim:
             aim = max(aim, 0.2 * guess.doubt)
