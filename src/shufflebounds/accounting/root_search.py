@@ -32,6 +32,8 @@ MAX_PROBES = 60
 ASIDE = 0.45
 # Relative error of a step along the secant, as a share of the step in log D.
 SECANT_ERROR = 0.1
+# Relative width of D to aim at, as a share of what is needed.
+CAUTION = 0.8
 # Distance from an end of the bracket, as a share of its width, at which the search looks instead of
 # at an estimate beyond that end.
 INSET = 0.1
@@ -125,14 +127,15 @@ def _line_root(lower: _Point, upper: _Point, delta: float) -> float:
 class Start(NamedTuple):
     """An estimate of the root, of the derivative of log D there, and the error of log D.
 
-    NaN stands for an ε or a derivative that is not known; ε = 0 asks for D(0) first. ``blur`` is
-    the relative width below which enclosures of D do not get.
+    NaN stands for an ε or a derivative that is not known; ε = 0 asks for D(0) first. ``noise`` is
+    half of the width of the enclosure next to the root, and ``aim`` the width that it aimed at.
     """
 
     eps: float
     slope: float = math.nan
     doubt: float = 0.0
-    blur: float = FINEST
+    noise: float = 0.0
+    aim: float = math.inf
 
 
 class _Probe(NamedTuple):
@@ -216,10 +219,8 @@ def _secant(probes: list[_Probe], slope: float) -> Start:
             break
     if not -math.inf < slope < 0.0:
         return Start(math.nan)
-    eps, doubt = near.eps - near.excess / slope, SECANT_ERROR * abs(near.excess)
-    if near.noise > 0.51 * near.aim:  # a closer look would not show more
-        return Start(eps, slope, doubt, near.noise)
-    return Start(eps, slope, doubt + near.noise)
+    doubt = SECANT_ERROR * abs(near.excess)
+    return Start(near.eps - near.excess / slope, slope, doubt, near.noise, near.aim)
 
 
 def _next_probe(bracket: Bracket, guess: Start, rtol: float) -> tuple[float, float]:
@@ -229,20 +230,23 @@ def _next_probe(bracket: Bracket, guess: Start, rtol: float) -> tuple[float, flo
         return _middle(bracket), COARSEST
     eps, aim = guess.eps, COARSEST
     if -math.inf < guess.slope < 0.0:
-        aside = max(ASIDE * rtol * abs(eps), 1.6 * guess.blur / -guess.slope)
-        aim = -guess.slope * aside
-        if not guess.doubt <= 0.5 * aim:
-            aim = max(aim, 0.2 * guess.doubt)
+        # Half of the width wanted, as a difference of log D; more if D is not known that well.
+        aim = max(-ASIDE * rtol * abs(eps) * guess.slope, FINEST)
+        doubt = guess.doubt + guess.noise
+        if 2.0 * guess.noise > aim >= guess.aim:
+            aim, doubt = 1.6 * guess.noise, guess.doubt
+        if not doubt <= 0.5 * aim:
+            aim = max(aim, 0.2 * doubt)
         elif eps - low > high - eps:
-            eps -= aside
+            eps += aim / guess.slope
         else:
-            eps += aside
+            eps -= aim / guess.slope
     # Beyond an end of the bracket, look close to that end: the line that it rests on may be exact.
     if eps >= high:
         eps = high - INSET * (high - low)
     elif eps < low:
         eps = low + INSET * (min(high, 2.0 * low) - low)
-    return max(eps, 0.0), min(max(0.8 * aim, FINEST), COARSEST)
+    return max(eps, 0.0), min(max(CAUTION * aim, FINEST), COARSEST)
 
 
 def _middle(bracket: Bracket) -> float:
