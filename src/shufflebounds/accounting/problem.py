@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,25 +12,38 @@ import numpy as np
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.divergence import estimates
-from shufflebounds.divergence.engine import divergence
-from shufflebounds.divergence.estimates import Estimate, log_estimate
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.engine import divergence, divergences
+from shufflebounds.divergence.largest_draw import largest_draw_estimate
 from shufflebounds.divergence.law import U
+from shufflebounds.divergence.saddlepoint import Estimate, largest_estimate
 
-# The relative width of a direction in which D seems to be far smaller than in the other.
-_COARSE = 0.1
+# Decompositions whose reports vary most that are looked at for a typical loss. Speed only.
+MOST_TRIED = 16
+# Typical losses that are remembered.
+REMEMBERED_LOSSES = 256
+# Most Newton steps to a root of the estimates of log D − log δ. A typical one takes four.
+MAX_START_STEPS = 60
+# Relative step of ε after which a start is close enough, as Newton's method squares the error.
+LAST_START_STEP = 1e-3
+# Error of the saddlepoint estimate of log D beyond which the estimate by the largest draw is used.
+LARGEST_DOUBT = 2.0
+# Error of the estimate of log D by the largest draw.
+LARGEST_DRAW_DOUBT = 0.1
+# Distance of log D(0) from log δ at which D(0) is evaluated first, if estimates may be that wrong.
+NEAR_ZERO = 0.1
+# Halvings of log ε in search of the root of the estimate by the largest draw.
+LARGEST_DRAW_STEPS = 16
+# Smallest ε but 0 at which the largest draw is looked at.
+SMALLEST_START = 1e-14
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What has to be evaluated, at one n: the directions, each as (inner, outer).
-
-    D far from ``target`` need only be known to be so: a search for the ε of that δ sets it.
-    """
+    """What has to be evaluated, at one n: the directions, each as (inner, outer)."""
 
     directions: tuple[tuple[Decomposition, Decomposition], ...]
     n: int
-    target: float = math.nan
 
     @staticmethod
     def of(decomposition: Decomposition, n: int) -> Problem:
@@ -38,39 +51,16 @@ class Problem:
 
     def delta(self, eps: float, rtol: float) -> Enclosure:
         """Enclosure of the larger D(ε) of all directions."""
-        if len(self.directions) == 1:
-            return self._direction(*self.directions[0], eps, rtol)
-        logs = [log_estimate(outer, eps, self.n).log for _, outer in self.directions]
-        large = int(logs[1] > logs[0])
-        first = self._direction(*self.directions[large], eps, rtol)
-        # The other direction need only be known to be smaller, if it is.
-        inner, outer = self.directions[1 - large]
-        behind = logs[large] - logs[1 - large]
-        coarse = max(rtol, min(_COARSE, 0.3 * behind)) if behind < math.inf else rtol
-        above = self.enclose(outer, eps, coarse)
-        if above.upper <= first.lower:
-            return first
-        if above.upper > first.upper and coarse > rtol:
-            other = self._direction(inner, outer, eps, rtol)
-        else:
-            below = above if outer is inner else self.enclose(inner, eps, coarse)
-            other = Enclosure(min(below.lower, above.upper), above.upper)
-        return Enclosure(max(first.lower, other.lower), max(first.upper, other.upper))
-
-    def _direction(
-        self, inner: Decomposition, outer: Decomposition, eps: float, rtol: float
-    ) -> Enclosure:
-        below = self.enclose(inner, eps, rtol)
-        above = below if outer is inner else self.enclose(outer, eps, rtol)
-        return Enclosure(min(below.lower, above.upper), above.upper)
+        (enclosure,) = largest_divergences([self], [eps], [rtol])
+        return enclosure
 
     def enclose(self, decomposition: Decomposition, eps: float, rtol: float) -> Enclosure:
         """D(ε) of one decomposition in the order it has, at this problem's n."""
-        return divergence(decomposition, eps, self.n, rtol, self.target)
+        return divergence(decomposition, eps, self.n, rtol)
 
     def estimate(self, eps: float) -> Estimate:
         """Rough log D(ε) and its slope, of the direction where it is larger."""
-        return max(log_estimate(outer, eps, self.n) for _, outer in self.directions)
+        return largest_estimate([outer for _, outer in self.directions], eps, self.n)
 
     def is_finite(self) -> bool:
         """Whether nothing lies between an inner and an outer decomposition."""
@@ -122,114 +112,112 @@ def never_below(decomposition: Decomposition, n: int) -> float:
     return alone * (1.0 - 1e-9 - err)
 
 
-# So many of the decompositions whose reports vary most are looked at for a typical loss, of which
-# so many are remembered.
-_TRIED, _REMEMBERED = 16, 256
+def most_telling(decompositions: Iterable[Decomposition]) -> list[Decomposition]:
+    """A few of the decompositions, by estimates: those that tell most among many users."""
+    listed = list(decompositions)
+    return listed if len(listed) <= MOST_TRIED else sorted(listed, key=_variance)[-MOST_TRIED:]
 
 
-def most_telling(some: Iterable[Decomposition]) -> list[Decomposition]:
-    """A few of them, by estimates: those that tell most among many users."""
-    listed = list(some)
-
-    def variance(one: Decomposition) -> float:
-        values, masses = one.gparv(0.0)
-        with np.errstate(over="ignore"):
-            return float(masses @ values**2)
-
-    return listed if len(listed) <= _TRIED else sorted(listed, key=variance)[-_TRIED:]
+def _variance(decomposition: Decomposition) -> float:
+    """E G² at ε = 0, the variance of G."""
+    values, masses = decomposition.gparv(0.0)
+    with np.errstate(over="ignore"):
+        return float(masses @ values**2)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=REMEMBERED_LOSSES)
 def typical_loss(decomposition: Decomposition, n: int) -> float:
     """The standard deviation of the normal privacy loss that has the same D(0), an estimate."""
     found = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
     return math.sqrt(2.0 * math.pi) * found
 
 
+def largest_divergences(
+    problems: Sequence[Problem], eps: Sequence[float], rtol: Sequence[float]
+) -> list[Enclosure]:
+    """Enclosures of the larger D(ε) of all directions, of problems that differ in n only."""
+    points = np.array(eps), np.array([float(problem.n) for problem in problems]), np.array(rtol)
+    lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
+    for inner, outer in problems[0].directions:
+        low, high = divergences(outer, *points)
+        if inner is not outer:
+            low = np.minimum(divergences(inner, *points)[0], high)
+        lower, upper = np.maximum(lower, low), np.maximum(upper, high)
+    return [Enclosure(*ends) for ends in zip(lower.tolist(), upper.tolist(), strict=True)]
+
+
 # Where the search for ε begins: roots of estimates of log D − log δ, certified by nothing.
 
-# Where saddlepoint estimates may be off by so much, as a logarithm, others are used, which may be
-# off by so much.
-_START_LOST, _START_ROUGH = 2.0, 0.1
-# Steps in search of a root, and how far from δ an estimate may be for the last of them, as a
-# logarithm or as a share of ε.
-_START_STEPS, _START_CLOSE, _LAST_STEP = 60, 0.002, 1e-3
-# Halvings in search of the same for rare draws, and the smallest ε looked at but 0.
-_RARE_STEPS, _START_LEAST = 16, 1e-14
-# D(0) is asked for where it seems to be above δ by no more, as a logarithm, and that may be wrong.
-_MAYBE = 0.1
-_STANDARD_STEPS = 3
+
+def starts(problems: Sequence[Problem], delta: Sequence[float], end: float) -> list[Start]:
+    """Where to look for the smallest ε with D(ε) ≤ δ, in [0, end], of problems differing in n only.
+
+    The start is 0 where even D(0) seems to be small enough.
+    """
+    directions = [outer for _, outer in problems[0].directions]
+    n, target = np.array([float(problem.n) for problem in problems]), np.log(np.array(delta))
+    eps, slope, doubt = _saddlepoint_roots(directions, n, target, end)
+    rows = zip(problems, delta, eps.tolist(), slope.tolist(), doubt.tolist(), strict=True)
+    return [
+        Start(*start)
+        if start[2] < LARGEST_DOUBT or not start[0] < end
+        else _largest_draw_start(directions, problem.n, math.log(target_delta), end, start[1])
+        for problem, target_delta, *start in rows
+    ]
 
 
-def start_of(problem: Problem, delta: float, end: float) -> Start:
-    """From the root of the estimated log D − log δ; 0 where even D(0) seems to be small enough."""
-    target = math.log(delta)
-    directions = [outer for _, outer in problem.directions]
-    guess = min(_normal_eps(directions[0], problem.n, delta), 0.9 * end)
-    start = Start(guess, math.nan, math.inf)
-    for one in directions:
-        found = log_estimate(one, start.eps, problem.n)
-        if one is directions[0] or found.log > target:
-            start = _saddle_root(one, problem.n, target, end, start.eps, found)
-    if start.doubt < _START_LOST or not start.eps < end:
-        return start
-    return _rare_start(directions, problem.n, target, end, start)
+def _saddlepoint_roots(
+    directions: list[Decomposition], n: FloatArray, target: FloatArray, end: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Roots of the larger saddlepoint estimate, its slopes there, and its errors; shape (P,)."""
+    with np.errstate(all="ignore"):
+        guess = np.minimum(_normal_eps(directions[0], n, target), 0.9 * end)
+        low, high = np.zeros(n.shape), np.full(n.shape, end)
+        for _ in range(MAX_START_STEPS):
+            estimate = largest_estimate(directions, guess, n)
+            excess = estimate.log - target
+            low, high = np.where(excess > 0.0, guess, low), np.where(excess > 0.0, high, guess)
+            newton = guess - excess / estimate.slope
+            is_close = np.abs(newton - guess) <= LAST_START_STEP * guess
+            # Even D(0) is close to δ, for all that estimates can tell.
+            margin = np.minimum(estimate.doubt, NEAR_ZERO)
+            is_zero = -estimate.slope * np.maximum(newton, guess) <= np.maximum(margin, 1e-6)
+            is_inside = (low < newton) & (newton < high)
+            following = np.where(is_close | is_inside, newton, 0.5 * (low + high))
+            guess = np.where(is_zero, 0.0, following)
+            if (is_close | is_zero).all():
+                break
+            guess = np.where(is_zero, SMALLEST_START, guess)
+    return guess, estimate.slope, estimate.doubt
 
 
-def _normal_eps(decomposition: Decomposition, n: int, delta: float) -> float:
-    """The ε > 0 at which D falls to δ if the mean of n draws is normal, and e^ε close to 1."""
-    values, masses = decomposition.gparv(0.0)
-    with np.errstate(over="ignore"):
-        sigma = math.sqrt(float(masses @ values**2) / n)
-    if not 0.0 < sigma < math.inf:
-        return sigma
-    z = math.sqrt(-2.0 * math.log(delta))
-    for _ in range(_STANDARD_STEPS):
+def _normal_eps(decomposition: Decomposition, n: FloatArray, target: FloatArray) -> FloatArray:
+    """The ε > 0 at which log D is `target` if the mean of n draws is normal, and e^ε close to 1."""
+    sigma = np.sqrt(_variance(decomposition) / n)
+    z = np.sqrt(-2.0 * target)
+    for _ in range(3):
         # E (Z − z)₊ is about ϕ(z)/z².
-        square = 2.0 * math.log(sigma / delta) - math.log(2.0 * math.pi) - 4.0 * math.log(z)
-        z = math.sqrt(max(square, 1.0))
-    return z * sigma
+        square = 2.0 * (np.log(sigma) - target) - math.log(2.0 * math.pi) - 4.0 * np.log(z)
+        z = np.sqrt(np.maximum(square, 1.0))
+    return np.where(np.isfinite(sigma), z * sigma, sigma)
 
 
-def _saddle_root(
-    decomposition: Decomposition, n: int, target: float, end: float, guess: float, found: Estimate
+def _largest_draw_start(
+    directions: list[Decomposition], n: int, target: float, end: float, slope: float
 ) -> Start:
-    """Root of the saddlepoint estimates of one direction, from a guess and what they are there."""
-    low, high = 0.0, end
-    for _ in range(_START_STEPS):
-        excess = found.log - target
-        low, high = (guess, high) if excess > 0.0 else (low, guess)
-        step = -excess / found.slope if found.slope < 0.0 else math.nan
-        if abs(step) <= _LAST_STEP * guess or (
-            abs(excess) <= _START_CLOSE and low < guess + step < high
-        ):
-            near_zero = -found.slope * (guess + step) <= min(found.doubt, _MAYBE)
-            return Start(0.0 if near_zero else guess + step, found.slope, found.doubt)
-        if low == 0.0 and not guess + step > 0.0:
-            at_zero = log_estimate(decomposition, 0.0, n)
-            if at_zero.log - min(at_zero.doubt, _MAYBE) <= target:
-                return Start(0.0, found.slope, found.doubt)
-        guess = guess + step if low < guess + step < high else 0.5 * (low + high)
-        found = log_estimate(decomposition, guess, n)
-    return Start(guess, found.slope, found.doubt)
-
-
-def _rare_start(
-    directions: list[Decomposition], n: int, target: float, end: float, start: Start
-) -> Start:
-    """From the root of estimates that see rare, large draws, by halving in log ε."""
+    """From the root of the estimates that see rare, large draws, by halving in log ε."""
 
     def excess(eps: float) -> float:
-        return max(estimates.largest_draw_estimate(one, eps, n) for one in directions) - target
+        return max(largest_draw_estimate(outer, eps, n) for outer in directions) - target
 
-    low, high = min(_START_LEAST, 0.5 * end), end
+    low, high = min(SMALLEST_START, 0.5 * end), end
     if excess(low) <= 0.0:
-        return start._replace(eps=0.0)
+        return Start(0.0, slope, LARGEST_DRAW_DOUBT)
     if excess(high) > 0.0:
-        return start._replace(doubt=math.inf)
-    for _ in range(_RARE_STEPS):
+        return Start(high, slope, math.inf)
+    for _ in range(LARGEST_DRAW_STEPS):
         middle = low * math.sqrt(high / low)
         low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
     above, below = excess(low), excess(high)
-    slope = (below - above) / (high - low) if math.isfinite(below) else start.slope
-    return Start(low, slope, _START_ROUGH)
+    slope = (below - above) / (high - low) if math.isfinite(below) else slope
+    return Start(low, slope, LARGEST_DRAW_DOUBT)

@@ -10,7 +10,7 @@ decides speed only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from shufflebounds.core.enclosure import Enclosure
@@ -25,8 +25,8 @@ LARGEST_EPS = 690.0
 COARSEST = 0.1
 # Smallest relative width of D that the search asks for; below it, round-off dominates.
 FINEST = 1e-12
-# Most evaluations of D for one root. A typical root takes four.
-MAX_PROBES = 60
+# Most rounds of probes for one root. A typical root takes two.
+MAX_ROUNDS = 60
 # Distance of the last two probes from the estimated root, as a share of the width wanted. The last
 # two probes lie on either side of the root.
 ASIDE = 0.45
@@ -37,8 +37,8 @@ CAUTION = 0.8
 # Distance from an end of the bracket, as a share of its width, at which the search looks instead of
 # at an estimate beyond that end.
 INSET = 0.1
-# Probes in a row that may leave more than half of the bracket before it is halved.
-MAX_SLOW_PROBES = 3
+# Rounds in a row that may leave more than half of the bracket before it is halved.
+MAX_SLOW_ROUNDS = 3
 
 # Relative error of expm1 and of log1p, which are good to two ulps.
 _POINT = 4.0 * U
@@ -93,10 +93,6 @@ class Bracket:
         self.low = max(self.low, *(math.log1p(x) * (1.0 - _POINT) for x in roots))
         self.low = min(self.low, self.high)
 
-    def is_narrow(self, rtol: float) -> bool:
-        """Whether the relative width is at most `rtol`."""
-        return self.high < math.inf and self.high - self.low <= rtol * self.high
-
 
 def _chord_root(left: _Point, right: _Point, delta: float) -> float:
     """Where the chord between two upper bounds falls to δ, rounded up; inf where it does not."""
@@ -138,12 +134,10 @@ class Start(NamedTuple):
     aim: float = math.inf
 
 
-class _Probe(NamedTuple):
-    """An enclosure of log D − log δ at ``eps``: its middle, half of its width, and the aim."""
+class Probe(NamedTuple):
+    """A place to evaluate D, and the relative width to aim at."""
 
     eps: float
-    excess: float
-    noise: float
     aim: float
 
 
@@ -151,9 +145,6 @@ def smallest_eps(
     evaluate: Evaluate, delta: float, start: Start, end: float, rtol: float
 ) -> Enclosure:
     """Enclose the smallest ε with D(ε) ≤ δ.
-
-    Secant steps lead to the root of log D − log δ. Two probes, just below and just above it, then
-    close the bracket. Where secant steps do not shrink the bracket, it is halved.
 
     Parameters
     ----------
@@ -175,81 +166,132 @@ def smallest_eps(
         Of ε (natural log). The lower end is 0 if no ε with D(ε) > δ was found, and the upper one is
         `end` if none with D(ε) ≤ δ was.
     """
-    bracket, probes = Bracket(delta, end), list[_Probe]()
-    guess = start if math.isfinite(start.eps) else start._replace(eps=0.0)
-    widths, asked = [math.inf], dict[float, float]()
-    for _ in range(MAX_PROBES):
-        if bracket.is_narrow(rtol) or bracket.low >= LARGEST_EPS:
-            break
-        eps, aim = _next_probe(bracket, guess, rtol)
-        if len(widths) > MAX_SLOW_PROBES or asked.get(eps, math.inf) <= aim:
-            eps, aim = _middle(bracket), COARSEST
-            if asked.get(eps, math.inf) <= aim:
+    search = Search(delta, start, end, rtol)
+    while probes := search.next_probes():
+        search.add(probes, [evaluate(*probe) for probe in probes])
+    return search.enclosure()
+
+
+class Search:
+    """The search for the smallest ε with D(ε) ≤ δ; the arguments are those of `smallest_eps`.
+
+    Secant steps lead to the root of log D − log δ. Two probes, just below and just above it, then
+    close the bracket. Where secant steps do not shrink the bracket, it is halved. Ask for
+    `next_probes`, evaluate D there, and `add` the enclosures, until there are no more probes.
+    """
+
+    def __init__(self, delta: float, start: Start, end: float, rtol: float) -> None:
+        self._delta, self._end, self._rtol = delta, end, rtol
+        self._bracket = Bracket(delta, end)
+        self._guess = start if math.isfinite(start.eps) else start._replace(eps=0.0)
+        self._excesses: list[_Excess] = []
+        self._aims: dict[float, float] = {}
+        self._widths = [math.inf]
+        self._rounds = 0
+
+    def next_probes(self) -> list[Probe]:
+        """Where to evaluate D next, and how closely; nothing where the search ends."""
+        bracket, self._rounds = self._bracket, self._rounds + 1
+        width = self._rtol * bracket.high
+        is_narrow = bracket.high < math.inf and bracket.high - bracket.low <= width
+        if is_narrow or bracket.low >= LARGEST_EPS or self._rounds > MAX_ROUNDS:
+            return []
+        probes = self._new(self._guessed_probes() if len(self._widths) <= MAX_SLOW_ROUNDS else [])
+        return probes or self._new([self._middle()])
+
+    def add(self, probes: list[Probe], divergences: Sequence[Enclosure]) -> None:
+        """Draw conclusions from enclosures of D at the probes."""
+        for probe, divergence in zip(probes, divergences, strict=True):
+            self._bracket.add(probe.eps, divergence)
+            self._aims[probe.eps] = probe.aim
+            excess = _excess(probe, divergence, self._delta)
+            self._excesses += [] if excess is None else [excess]
+        # Where an enclosure says nothing, a secant leads to the same place again.
+        self._guess = Start(math.nan) if excess is None else self._secant()
+        width, first = self._bracket.high - self._bracket.low, self._widths[0]
+        self._widths = [*self._widths, width] if width > 0.5 * first else [width]
+
+    def enclosure(self) -> Enclosure:
+        """What is known of the root."""
+        low, high = self._bracket.low, self._bracket.high
+        # D is 0 at `end`: an upper end that hardly differs from it says no more.
+        return Enclosure(low, self._end if high > self._end * (1.0 - 0.1 * self._rtol) else high)
+
+    def _new(self, probes: list[Probe]) -> list[Probe]:
+        """The probes that have not been looked at as closely before."""
+        return [probe for probe in probes if self._aims.get(probe.eps, math.inf) > probe.aim]
+
+    def _guessed_probes(self) -> list[Probe]:
+        """The estimated root, or both sides of it where it is known well enough."""
+        eps, slope, doubt, noise, aim = self._guess
+        if not math.isfinite(eps):
+            return []
+        if not -math.inf < slope < 0.0:
+            return [Probe(self._inside(eps), COARSEST)]
+        # Half of the width wanted, as a difference of log D; more if D is not known that well.
+        need = max(-ASIDE * self._rtol * abs(eps) * slope, FINEST)
+        doubt += noise
+        if 2.0 * noise > need >= aim:
+            need, doubt = 1.6 * noise, doubt - noise
+        if not doubt <= 0.5 * need:
+            return [Probe(self._inside(eps), _within(max(need, 0.2 * doubt)))]
+        sides = eps + need / slope, eps - need / slope
+        bracket = self._bracket
+        is_open = sides[0] > bracket.low or eps > bracket.high, sides[1] < bracket.high
+        wanted = [side for side, is_wanted in zip(sides, is_open, strict=True) if is_wanted]
+        return [Probe(self._inside(side), _within(need)) for side in wanted]
+
+    def _inside(self, eps: float) -> float:
+        """An ε, or one close to the end of the bracket that it is beyond.
+
+        The line that an end rests on may be exact, and the root at that end.
+        """
+        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        if eps >= high:
+            eps = high - INSET * (high - low)
+        elif eps < low:
+            eps = low + INSET * (min(high, 2.0 * low) - low)
+        return max(eps, 0.0)
+
+    def _middle(self) -> Probe:
+        """The middle of the bracket; on a logarithmic scale if it is wide."""
+        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        is_wide = high > 4.0 * low > 0.0
+        return Probe(math.sqrt(low * high) if is_wide else 0.5 * (low + high), COARSEST)
+
+    def _secant(self) -> Start:
+        """Estimate the root from the probe next to it and the slope to another one."""
+        near, *others = sorted(self._excesses, key=lambda x: abs(x.middle) + x.noise)
+        slope = self._guess.slope
+        for other in others:
+            rise, run = other.middle - near.middle, other.eps - near.eps
+            if abs(rise) > 4.0 * (near.noise + other.noise) and rise * run < 0.0:
+                slope = rise / run
                 break
-        asked[eps] = aim
-        divergence = evaluate(eps, aim)
-        bracket.add(eps, divergence)
-        probe = _probe(eps, divergence, delta, aim)
-        if probe is not None:
-            probes.append(probe)
-        guess = _secant(probes, guess.slope) if probe is not None else Start(math.nan)
-        width = bracket.high - bracket.low
-        widths = [*widths, width] if width > 0.5 * widths[0] else [width]
-    # D is 0 at `end`: an upper end that hardly differs from it says no more.
-    high = end if bracket.high > end * (1.0 - 0.1 * rtol) else bracket.high
-    return Enclosure(bracket.low, high)
+        if not -math.inf < slope < 0.0:
+            return Start(math.nan, slope)
+        doubt = SECANT_ERROR * abs(near.middle)
+        return Start(near.eps - near.middle / slope, slope, doubt, near.noise, near.aim)
 
 
-def _probe(eps: float, divergence: Enclosure, delta: float, aim: float) -> _Probe | None:
-    """Return log D − log δ as a probe; None where the enclosure is too wide to steer by."""
+class _Excess(NamedTuple):
+    """An enclosure of log D − log δ at ``eps``: its middle, half of its width, and the aim."""
+
+    eps: float
+    middle: float
+    noise: float
+    aim: float
+
+
+def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None:
+    """Return log D − log δ; None where the enclosure is too wide to steer by."""
     high = log(max(divergence.lower, min(divergence.upper, 1.0)))
     width = high - log(divergence.lower)
     if not width <= (2.0 if divergence.lower <= delta < divergence.upper else 700.0):
         return None
-    return _Probe(eps, high - 0.5 * width - math.log(delta), 0.5 * width, aim)
+    return _Excess(probe.eps, high - 0.5 * width - math.log(delta), 0.5 * width, probe.aim)
 
 
-def _secant(probes: list[_Probe], slope: float) -> Start:
-    """Estimate the root from the probe next to it and the slope to another one."""
-    near, *others = sorted(probes, key=lambda probe: abs(probe.excess) + probe.noise)
-    for other in others:
-        rise, run = other.excess - near.excess, other.eps - near.eps
-        if abs(rise) > 4.0 * (near.noise + other.noise) and rise * run < 0.0:
-            slope = rise / run
-            break
-    if not -math.inf < slope < 0.0:
-        return Start(math.nan)
-    doubt = SECANT_ERROR * abs(near.excess)
-    return Start(near.eps - near.excess / slope, slope, doubt, near.noise, near.aim)
-
-
-def _next_probe(bracket: Bracket, guess: Start, rtol: float) -> tuple[float, float]:
-    """Return the next ε to look at, and the relative width of D to aim at."""
-    low, high = bracket.low, min(bracket.high, LARGEST_EPS)
-    if not math.isfinite(guess.eps):
-        return _middle(bracket), COARSEST
-    eps, aim = guess.eps, COARSEST
-    if -math.inf < guess.slope < 0.0:
-        # Half of the width wanted, as a difference of log D; more if D is not known that well.
-        aim = max(-ASIDE * rtol * abs(eps) * guess.slope, FINEST)
-        doubt = guess.doubt + guess.noise
-        if 2.0 * guess.noise > aim >= guess.aim:
-            aim, doubt = 1.6 * guess.noise, guess.doubt
-        if not doubt <= 0.5 * aim:
-            aim = max(aim, 0.2 * doubt)
-        elif eps - low > high - eps:
-            eps += aim / guess.slope
-        else:
-            eps -= aim / guess.slope
-    # Beyond an end of the bracket, look close to that end: the line that it rests on may be exact.
-    if eps >= high:
-        eps = high - INSET * (high - low)
-    elif eps < low:
-        eps = low + INSET * (min(high, 2.0 * low) - low)
-    return max(eps, 0.0), min(max(CAUTION * aim, FINEST), COARSEST)
-
-
-def _middle(bracket: Bracket) -> float:
-    """Return the middle of a bracket; on a logarithmic scale if it is wide."""
-    low, high = bracket.low, min(bracket.high, LARGEST_EPS)
-    return math.sqrt(low * high) if high > 4.0 * low > 0.0 else 0.5 * (low + high)
+def _within(aim: float) -> float:
+    """What to aim at where D must be known to within `aim`."""
+    return min(max(CAUTION * aim, FINEST), COARSEST)

@@ -21,11 +21,9 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import is_scarce, require_work
-from shufflebounds.divergence.enumeration import RankedOutcomes, ranked_outcomes
-from shufflebounds.divergence.estimates import estimates, outlook
-from shufflebounds.divergence.fourier_rows import stacked
+from shufflebounds.divergence.engine import fourier_divergences
 from shufflebounds.divergence.lattice import MAX_POINTS
-from shufflebounds.divergence.law import law, log
+from shufflebounds.divergence.law import log
 from shufflebounds.divergence.losses import (
     LossLaw,
     LossSum,
@@ -43,10 +41,10 @@ MAX_NODES = 6000
 
 # A discrete pair below or above a curve needs so many points.
 _FEWEST = 3
-# Points that are enclosed at once, by how much log D may fall among them, and components and excess
-# kurtoses of the tilted sum beyond which each is by itself; and how many steps further apart points
-# count as when it comes to how precise they must be: speed only (benchmarks/rounds.py).
-_AHEAD, _DEEP, _MOST_STACKED, _ROUGH, _FAR_APART = 24, 25.0, 512, 2.0, 4
+# Points of a grid that are enclosed together. Speed only (benchmarks/rounds.py).
+POINTS_TOGETHER = 24
+# Steps by which points lie apart beyond which they need not be known less precisely. Speed only.
+_FAR_APART = 4
 # Grids that are remembered; each holds some thousand numbers.
 _REMEMBERED_GRIDS = 256
 _known_grids: OrderedDict[tuple, Grid] = OrderedDict()
@@ -57,22 +55,16 @@ _remembering = Lock()
 class Grid:
     """Enclosures of D at the points, of one decomposition and n, made as they are asked for.
 
-    ``nodes`` holds those of the decompositions that bound each direction from below and from above,
-    by identity. So does ``few`` the outcomes of those that have few, and ``ahead`` what many points
-    at once were enclosed to.
+    ``nodes`` maps the id of a decomposition that bounds one direction to its enclosures, one a
+    point. ``prefetched`` does so with enclosures of further points, which may be wide.
     """
 
     problem: Problem
     points: Points
     nodes: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
-    few: dict[int, RankedOutcomes | None] = field(init=False)
-    ahead: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
+    prefetched: dict[int, list[Enclosure]] = field(default_factory=dict, init=False, repr=False)
     # A point that two threads append at once would shift all that follow.
     growing: Lock = field(default_factory=Lock, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        ends = {id(end): end for pair in self.problem.directions for end in pair}
-        self.few = {key: ranked_outcomes(end, self.problem.n) for key, end in ends.items()}
 
     def reach(self, level: float, *, inner: bool = False) -> int:
         """The number of points, at least 3, to where D is at most `level` above its limit.
@@ -122,48 +114,27 @@ class Grid:
         return np.array([end.lower for end in known]), np.array([end.upper for end in known])
 
     def _divergence(self, decomposition: Decomposition, index: int) -> Enclosure:
-        eps, few = float(self.points.eps[index]), self.few.get(id(decomposition))
+        eps, rtol = float(self.points.eps[index]), float(self.points.rtols[index])
         if eps >= self.problem.largest_loss():
             return Enclosure(0.0, 0.0)
-        if few is not None:
-            return few.divergence(eps)
-        found, rtol = self._ahead(decomposition, index), float(self.points.rtols[index])
-        if found.relative_width <= rtol or found.upper == 0.0:
-            return found
+        enclosure = self._prefetched(decomposition, index)
+        if enclosure.relative_width <= rtol or enclosure.upper == 0.0:
+            return enclosure
         closer = self.problem.enclose(decomposition, eps, rtol)
-        upper = min(found.upper, closer.upper)
-        return Enclosure(min(max(found.lower, closer.lower), upper), upper)
+        upper = min(enclosure.upper, closer.upper)
+        return Enclosure(min(max(enclosure.lower, closer.lower), upper), upper)
 
-    def _ahead(self, decomposition: Decomposition, index: int) -> Enclosure:
-        """What many points at once are enclosed to, which takes a tenth of the time of each.
-
-        Nothing is known from where few draws count: there it would take ten times as much.
-        """
-        ahead = self.ahead.setdefault(id(decomposition), [])
-        if index >= len(ahead):
-            start = len(ahead)
-            eps = np.minimum(self.points.eps[start : start + _AHEAD], LARGEST_EPS)
-            if len(decomposition) > _MOST_STACKED or self._is_rough(decomposition, eps[0]):
-                ahead += [Enclosure(0.0, math.inf)] * (self.points.places.size - start)
-                return ahead[index]
-            while self._is_rough(decomposition, eps[-1]):
-                eps = eps[: eps.size // 2]
+    def _prefetched(self, decomposition: Decomposition, index: int) -> Enclosure:
+        """An enclosure by the Fourier engine, which takes many points in a tenth of the time."""
+        enclosures = self.prefetched.setdefault(id(decomposition), [])
+        if index >= len(enclosures):
+            part = slice(len(enclosures), len(enclosures) + POINTS_TOGETHER)
+            eps = np.minimum(self.points.eps[part], LARGEST_EPS)
             users = np.full(eps.size, float(self.problem.n))
-            # Where D is next to nothing it costs most, and is hardly ever asked for.
-            falls = estimates(decomposition, eps, users).log
-            further = np.flatnonzero(falls < falls[0] - _DEEP)
-            some = slice(max(int(further[0]), _FEWEST) if further.size else None)
-            rtols = self.points.rtols[start : start + eps.size]
-            found = stacked(decomposition, eps[some], users[some], rtols[some])
+            lower, upper = fourier_divergences(decomposition, eps, users, self.points.rtols[part])
             require_work()
-            ahead.extend(map(Enclosure, found[0].tolist(), found[1].tolist()))
-        return ahead[index]
-
-    def _is_rough(self, decomposition: Decomposition, eps: float) -> bool:
-        try:
-            return outlook(law(decomposition, eps), self.problem.n)[1] > _ROUGH
-        except OverflowError:  # values too far apart for floats
-            return True
+            enclosures.extend(map(Enclosure, lower.tolist(), upper.tolist()))
+        return enclosures[index]
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TypeGuard, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.problem import Problem, start_of
-from shufflebounds.accounting.root_search import COARSEST, FINEST, LARGEST_EPS, smallest_eps
+from shufflebounds.accounting.problem import Problem, largest_divergences, starts
+from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
-from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.engine import enclose
-from shufflebounds.divergence.estimates import roots
-from shufflebounds.divergence.fourier import fourier_bounds
-from shufflebounds.divergence.fourier_rows import stacked
 
 T = TypeVar("T")
 S = TypeVar("S")
 Several = Sequence[T] | NDArray
-Indices = NDArray[np.int64]
 
 DEFAULT_RTOL = 1e-4
 
@@ -63,7 +57,7 @@ def delta(
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [Problem.of(decomposition, one) for one in users]
         within = [min(one, LARGEST_EPS) for one in losses]
-        each = _divergences(problems, within, goal)
+        each = largest_divergences(problems, within, [goal] * len(problems))
         each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
         return all_or_raise(
             each,
@@ -115,7 +109,7 @@ def epsilon(
     if is_several(n) or is_several(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [Problem.of(decomposition, one) for one in users]
-        each = _each_root(problems, targets, asked)
+        each = _roots(problems, targets, asked)
         return all_or_raise(
             each,
             [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
@@ -125,7 +119,7 @@ def epsilon(
     if small < large:  # ε falls in δ
         return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
     problem = Problem.of(decomposition, n)
-    found = _root(problem, small, asked)
+    (found,) = _roots([problem], [small], asked)
     return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
 
 
@@ -141,36 +135,36 @@ def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) 
     return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
 
 
-def _root(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
+def _roots(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
+    """ε at δ of problems that differ in n only."""
     goal = DEFAULT_RTOL if rtol is None else rtol
-    if problem.never_below() > delta:
-        return Enclosure(math.inf, math.inf)
-    end = problem.largest_loss()
-    start = start_of(problem, delta, min(end, LARGEST_EPS))
-    problem = dataclasses.replace(problem, target=delta)
-    return smallest_eps(problem.delta, delta, start, end, goal)
+    roots = [Enclosure(math.inf, math.inf)] * len(problems)
+    rows = [i for i, delta in enumerate(deltas) if problems[i].never_below() <= delta]
+    if rows:
+        asked, targets = [problems[i] for i in rows], [deltas[i] for i in rows]
+        end = asked[0].largest_loss()
+        begin = starts(asked, targets, min(end, LARGEST_EPS))
+        searches = [Search(*pair, end, goal) for pair in zip(targets, begin, strict=True)]
+        # All searches go on at once, so that D is evaluated at many points together.
+        while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
+            enclosures = largest_divergences(
+                [asked[i] for i, _ in active],
+                [x.eps for _, x in active],
+                [x.aim for _, x in active],
+            )
+            _distribute(searches, active, enclosures)
+        for i, search in zip(rows, searches, strict=True):
+            roots[i] = search.enclosure()
+    return roots
 
 
-def _each_root(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
-    """`_root` of problems that differ in nothing but n, all of them together if that pays."""
-
-    def alone(i: int) -> Enclosure:
-        return _root(problems[i], deltas[i], rtol)
-
-    # With few users outputs that tell count for most.
-    fewest = min(problems, key=lambda problem: problem.n)
-    if not _is_worthwhile(problems) or fewest.never_below() > min(deltas):
-        return [alone(i) for i in range(len(problems))]
-    goal = DEFAULT_RTOL if rtol is None else rtol
-    search = _Roots(problems, np.array(deltas), fewest.largest_loss(), goal)
-    search.correct()
-    for aside in _ASIDE:
-        search.probe(aside * goal)
-    columns = (x.tolist() for x in (search.found, search.low, search.high))
-    return [
-        Enclosure(low, high) if found else alone(i)
-        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
-    ]
+def _distribute(
+    searches: list[Search], active: list[tuple[int, Probe]], enclosures: list[Enclosure]
+) -> None:
+    """Give every search the enclosures at its own probes."""
+    for i, group in groupby(zip(active, enclosures, strict=True), key=lambda pair: pair[0][0]):
+        pairs = list(group)
+        searches[i].add([probe for (_, probe), _ in pairs], [enclosure for _, enclosure in pairs])
 
 
 def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
@@ -254,167 +248,3 @@ def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None
         f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for; "
         f"{advice} would help"
     )
-
-
-# Many points at once. Every end is certified as for a single point; what points share is where to
-# look: saddlepoint estimates for all of them in one go, corrected by exact values at some and
-# interpolated between, so that two evaluations just above and just below the root mostly do; and
-# the cost of calling NumPy. All of this decides speed only (benchmarks/arrays.py).
-#
-# Where log D is this flat in log ε, estimates of its root are worth little.
-_FLAT = 1.0
-# Beyond, the Fourier engine works with fewer values, and the cost of calling NumPy is nothing.
-_MOST_COMPONENTS = 512
-# Fewer leave atoms near 0, and each point has its own way of dealing with them.
-_FEWEST_USERS = 100
-# With one component more likely than this, all others are rare.
-_MOST_SURE = 0.95
-# How far from the predicted root to look, in each round, and how precisely; as shares of what is
-# asked for. Each round begins where the one before says that the root is.
-_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
-# One point in so many corrects the estimates of its neighbours, and so many in a decade.
-_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
-
-
-def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
-    """D(ε) of all points; `problems` differ in nothing but n."""
-    if not _stackable(problems):
-        return [problem.delta(at, rtol) for problem, at in zip(problems, eps, strict=True)]
-    points = np.array(eps), _users(problems), np.full(len(eps), rtol)
-    lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
-    narrow = np.ones(len(eps), dtype=bool)
-    for inner, outer in problems[0].directions:
-        ends = stacked(outer, *points)
-        low, high = ends
-        narrow &= _narrow(*ends, rtol)
-        if inner is not outer:
-            ends = stacked(inner, *points)
-            narrow &= _narrow(*ends, rtol)
-            low = np.minimum(ends[0], high)
-        lower, upper = np.maximum(lower, low), np.maximum(upper, high)
-    return [
-        Enclosure(*ends) if good else problem.delta(at, rtol)
-        for good, problem, at, *ends in zip(
-            narrow, problems, eps, lower.tolist(), upper.tolist(), strict=True
-        )
-    ]
-
-
-class _Roots:
-    """Where the roots are believed to be, and what was found; arrays of shape (P,)."""
-
-    def __init__(
-        self, problems: Sequence[Problem], delta: FloatArray, end: float, rtol: float
-    ) -> None:
-        self.directions = problems[0].directions
-        self.bounds = stacked if _stackable(problems) else _one_by_one
-        self.n, self.target, self.end = _users(problems), np.log(delta), min(end, LARGEST_EPS)
-        self.delta, self.half = delta, _ASIDE[0] * rtol
-        outers = [outer for _, outer in self.directions]
-        self.start, self.slope = roots(outers, self.n, delta, self.end)
-        self.low, self.high = np.full(delta.shape, np.nan), np.full(delta.shape, np.nan)
-        self.found = np.zeros(delta.shape, dtype=bool)
-
-    def open(self) -> Indices:
-        """Points still to be found, where the estimates are worth something."""
-        worth = (-self.slope * self.start > _FLAT) & (self.n >= _FEWEST_USERS)
-        worth &= self.start < self.end * (1.0 - self.half)
-        return np.flatnonzero(worth & ~self.found)
-
-    def evaluate(
-        self, one: Decomposition, points: Indices, eps: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of D, and the middle of those of log D; NaN where they say too little."""
-        need = -_CARE * self.slope[points] * self.half * self.start[points]
-        aim = np.clip(need, FINEST, COARSEST)
-        low, high = self.bounds(one, eps, self.n[points], aim)
-        with np.errstate(all="ignore"):
-            middle = 0.5 * (np.log(low) + np.log(high))
-        # A point whose bounds miss the aim by far is better off alone.
-        return low, high, np.where(high - low <= 2.0 * aim * high, middle, np.nan)
-
-    def largest(self, points: Indices, eps: FloatArray) -> tuple[FloatArray, FloatArray, Indices]:
-        """Upper bounds of D in all directions, the middle of log D, and which direction has it."""
-        ends = [self.evaluate(outer, points, eps) for _, outer in self.directions]
-        middles = np.array([middle for _, _, middle in ends])
-        high = np.max([high for _, high, _ in ends], axis=0)
-        return high, middles.max(axis=0), middles.argmax(axis=0)
-
-    def correct(self) -> None:
-        """Replace the estimated roots by what exact values at some of them suggest."""
-        points = self.open()
-        if not points.size:
-            return
-        axis = self.n if np.ptp(self.n) > 0.0 else -self.target
-        points = points[np.argsort(axis[points], kind="stable")]
-        decades = math.log10(axis[points[-1]] / axis[points[0]])
-        count = max(_FEWEST, 1 + points.size // _SPACING, math.ceil(_PER_DECADE * decades))
-        count = min(count, points.size)
-        some = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
-        _, middle, _ = self.largest(some, self.start[some])
-        with np.errstate(all="ignore"):
-            moved = -(middle - self.target[some]) / self.slope[some] / self.start[some]
-        usable = np.abs(moved) < 0.5
-        place, places = np.log(axis[points]), np.log(axis[some])
-        if usable.any():
-            self.start[points] *= 1.0 + np.interp(place, places[usable], moved[usable])
-        # Where nothing could be said, the neighbours fare no better.
-        nearest = np.abs(place[:, None] - places).argmin(axis=-1)
-        self.start[points[~usable[nearest]]] = np.nan
-
-    def probe(self, aside: float) -> None:
-        """Evaluate so far above and below the roots, relatively; what fails is told better ones."""
-        self.half = aside
-        points = self.open()
-        if not points.size:
-            return
-        above, below = (self.start[points] * (1.0 + x) for x in (self.half, -self.half))
-        high, middle, direction = self.largest(points, above)
-        low, beneath = np.zeros(points.size), np.full(points.size, np.nan)
-        for i, (inner, _) in enumerate(self.directions):
-            of = np.flatnonzero(direction == i)
-            if of.size:
-                low[of], _, beneath[of] = self.evaluate(inner, points[of], below[of])
-        self.low[points], self.high[points] = below, above
-        delta, target = self.delta[points], self.target[points]
-        # Not where D is δ: it may be so from further below on.
-        self.found[points] = (high <= delta) & (low > delta)
-        with np.errstate(all="ignore"):
-            slope = (middle - beneath) / (above - below)
-            better = above - (middle - target) / slope
-            moved = better / self.start[points] - 1.0
-        again = (slope < 0.0) & (np.abs(moved) < 0.5)
-        self.start[points] = np.where(again, better, np.nan)
-        self.slope[points] = np.where(again, slope, np.nan)
-
-
-def _is_worthwhile(problems: Sequence[Problem]) -> bool:
-    """Whether points together cost less than each by itself.
-
-    Large laws are evaluated one by one, and where inner and outer ends are apart, probes as close
-    to the root as those here tend to fail. Of rare reports, as of a small sample of the users, each
-    point has its own way of dealing with them.
-    """
-    sure = max(float(one.c.max()) for pair in problems[0].directions for one in pair)
-    return sure <= _MOST_SURE and (_stackable(problems) or problems[0].is_finite())
-
-
-def _stackable(problems: Sequence[Problem]) -> bool:
-    return all(len(one) <= _MOST_COMPONENTS for pair in problems[0].directions for one in pair)
-
-
-def _one_by_one(
-    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """What `stacked` gives."""
-    points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [enclose(decomposition, *point, fourier_bounds) for point in points]
-    return np.array([x.lower for x in found]), np.array([x.upper for x in found])
-
-
-def _users(problems: Sequence[Problem]) -> FloatArray:
-    return np.array([float(problem.n) for problem in problems])
-
-
-def _narrow(lower: FloatArray, upper: FloatArray, rtol: float) -> NDArray[np.bool_]:
-    return upper - lower <= rtol * upper

@@ -1,4 +1,4 @@
-"""D(ε) of a decomposition, in one direction: by enumeration, or by Fourier and tree in turn.
+"""D(ε) of a decomposition, in one direction, by the Fourier engine and the tree.
 
 D is the excess of the components that others never hide plus E[S₊]/n; the latter lies between
 bounds that D at n = 1 gives, and between those of an engine. Proofs: docs/engine.md, sections 1
@@ -8,7 +8,6 @@ and 8.
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -22,102 +21,120 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
-from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
-from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.fourier import fourier_bounds, log_mean_positive_part
-from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
+from shufflebounds.divergence.law import Law, U, exp_down, law, log, tilt
+from shufflebounds.divergence.saddlepoint import saddlepoint
 from shufflebounds.divergence.tree import tree_bounds
 
 # Smaller values are treated as 0: subnormal floats lose relative precision.
 SMALLEST = 1e-304
+# Excess kurtosis of the tilted S, about one over the number of draws that matter, up to which the
+# Fourier engine comes first, and beyond which the tree does. Speed only.
+MANY_DRAWS = 0.7
+# Limits of both engines, as binary logarithm of the work and as nodes: each engine is tried with
+# each limit in turn until the bounds are narrow. Speed only, but for what is refused.
+LIMITS = ((27, 8_000), (29, 30_000), (32, 200_000))
+# Multiple of the rounding error of nK at which no engine gets narrower.
+ROUNDING_LIMIT = 30.0
+# Width of log D below which all that is left is rounding.
+FINEST = 1e-11
+# Numbers held in memory at once by the points that are evaluated together.
+BLOCK = 2**16
+# Numbers that a component of one point takes: two sides times the tilts tried for each.
+NUMBERS_PER_COMPONENT = 34
+# Largest ε for which logarithms of D are computed: e^ε must stay a float.
+LARGEST_EPS = 690.0
 
 # Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
-LogBounds = Callable[[Law, int, float], tuple[float, float]]
+LogBounds = Callable[[Law, float, float], tuple[float, float]]
 Ends = tuple[float, float]
 
 
-def _fourier(bits: int) -> LogBounds:
-    """Takes at most 2^bits modes times what each takes."""
-    return partial(fourier_bounds, most_work=2.0**bits)
+def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
+    """Enclosure of D(ε) of (a, b, c), in this one direction.
 
-
-def _tree(nodes: int) -> LogBounds:
-    """Takes at most so many nodes."""
-    return partial(tree_bounds, fourier=log_mean_positive_part, most_work=nodes)
-
-
-# What to try in turn until one gets there, where many draws make up the spread of the tilted S and
-# where few do: up to this excess kurtosis, about 1/draws, they are many. All of this decides about
-# speed only, and about what is refused; benchmarks/deployer_grid.py knows.
-_MANY = 0.7
-_OF_MANY = (
-    *(_fourier(27), _tree(8_000), _fourier(29), _tree(30_000), _fourier(31), _tree(200_000)),
-    _fourier(32),
-)
-_OF_FEW = (
-    *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000), _fourier(29)),
-    *(_tree(200_000), _fourier(31), _fourier(32)),
-)
-# So few are enumerated at once. They leave atoms near 0, which cost the Fourier engine dearly.
-_FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
-# With many draws, stop once the width is within this factor of the rounding error of nK: no engine
-# does better.
-_CLOSE = 30.0
-# What is left of a width this small is rounding, which no other engine mends.
-_FINEST = 1e-11
-# Where log D is this far from log δ, it is enough to know on which side.
-_FAR_OFF = 7.0
-
-
-def divergence(
-    decomposition: Decomposition,
-    eps: float,
-    n: int,
-    rtol: float = 1e-4,
-    target: float = math.nan,
-) -> Enclosure:
-    """Enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
-
-    What one engine leaves wider than the relative width `rtol`, the other one tries too; far from
-    a δ that is the `target`, it is enough to know that. Raises ValueError for eps < 0 or n < 1.
+    Aims at the relative width `rtol`, and holds whether it reaches it or not. Raises ValueError for
+    eps < 0 or n < 1.
     """
-    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    few = _few_outcomes(decomposition, n)
-    counted = few.divergence(eps) if few is not None else Enclosure(0.0, math.inf)
-    if counted.relative_width <= rtol:
-        return counted
-    found = enclose(decomposition, eps, n, rtol, partial(log_bounds, target=target))
-    return Enclosure(max(counted.lower, found.lower), min(counted.upper, found.upper))
+    return enclose(decomposition, eps, n, rtol, log_bounds)
 
 
-@functools.lru_cache(maxsize=8)
-def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
-    """The outcomes of so few users that enumerating them costs next to nothing."""
-    if 1 < n <= _FEW_USERS and histogram_count(decomposition, n) <= _FEW_HISTOGRAMS:
-        return ranked_outcomes(decomposition, n)
-    return None
+def divergences(
+    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
+
+    Parameters
+    ----------
+    decomposition
+        (a, b, c).
+    eps, n, rtol
+        Points (ε, n) and the relative widths to aim at, shape (P,); `n` are whole numbers.
+
+    Returns
+    -------
+    tuple of two arrays
+        Bounds of D, shape (P,), which hold whether they are as narrow as wanted or not.
+    """
+    lower, upper = fourier_divergences(decomposition, eps, n, rtol)
+    for i in np.flatnonzero(~(upper - lower <= rtol * upper)).tolist():
+        point = divergence(decomposition, float(eps[i]), int(n[i]), float(rtol[i]))
+        lower[i] = max(lower[i], point.lower)
+        upper[i] = max(lower[i], min(upper[i], point.upper))
+    return lower, upper
 
 
-def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[float, float]:
-    """Bounds of log E[S₊], each the better one of the engines that were needed."""
-    many = outlook(g, n)[1] <= _MANY
-    low, high, sought = -math.inf, math.inf, math.log(n * target)
-    for bounds in _OF_MANY if many else _OF_FEW:
-        ends = bounds(g, n, rtol)
-        low, high = max(low, ends[0]), min(high, ends[1])
-        if high - low <= max(rtol, _FINEST) or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
-            break
-        # What rounding holds up it would hold up with the other one, too.
-        if many and high - low <= _CLOSE * _rounding(g, n):
-            break
+def fourier_divergences(
+    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """`divergences` by one try of the Fourier engine, which may leave them wide."""
+    size = max(1, BLOCK // (NUMBERS_PER_COMPONENT * len(decomposition)))
+    parts = (slice(i, i + size) for i in range(0, eps.size, size))
+    ends = [_fourier_block(decomposition, eps[part], n[part], rtol[part]) for part in parts]
+    lower, upper = (np.concatenate(x) for x in zip(*ends, strict=True))
+    return lower, upper
+
+
+def _fourier_block(
+    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """`fourier_divergences` of the points that are evaluated together."""
+    growth = np.array([[math.expm1(x)] for x in eps.tolist()])
+    alone = decomposition.c == 0.0
+    apart = excess(decomposition, growth, alone)
+    low, high = trivial_bounds(decomposition, growth, n, ~alone)
+    log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
+    wide = np.flatnonzero(high - low > rtol * high)
+    if wide.size:
+        with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
+            log_low[wide], log_high[wide] = fourier_bounds(
+                law(decomposition, eps[wide]), n[wide], rtol[wide], 2.0 ** LIMITS[0][0]
+            )
+    ends = [
+        combine_bounds((a, b), (c, d), (e, f), users)
+        for a, b, c, d, e, f, users in zip(
+            *(x.tolist() for x in (*apart, low, high, log_low, log_high, n)), strict=True
+        )
+    ]
+    lower, upper = np.array(ends).T
+    return lower, upper
+
+
+def log_bounds(law: Law, n: float, rtol: float) -> tuple[float, float]:
+    """Bounds of log E[S₊] of one law, each the better one of the engines that were needed."""
+    estimate, theta, _ = saddlepoint(law, n)
+    has_many_draws = float(estimate.kurtosis) <= MANY_DRAWS
+    rounding = ROUNDING_LIMIT * n * float(tilt(law, theta).log_mgf_err) if has_many_draws else 0.0
+    low, high = -math.inf, math.inf
+    for bits, nodes in LIMITS:
+        fourier = partial(single_bounds, most_work=2.0**bits)
+        tree = partial(tree_bounds, fourier=single_bounds, most_work=nodes)
+        for bounds in (fourier, tree) if has_many_draws else (tree, fourier):
+            ends = bounds(law, n, rtol)
+            low, high = max(low, ends[0]), min(high, ends[1])
+            if high - low <= max(rtol, rounding, FINEST):
+                return low, high
     return low, high
-
-
-def _rounding(g: Law, n: int) -> float:
-    """By how much log E[S₊] is uncertain because K is; inf if no value is a gain."""
-    if not (g.values.size and g.values.max() > 0.0):
-        return math.inf
-    return n * tilt(g, tilting_point(g, n)).log_mgf_err
 
 
 # What holds without any engine, and what an engine's bounds of log E[S₊] say of D.
@@ -131,10 +148,10 @@ def enclose(
     `bounds` takes the GPARV's law, n and a relative width to aim at.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    return Enclosure(*assembled(*known(decomposition, eps, n, rtol, bounds), n))
+    return Enclosure(*combine_bounds(*parts_of_divergence(decomposition, eps, n, rtol, bounds), n))
 
 
-def known(
+def parts_of_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
 ) -> tuple[Ends, Ends, Ends]:
     """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
@@ -150,7 +167,7 @@ def known(
     return (low, high), (least, most), log_ends
 
 
-def assembled(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
+def combine_bounds(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
     """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
     if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
         return 0.0, math.inf
@@ -208,3 +225,49 @@ def _luck(hurt: float, n: float) -> float:
 def _exp_up(x: float) -> float:
     """e^x rounded up; never 0, so that an upper bound stays one."""
     return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324
+
+
+# Logarithms of divergences that may be far too small for floats.
+
+# Floats below it are left to the logarithms.
+SMALLEST_FLOAT = 1e-290
+
+
+def log_divergences(
+    decomposition: Decomposition, eps: FloatArray, n: int, rtol: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
+
+    The bounds have the shape (P,) of `eps`; −inf where D is, or cannot be told from, 0. They aim
+    at a distance of `rtol`, (P,) too, and hold whether they reach it or not.
+    """
+    within = np.minimum(eps, LARGEST_EPS)
+    lower, upper = divergences(decomposition, within, np.full(eps.shape, float(n)), rtol)
+    with np.errstate(divide="ignore"):
+        # A logarithm is off by an ulp, which is at most 2u times 700.
+        low, high = np.log(lower) - 1500.0 * U, np.minimum(np.log(upper) + 1500.0 * U, 0.0)
+    for i in np.flatnonzero((upper > 0.0) & (lower < SMALLEST_FLOAT)):
+        low[i], high[i] = log_divergence(decomposition, float(within[i]), n, float(rtol[i]))
+    # D falls: what is known at one ε bounds it at others.
+    low[eps > LARGEST_EPS] = -np.inf
+    return low, high
+
+
+def log_divergence(
+    decomposition: Decomposition, eps: float, n: int, rtol: float
+) -> tuple[float, float]:
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclose`, whose bounds they are."""
+    apart, (low, high), ends = parts_of_divergence(decomposition, eps, n, rtol, log_bounds)
+    each = (
+        max(log(low), ends[0] - math.log(n)),
+        min(log(high), ends[1] - math.log(n)),
+    )
+    sums = [
+        float(np.logaddexp(log(part), end)) if end < math.inf else math.inf
+        for part, end in zip(apart, each, strict=True)
+    ]
+    lower, upper = (
+        end + side * 16.0 * U * (1.0 + abs(end)) if math.isfinite(end) else end
+        for side, end in zip((-1.0, 1.0), sums, strict=True)
+    )
+    return (-math.inf if math.isnan(lower) else lower), (0.0 if math.isnan(upper) else upper)

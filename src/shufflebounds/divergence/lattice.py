@@ -58,10 +58,7 @@ class Coefficients:
 def coefficients(tilts: Tilts, size: int) -> Coefficients:
     """Those of the sum of independent tilted laws, each so many times, at least `size` of them."""
     spend(1e5 + 300.0 * size * len(tilts))
-    # Here, since it takes longer to load than all of this library.
-    from scipy.fft import next_fast_len
-
-    size = next_fast_len(max(8, size), real=True)
+    size = _fast_length(size)
     spectra = [_Spectrum.of(t, law, times, size) for t, law, times in tilts]
     ceiling = np.asarray(sum(one.log_ceiling() for one in spectra))
     kept = ceiling > _LOG_SKIPPED
@@ -73,6 +70,12 @@ def coefficients(tilts: Tilts, size: int) -> Coefficients:
     skipped = float(weights[~kept] @ np.exp(ceiling[~kept])) * (1.0 + 1e-9)
     values, err = _product([one.at(kept) for one in spectra], ceiling[kept])
     return Coefficients(size, np.flatnonzero(kept), values, err, weights[kept], skipped)
+
+
+def _fast_length(size: int) -> int:
+    """A length ≥ `size` and ≥ 8 with small prime factors, for which Fourier transforms are fast."""
+    size = max(8, size)
+    return min(odd * 2 ** max(0, math.ceil(math.log2(size / odd))) for odd in (1, 3, 5, 9, 15))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +90,10 @@ class _Spectrum:
     @staticmethod
     def of(tilted: Tilted, law: LossLaw, times: int, size: int) -> _Spectrum:
         """At 0, 1, …, ⌊size/2⌋."""
-        # Here, since it takes longer to load than all of this library.
-        from scipy.fft import rfft
-
         weights = np.where(tilted.used, tilted.weights, 0.0)
         known = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
         err = known * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
-        phi = rfft(np.bincount(law.index % size, weights=weights, minlength=size))
+        phi = np.fft.rfft(np.bincount(law.index % size, weights=weights, minlength=size))
         rounding = U * (8.0 * math.log2(size) + 16.0 + weights.size / size)
         err += rounding * float(weights.sum()) * (1.0 + 1e-9)
         return _Spectrum(times, phi, np.abs(phi), err)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.engine import log_divergences
 from shufflebounds.divergence.enumeration import MAX_HISTOGRAMS, Outcomes, outcomes
-from shufflebounds.divergence.fourier_rows import log_divergences
 from shufflebounds.divergence.law import U
 
 # Powers of a ratio about 1: what E[R^α] consists of, without cancellation.

@@ -20,9 +20,8 @@ from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
-from shufflebounds.divergence.engine import SMALLEST, assembled, divergence, excess
-from shufflebounds.divergence.estimates import estimates
-from shufflebounds.divergence.fourier import unscaled, with_factor
+from shufflebounds.divergence.engine import SMALLEST, combine_bounds, divergence, excess
+from shufflebounds.divergence.fourier import Scale, unscaled
 from shufflebounds.divergence.law import (
     Law,
     U,
@@ -30,6 +29,7 @@ from shufflebounds.divergence.law import (
     law,
     tilt,
 )
+from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.window import rounded_down
 
 # How to aim: any aim gives a bound, and these decide how tight it is and what it costs
@@ -95,10 +95,10 @@ class Aim:
         if too_small(blanket):
             return None
         rest = Decomposition(crowd.a, crowd.b, blanket)
-        left = estimates(rest, np.array([eps]), np.array([1.0 * n])).log
+        left = float(log_estimate(rest, eps, n).log)
         log_rest = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
-            log_rest += min(0.0, float(np.nan_to_num(left[0])))
+            log_rest += min(0.0, float(np.nan_to_num(left)))
         return _sampled(tau, values, masses, n, log_rest)
 
 
@@ -385,7 +385,7 @@ def _one_input(
     bound = math.inf
     for cells in _CELLS:
         log_sum = _log_integral(g, n, aim, heads, cells)
-        bound = assembled((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+        bound = combine_bounds((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
         rough = max(enough * _HARDLY_MORE, apart * _LITTLE_MORE)
         if bound <= rough or g.values.size <= 2 * cells:
             break
@@ -421,13 +421,14 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     Of about so many cells where there are more values; of none by q(z) ≤ q(θ). Values are in units
     of 2^exponent: so are θ, h and 1/η, to which that is exact.
     """
-    theta, step = (math.ldexp(x, g.exponent) for x in (aim.theta, aim.step))
-    eta = math.ldexp(aim.eta, -g.exponent)
+    exponent = int(g.exponent)
+    theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
+    eta = math.ldexp(aim.eta, -exponent)
     tilted = tilt(g, theta)
     if 0 < 2 * cells < g.values.size:
         g = compress(g, tilted.weights, cells)[1]
         tilted = tilt(g, theta)
-    k, k_err = tilted.log_mgf, tilted.log_mgf_err
+    k, k_err = float(tilted.log_mgf), float(tilted.log_mgf_err)
     if not (n * k_err < 1.0 and tilted.left_out < 1.0):
         return math.inf
     # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
@@ -449,8 +450,8 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     total = (total * step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
     if not math.isfinite(total):
         return math.inf
-    high = with_factor(0.0, total, n * k, n * k_err, theta * eta)[1]
-    return unscaled(-math.inf, high, g.exponent)[1]
+    high = Scale(n * k, n * k_err).logs(0.0, total, theta * eta)[1]
+    return unscaled(-math.inf, high, exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:

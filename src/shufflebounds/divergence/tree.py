@@ -34,8 +34,8 @@ from shufflebounds.divergence.atoms import (
     total,
 )
 from shufflebounds.divergence.convex_order import compress
-from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, tilt
+from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 
 # Bounds of log E[S₊] by the Fourier engine, given a law, n, a relative width and the most work.
 Fourier = Callable[[Law, int, float, float], tuple[float, float]]
@@ -98,8 +98,9 @@ def leaves(
             break
         node = nodes.where(np.array([i]))
         g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
-        log_estimate, kurtosis = outlook(g, n)
-        if kurtosis > _RARE:
+        estimate = saddlepoint(g, n)[0]
+        log_estimate = float(estimate.log)
+        if estimate.kurtosis > _RARE:
             continue
         size = float(slack[i])
         if math.isfinite(log_estimate):
@@ -428,7 +429,7 @@ def _log_bounds(
             break
     # Sums this small may be of subnormal floats, which know nothing of their last digits.
     low = low if low > _SMALLEST else 0.0
-    scale = g.exponent * math.log(2.0)
+    scale = float(g.exponent) * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     slop = 1e-12 + 8.0 * U * abs(scale)
     return log_low + scale - slop, (log_high + scale + slop if high > 0.0 else math.inf)

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem, start_of
+from shufflebounds.accounting.problem import Problem, starts
 from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -63,7 +63,8 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
         return Enclosure(max(0.0, low), max(0.0, low, high))
 
     end = problem.largest_loss()
-    return smallest_eps(evaluate, delta, start_of(problem, delta, min(end, LARGEST_EPS)), end, rtol)
+    (start,) = starts([problem], [delta], min(end, LARGEST_EPS))
+    return smallest_eps(evaluate, delta, start, end, rtol)
 
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
