@@ -2,15 +2,15 @@
 
 from functools import partial
 
-from shufflebounds.divergence import fourier as module
 from shufflebounds.divergence import tree
 from shufflebounds.divergence.engine import enclose
+from shufflebounds.divergence.fourier import single_bounds
 
-tree_bounds = partial(tree.tree_bounds, fourier=module.log_mean_positive_part)
+tree_bounds = partial(tree.tree_bounds, fourier=single_bounds)
 
 
 def fourier(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, module.fourier_bounds)
+    return enclose(decomposition, eps, n, rtol, single_bounds)
 
 
 def by_tree(decomposition, eps, n, rtol=1e-4):

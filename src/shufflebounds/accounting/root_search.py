@@ -228,12 +228,14 @@ class Search:
             return []
         if not -math.inf < slope < 0.0:
             return [Probe(self._inside(eps), COARSEST)]
-        # Half of the width wanted, as a difference of log D; more if D is not known that well.
+        # Half of the width wanted, as a difference of log D.
         need = max(-ASIDE * self._rtol * abs(eps) * slope, FINEST)
-        doubt += noise
-        if 2.0 * noise > need >= aim:
-            need, doubt = 1.6 * noise, doubt - noise
-        if not doubt <= 0.5 * need:
+        if 2.0 * noise > need and (need >= aim or noise > 2.0 * aim):  # D stays that wide
+            need, is_known = 1.15 * noise, doubt <= 0.1 * noise
+        else:
+            doubt += noise
+            is_known = doubt <= 0.5 * need
+        if not is_known:
             return [Probe(self._inside(eps), _within(max(need, 0.2 * doubt)))]
         sides = eps + need / slope, eps - need / slope
         bracket = self._bracket

@@ -227,7 +227,7 @@ class Scale:
 
 def series_bounds(law: Law, n: FloatArray, rtol: FloatArray, most_work: float) -> Bounds:
     """`fourier_bounds` with every value as it is; each law has a value above 0."""
-    points = Points.of(law, n)
+    points = Points.of(law, n, tilting_point(law, n))
     # Finer than round-off allows would only cost time.
     rtol = np.maximum(np.maximum(rtol, 4.0 * n * points.log_mgf_err), FINEST)
     columns = (x.tolist() for x in (points.theta, points.spread, n, rtol))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import Law, U, away_from_one, exp_down, tilt, tilted_moments
-from shufflebounds.divergence.saddlepoint import tilting_point
 
 Indices = NDArray[np.int64]
 
@@ -50,9 +49,8 @@ class Points:
     moments: FloatArray
 
     @staticmethod
-    def of(law: Law, n: FloatArray) -> Points:
-        """Laws at their tilting points."""
-        theta = tilting_point(law, n)
+    def of(law: Law, n: FloatArray, theta: FloatArray) -> Points:
+        """Laws tilted by θ, all of shape (P,)."""
         tilted = tilt(law, theta)
         rows = law.values, law.value_err, tilted.weights, tilted.weight_err
         values, value_err, weights, weight_err = (np.where(tilted.used, x, 0.0) for x in rows)

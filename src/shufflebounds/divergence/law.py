@@ -260,20 +260,3 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
 def rise(x: FloatArray, err: FloatArray) -> FloatArray:
     """How far e^{x + err} may lie above e^x, err ≥ 0."""
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))
-
-
-def characteristic(
-    law: Law, tilted: Tilted, t: FloatArray
-) -> tuple[NDArray[np.complex128], FloatArray]:
-    """φ(t) − 1 for φ(t) = E_Q e^{itG}, and a bound of its error, of one law; t ≥ 0 is (T,)."""
-    used = tilted.used
-    g, w, err = law.values[used], tilted.weights[used], tilted.weight_err[used]
-    y = t[:, None] * g
-    cosine, sine = away_from_one(y)
-    real, imag = cosine @ w, sine @ w
-    size = np.minimum(np.abs(y), 2.0)
-    relative = w * (err + 24.0 * U + law.sum_err)
-    absolute = (w * (1.0 + err)) @ (2.0 * U * np.abs(g) + law.value_err[used])
-    # Weights left out count in full, twice: |e^{itG} − 1| ≤ 2.
-    left_out = 2.0 * tilted.left_out + 2.0**-1000
-    return real + 1j * imag, size @ relative + t * absolute + left_out

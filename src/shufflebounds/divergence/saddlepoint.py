@@ -17,6 +17,10 @@ from shufflebounds.divergence.law import Law, law
 
 # Most Newton steps to a tilt. A typical law takes four.
 MAX_TILT_STEPS = 80
+# Smallest θ that is returned, so that it is positive.
+SMALLEST_TILT = 1e-300
+# Largest θ that is returned, so that its square is a float.
+LARGEST_TILT = 1e150
 # Largest step of log θ.
 LONGEST_STEP = 3.0
 # Step of log θ after which θ is close enough.
@@ -87,7 +91,7 @@ def tilting_point(law: Law, n: float | FloatArray) -> FloatArray:
             theta = np.where(is_inside | is_close, newton, middle)
             if is_close.all():
                 break
-    return theta
+    return np.clip(theta, SMALLEST_TILT, LARGEST_TILT)
 
 
 class Saddlepoint(NamedTuple):

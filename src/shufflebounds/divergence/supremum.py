@@ -22,10 +22,10 @@ from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
 from shufflebounds.divergence.engine import SMALLEST, combine_bounds, divergence, excess
 from shufflebounds.divergence.fourier import Scale, unscaled
+from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import (
     Law,
     U,
-    characteristic,
     law,
     tilt,
 )
@@ -424,27 +424,25 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     exponent = int(g.exponent)
     theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
     eta = math.ldexp(aim.eta, -exponent)
-    tilted = tilt(g, theta)
     if 0 < 2 * cells < g.values.size:
-        g = compress(g, tilted.weights, cells)[1]
-        tilted = tilt(g, theta)
-    k, k_err = float(tilted.log_mgf), float(tilted.log_mgf_err)
-    if not (n * k_err < 1.0 and tilted.left_out < 1.0):
+        g = compress(g, tilt(g, theta).weights, cells)[1]
+    points = Points.of(g.as_row(), np.array([float(n)]), np.array([theta]))
+    if not points.usable().all():
         return math.inf
+    k, k_err = float(points.log_mgf[0]), float(points.log_mgf_err[0])
     # Raising the share of the heads raises q. What is not theirs is exactly `tails` then.
     share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails = max(0.0, math.nextafter(1.0 - share, -math.inf))
-    spend(1e6 + aim.modes * (10.0 + (30.0 * g.values.size if cells else 0.0)))
-    total, t = 0.0, np.arange(aim.modes + 1.0) * step
-    block = max(1, _BLOCK // max(1, g.values.size))
-    for part in (t[start : start + block] for start in range(0, t.size, block)):
-        log_q = np.zeros(part.size)
-        if cells:
-            away, err = characteristic(g, tilted, part)
-            log_q = _log_q(away.real, away.imag, err, tails)
-        exponent = n * log_q - 0.5 * (eta * part) ** 2 * (1.0 - 8.0 * U)
-        weight = np.where(part == 0.0, 1.0, 2.0) / (theta**2 + part**2)
-        total += float(np.sum(weight * np.exp(np.maximum(exponent, -700.0))))
+    spend(1e6 + 10.0 * aim.modes)
+    t = np.arange(aim.modes + 1.0) * step
+    log_q = np.zeros(t.size)
+    if cells:
+        modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
+        _, _, away, err = sample(points, modes, np.array([step]))
+        log_q = _log_q(away.real, away.imag, err, tails)
+    exponent_of_mode = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
+    weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
+    total = float(np.sum(weight * np.exp(np.maximum(exponent_of_mode, -700.0))))
     last = float(t[-1])
     beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
     total = (total * step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
