@@ -102,45 +102,129 @@ DEFAULT_RTOL = 1e-3
 # δ is that much less certain than ε.
 DEFAULT_DELTA_RTOL = 0.05
 
-# ε is wide by about this over the square of the lattice points per standard deviation; and a little
-# more points spare fine lattices a second one (benchmarks/mechanisms.py).
-_WIDTH, _FINE_WIDTH = 0.65, 0.9
-# Lattices that are tried after the first, and what is no gain from one to the next. Enclosures of
-# every lattice hold: what it costs is in benchmarks/rounds.py.
-_REFINEMENTS, _GAIN = 6, 0.9
-# From where on a coarse lattice always comes first. That one, as a share of the fine one, at least
-# and at most, what it leaves open in terms of the fine one's width, and the one to fall back on.
-_FINE, _SHARE, _LEAST_COARSE, _COARSE, _COARSELY, _COARSEST = 100.0, 0.2, 5.0, 24.0, 60.0, 6.0
-# Of δ, 2 log 1/δ from where on its size is not guessed well, and has to be looked for coarsely.
-_DEEP = 100.0
-# What is taken for δ where nothing is known from below, as a share of what it seems to be.
-_UNKNOWN = 1e-21
-# Kinds of rounds beyond which numbers of users are rounded first, and to how many of them.
-_MOST_KINDS, _FEW_NUMBERS = 100, 48
-# Of what is proven for all datasets, whose every point takes some milliseconds; and of many pairs,
-# or if patterns of inputs are not even listed, a tenth of a second.
-_FINEST_OF_CROWDS, _FINEST_OF_DEAR = 64.0, 16.0
-# Pairs of inputs of a round beyond which composing them would take more than there is to spend.
-_MOST_COMPOSED = 300
+# Width of ε times the square of the lattice points per standard deviation, an estimate.
+WIDTH = 0.65
+# The same with a margin, for goals of the default width or less: a few more lattice points save a
+# second lattice (benchmarks/mechanisms.py).
+FINE_WIDTH = 0.9
+# Lattices that are tried after the planned ones. Enclosures of every lattice hold.
+MAX_REFINEMENTS = 6
+# Factor by which an upper end must fall for a lattice to count as a gain.
+GAIN = 0.9
+# Points per standard deviation above which a coarse lattice always comes first.
+FINE_DENSITY = 100.0
+# Points of a coarse lattice, as a share of those of the fine one.
+COARSE_SHARE = 0.2
+# Points per standard deviation below which a coarse lattice says too little.
+LEAST_COARSE = 5.0
+# Most points per standard deviation of a coarse lattice.
+COARSE_DENSITY = 24.0
+# Width that a coarse lattice leaves open, in units of the goal.
+COARSE_WIDTH = 60.0
+# Points per standard deviation of the lattice that is tried where the work is spent.
+COARSEST_DENSITY = 6.0
+# 2 log 1/δ above which the size of δ is not guessed well and a coarse lattice comes first.
+DEEP = 100.0
+# Share of the guess that stands for δ where no lower bound is known.
+UNKNOWN_SHARE = 1e-21
+# Kinds of rounds above which numbers of users are rounded before they are composed.
+MOST_KINDS = 100
+# Numbers of users that they are rounded to.
+ROUNDED_NUMBERS = 48
+# Most lattice points per standard deviation of the all-datasets bound, where a point costs 5 ms.
+CROWD_DENSITY = 64.0
+# The same for many pairs of inputs or patterns that are not listed, where a point costs 0.1 s.
+DEAR_CROWD_DENSITY = 16.0
+# Pairs of inputs of a round above which their composition costs more than the budget.
+MOST_COMPOSED = 300
 
 
-# A bound on lattices of so many points, of these rounds, given what is known from below.
-Bounded = Callable[[float, Sequence[Round], float], float]
+# A bound by a lattice of a density, in points per standard deviation, of some rounds, given what is
+# known from below.
+LatticeBound = Callable[[float, Sequence[Round], float], float]
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """How to bound ε or δ of many rounds, from above and from below.
+class _Question:
+    """How to bound ε or δ of many rounds.
 
-    ``certain`` is a lower bound of what upper ends stand for, ``single`` an upper bound from single
-    rounds, and ``once`` a lower one.
+    ``above`` and ``below`` do so by a lattice. ``certain`` is a lower bound of what ``above``
+    stands for, given a density and what is known from below. ``single`` is an upper bound from
+    single rounds, and ``once`` a lower one. ``depth`` is how much less certain δ is than ε.
     """
 
-    above: Bounded
-    below: Bounded
+    name: str
+    above: LatticeBound
+    below: LatticeBound
     certain: Callable[[float, float], float]
     single: Callable[[], float]
-    once: Callable[[], float] = lambda: 0.0
+    once: Callable[[], float]
+    depth: float
+
+
+@dataclass
+class _Answer:
+    """Bounds of ε or δ of many rounds, narrowed lattice by lattice.
+
+    Where theory keeps the ends apart (``is_exact`` is false), the upper end is held against
+    ``floor``, a lower bound of what it stands for.
+    """
+
+    question: _Question
+    goal: float
+    is_exact: bool
+    enclosure: Enclosure
+    floor: float = 0.0
+
+    def is_done(self) -> bool:
+        """Whether the ends are as close as wanted, or as theory lets them be."""
+        upper = self.enclosure.upper
+        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.goal:
+            return True
+        is_known = not self.is_exact and math.isfinite(upper)
+        return is_known and upper - self.floor <= self.goal * upper
+
+    def meet(self, lower: float, upper: float) -> None:
+        """Use two more bounds."""
+        high = min(self.enclosure.upper, upper)
+        self.enclosure = Enclosure(min(max(self.enclosure.lower, lower), high), high)
+
+    def look(self, density: float, rounds: Sequence[Round], *, above: bool = True) -> None:
+        """Use the bounds by a lattice; only those from below if not `above`."""
+        question, low = self.question, self.enclosure.lower
+        # Where the lower bound costs too much, the upper one may not.
+        with suppress(WorkError):
+            low = max(low, question.below(density, rounds, low))
+        self.meet(low, math.inf)
+        if not above:
+            return
+        most = min((_finest(round_.crowds) for round_ in rounds if round_.crowds), default=density)
+        high = question.above(min(density, most), rounds, low)
+        self.meet(max(low, question.once()) if low < 0.5 * high else low, high)
+
+    def refine(self, density: float, rounds: Sequence[Round]) -> None:
+        """Take finer lattices as long as they narrow the ends."""
+        for _ in range(MAX_REFINEMENTS):
+            if not self.is_exact and self.enclosure.relative_width > self.goal:
+                lower = self.enclosure.lower
+                self.floor = max(self.floor, self.question.certain(density, lower))
+            if self.is_done():
+                return
+            before = self.enclosure
+            width = 1.0 - max(self.floor, before.lower) / before.upper
+            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.goal)))
+            self.look(density, rounds)
+            is_stuck = self.enclosure.lower == before.lower == 0.0
+            if is_stuck and self.enclosure.upper > GAIN * before.upper:
+                return  # it is not the lattice that keeps the ends apart
+
+    def fall_back(self, rounds: Sequence[Round]) -> None:
+        """Use what single rounds and the coarsest lattice say, with a reserve of work."""
+        with reserve():
+            self.meet(0.0, max(self.question.single(), self.enclosure.lower))
+        if not self.enclosure.lower > 0.0:
+            with reserve(), suppress(WorkError):
+                self.look(COARSEST_DENSITY, rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +309,9 @@ class Composed:
         def once() -> float:
             return max(_once(one, delta) for one in self.rounds)
 
-        what = f"epsilon at delta = {delta!r}"
-        single = partial(self._epsilon_of_single_rounds, delta)
-        ask = _Asked(above, below, certain, single, once)
-        return self._refined(Enclosure(0.0, end), ask, goal, rtol, what, depth=1.0)
+        name, single = f"epsilon at delta = {delta!r}", partial(self._single_rounds_epsilon, delta)
+        question = _Question(name, above, below, certain, single, once, depth=1.0)
+        return self._answer(question, Enclosure(0.0, end), goal, rtol)
 
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
@@ -273,7 +356,7 @@ class Composed:
             return math.inf if law is None else delta_at(law, eps).lower
 
         def above(density: float, rounds: Sequence[Round], known: float) -> float:
-            level = known or _UNKNOWN * min(guess, 0.1)
+            level = known or UNKNOWN_SHARE * min(guess, 0.1)
             law = pessimistic_sum(rounds, density, small * max(level, validation.MIN_DELTA))
             return min(delta_at(law, eps).upper, 1.0)
 
@@ -287,116 +370,97 @@ class Composed:
                 level = max(found, 1e-3 * level, validation.MIN_DELTA)
             return found
 
-        what = f"delta at eps = {eps!r}"
-        single = partial(self._delta_of_single_rounds, eps)
-        ask = _Asked(above, below, certain, single)
-        return self._refined(Enclosure(0.0, 1.0), ask, goal, rtol, what, depth)
+        name, single = f"delta at eps = {eps!r}", partial(self._single_rounds_delta, eps)
+        question = _Question(name, above, below, certain, single, lambda: 0.0, depth)
+        return self._answer(question, Enclosure(0.0, 1.0), goal, rtol)
 
-    def _refined(
-        self, best: Enclosure, ask: _Asked, goal: float, rtol: float | None, what: str, depth: float
+    def _answer(
+        self, question: _Question, known: Enclosure, goal: float, rtol: float | None
     ) -> Enclosure:
-        """The first enclosure narrow enough, of ever more lattice points, where `best` is not.
-
-        Where theory keeps the ends apart, the upper one is held against a lower bound of what it
-        stands for.
-        """
-        promises, floor = self._promises(), 0.0
-
-        def is_done() -> bool:
-            if best.upper <= validation.MIN_DELTA or best.relative_width <= goal:
-                return True
-            known = not promises and math.isfinite(best.upper)
-            return known and best.upper - floor <= goal * best.upper
-
-        def look(density: float, rounds: Sequence[Round]) -> None:
-            nonlocal best
-            most = min((_finest(one.crowds) for one in rounds if one.crowds), default=density)
-            low = best.lower
-            with suppress(WorkError):
-                low = max(low, ask.below(density, rounds, low))
-            best = _both(best, Enclosure(min(low, best.upper), best.upper))
-            high = ask.above(min(density, most), rounds, low)
-            if low < 0.5 * high:
-                low = max(low, ask.once())
-            best = _both(best, Enclosure(min(low, high), high))
-
-        if is_done():
-            return best
-        density = math.sqrt((_FINE_WIDTH if goal <= DEFAULT_RTOL else _WIDTH) * depth / goal)
-        blankets = [replace(one, crowds=()) for one in self.rounds]
-        rounds = self.rounds
-        many = max(len(one.decompositions) for one in rounds)
-        advice = "a larger rtol" if many <= _MOST_COMPOSED else "fewer inputs that are not alike"
+        """The first enclosure that is narrow enough, of ever more lattice points."""
+        answer = _Answer(question, goal, self._is_exact(), known)
+        # Where the work is spent, what is known so far is the answer.
         with suppress(WorkError):
-            # All of very many pairs, or kinds, would take more than there is to spend.
-            if many > _MOST_COMPOSED:
-                low = ask.below(_COARSE, rounds, best.lower)
-                best = _both(best, Enclosure(min(low, best.upper), best.upper))
-            elif len({one.kind for one in rounds}) > _MOST_KINDS:
-                fewer, more = _with_users_rounded(rounds, _FEW_NUMBERS)
-                low = ask.below(1.5 * density, more, best.lower)
-                high = ask.above(1.5 * density, fewer, low)
-                best = _both(best, Enclosure(min(low, high), high))
-            else:
-                coarse, known = min(_SHARE * density, _COARSE), math.inf
-                several = any(len(one.attained or ()) > 1 for one in rounds)
-                crowds = [crowd for one in rounds for crowd in one.crowds]
-                if density > _FINE or (
-                    coarse > _LEAST_COARSE and (crowds or several or depth > _DEEP)
-                ):
-                    # What is known where the finer lattice costs too much.
-                    look(coarse, blankets)
-                    known = best.upper
-                    if several:
-                        rounds = _worst(rounds, partial(ask.below, coarse), best.lower, goal)
-                        blankets = [replace(one, crowds=()) for one in rounds]
-                # Blankets cost little, and often say all there is to say.
-                apart = crowds and known < math.inf and not _are_close(best.lower, known, goal)
-                if crowds and not apart:
-                    look(density, blankets)
-                if not is_done():
-                    look(density, rounds)
-                if apart and best.upper > _GAIN * known:
-                    look(density, blankets)
-                for _ in range(_REFINEMENTS):
-                    if not promises and best.relative_width > goal:
-                        floor = max(floor, ask.certain(density, best.lower))
-                    if is_done():
-                        break
-                    width = 1.0 - max(floor, best.lower) / best.upper
-                    density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / goal)))
-                    before = best
-                    look(density, rounds)
-                    if best.lower == before.lower == 0.0 and best.upper > _GAIN * before.upper:
-                        break  # it is not the lattice that keeps the ends apart
-        if best.relative_width > goal:
-            with reserve():
-                best = _both(best, Enclosure(0.0, max(ask.single(), best.lower)))
-            if not best.lower > 0.0:
-                with reserve(), suppress(WorkError):
-                    look(_COARSEST, blankets)
-        if best.relative_width > goal and (rtol is not None or not is_done()):
+            self._narrow(answer)
+        if answer.enclosure.relative_width > goal:
+            answer.fall_back(self._blankets())
+        enclosure = answer.enclosure
+        if enclosure.relative_width > goal and (rtol is not None or not answer.is_done()):
+            is_short = self._most_decompositions() <= MOST_COMPOSED
+            advice = "a larger rtol" if is_short else "fewer inputs that are not alike"
             raise PrecisionError(
-                f"{what}, {sum(one.times for one in self.rounds)} rounds is known only to lie in "
-                f"[{best.lower!r}, {best.upper!r}]: relative width {best.relative_width:.1e} where "
-                f"rtol = {goal:g} was asked for; {advice} would help",
-                best,
+                f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
+                f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
+                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; {advice} "
+                "would help",
+                enclosure,
             )
-        return best
+        return enclosure
 
-    def _epsilon_of_single_rounds(self, delta: float) -> float:
+    def _narrow(self, answer: _Answer) -> None:
+        """Carry out the plan: which lattices, of which rounds, one after the other."""
+        if answer.is_done():
+            return
+        rounds: Sequence[Round] = self.rounds
+        width = FINE_WIDTH if answer.goal <= DEFAULT_RTOL else WIDTH
+        density = math.sqrt(width * answer.question.depth / answer.goal)
+        if self._most_decompositions() > MOST_COMPOSED:
+            answer.look(COARSE_DENSITY, rounds, above=False)
+            return
+        if len({round_.kind for round_ in rounds}) > MOST_KINDS:
+            self._look_at_rounded_users(answer, 1.5 * density)
+            return
+        has_crowds = any(round_.crowds for round_ in rounds)
+        has_datasets = any(len(round_.attained or ()) > 1 for round_ in rounds)
+        coarse, coarse_upper = min(COARSE_SHARE * density, COARSE_DENSITY), math.inf
+        is_unsure = has_crowds or has_datasets or answer.question.depth > DEEP
+        if density > FINE_DENSITY or (coarse > LEAST_COARSE and is_unsure):
+            answer.look(coarse, self._blankets())
+            coarse_upper = answer.enclosure.upper
+            if has_datasets:
+                below = partial(answer.question.below, coarse)
+                rounds = _worst(rounds, below, answer.enclosure.lower, answer.goal)
+        blankets = [replace(round_, crowds=()) for round_ in rounds]
+        # Blankets cost little, and often say all there is to say; not if a coarse lattice says that
+        # they are far above the lower end.
+        is_apart = coarse_upper < math.inf and not _are_close(
+            answer.enclosure.lower, coarse_upper, answer.goal
+        )
+        if has_crowds and not is_apart:
+            answer.look(density, blankets)
+        if not answer.is_done():
+            answer.look(density, rounds)
+        if has_crowds and is_apart and answer.enclosure.upper > GAIN * coarse_upper:
+            answer.look(density, blankets)
+        answer.refine(density, rounds)
+
+    def _look_at_rounded_users(self, answer: _Answer, density: float) -> None:
+        """Bounds by fewer kinds of rounds, of fewer and of more users."""
+        fewer, more = _with_users_rounded(self.rounds, ROUNDED_NUMBERS)
+        low = answer.question.below(density, more, answer.enclosure.lower)
+        answer.meet(low, answer.question.above(density, fewer, low))
+
+    def _blankets(self) -> list[Round]:
+        """The rounds without what is known of all datasets."""
+        return [replace(round_, crowds=()) for round_ in self.rounds]
+
+    def _most_decompositions(self) -> int:
+        """The largest number of decompositions of a round."""
+        return max(len(round_.decompositions) for round_ in self.rounds)
+
+    def _single_rounds_epsilon(self, delta: float) -> float:
         """Basic composition: an upper bound of ε from that of each round at its share of δ."""
         each = delta / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
         if each < validation.MIN_DELTA:
             return math.inf
-        return self._of_single_rounds(lambda one, n: single_shuffle.epsilon(one, n, each))
+        return self._single_rounds_sum(lambda one, n: single_shuffle.epsilon(one, n, each))
 
-    def _delta_of_single_rounds(self, eps: float) -> float:
+    def _single_rounds_delta(self, eps: float) -> float:
         """The same of δ, from that of each round at its share of ε."""
         each = eps / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
-        return min(self._of_single_rounds(lambda one, n: single_shuffle.delta(one, each, n)), 1.0)
+        return min(self._single_rounds_sum(lambda one, n: single_shuffle.delta(one, each, n)), 1.0)
 
-    def _of_single_rounds(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
+    def _single_rounds_sum(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
         """What the worst of all decompositions of each round has, added up."""
         found = [
             one.times * max(reached(partial(ask, part, one.n)).upper for part in one.decompositions)
@@ -404,7 +468,7 @@ class Composed:
         ]
         return math.fsum(found) * (1.0 + 8.0 * U)
 
-    def _promises(self) -> bool:
+    def _is_exact(self) -> bool:
         """Whether the two ends mean the same, so that a wide enclosure is a failure."""
         return all(one.is_symmetric for one in self.rounds) and all(
             one.attained is None
@@ -449,12 +513,12 @@ class Composed:
 def _finest(crowds: Sequence[Crowd]) -> float:
     """Lattice points per standard deviation that are worth what it costs."""
     dear = len(crowds) > _FEW_PAIRS or any(one.kinds for one in crowds)
-    return _FINEST_OF_DEAR if dear else _FINEST_OF_CROWDS
+    return DEAR_CROWD_DENSITY if dear else CROWD_DENSITY
 
 
 def _are_close(low: float, high: float, goal: float) -> bool:
     """Whether a coarse lattice might take these for the same."""
-    return low >= math.exp(-_COARSELY * goal) * high
+    return low >= math.exp(-COARSE_WIDTH * goal) * high
 
 
 def _worst(
@@ -491,12 +555,6 @@ def _with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Rou
 
 def _rounds(times: Mapping[RoundKind, int]) -> list[Round]:
     return [Round(above, n, count, below) for (above, below, n), count in times.items()]
-
-
-def _both(one: Enclosure, other: Enclosure) -> Enclosure:
-    """What two enclosures of the same number say together."""
-    upper = min(one.upper, other.upper)
-    return Enclosure(min(max(one.lower, other.lower), upper), upper)
 
 
 def compose(

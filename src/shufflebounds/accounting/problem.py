@@ -133,15 +133,21 @@ def typical_loss(decomposition: Decomposition, n: int) -> float:
 
 
 def largest_divergences(
-    problems: Sequence[Problem], eps: Sequence[float], rtol: Sequence[float]
+    problems: Sequence[Problem],
+    eps: Sequence[float],
+    rtol: Sequence[float],
+    target: Sequence[float] | float = math.nan,
 ) -> list[Enclosure]:
-    """Enclosures of the larger D(ε) of all directions, of problems that differ in n only."""
+    """Enclosures of the larger D(ε) of all directions, of problems that differ in n only.
+
+    Of D far from a δ that is the `target`, it is enough to know that.
+    """
     points = np.array(eps), np.array([float(problem.n) for problem in problems]), np.array(rtol)
     lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
     for inner, outer in problems[0].directions:
-        low, high = divergences(outer, *points)
+        low, high = divergences(outer, *points, np.array(target))
         if inner is not outer:
-            low = np.minimum(divergences(inner, *points)[0], high)
+            low = np.minimum(divergences(inner, *points, np.array(target))[0], high)
         lower, upper = np.maximum(lower, low), np.maximum(upper, high)
     return [Enclosure(*ends) for ends in zip(lower.tolist(), upper.tolist(), strict=True)]
 
@@ -181,13 +187,15 @@ def _saddlepoint_roots(
             is_close = np.abs(newton - guess) <= LAST_START_STEP * guess
             # Even D(0) is close to δ, for all that estimates can tell.
             margin = np.minimum(estimate.doubt, NEAR_ZERO)
-            is_zero = -estimate.slope * np.maximum(newton, guess) <= np.maximum(margin, 1e-6)
+            is_zero = (guess == 0.0) & (excess <= margin)
+            is_zero |= is_close & (-estimate.slope * newton <= margin)
             is_inside = (low < newton) & (newton < high)
             following = np.where(is_close | is_inside, newton, 0.5 * (low + high))
-            guess = np.where(is_zero, 0.0, following)
+            # Where a step leads below 0, D(0) tells whether it had better be 0.
+            is_below = (newton <= 0.0) & (low == 0.0) & (guess > 0.0)
+            guess = np.where(is_zero | is_below, 0.0, following)
             if (is_close | is_zero).all():
                 break
-            guess = np.where(is_zero, SMALLEST_START, guess)
     return guess, estimate.slope, estimate.doubt
 
 

@@ -27,13 +27,21 @@ COARSEST = 0.1
 FINEST = 1e-12
 # Most rounds of probes for one root. A typical root takes two.
 MAX_ROUNDS = 60
-# Distance of the last two probes from the estimated root, as a share of the width wanted. The last
-# two probes lie on either side of the root.
-ASIDE = 0.45
+# Relative width of D at the root that is aimed at, as a share of what the width wanted allows.
+SHARE = 0.5
+# Factor by which that share shrinks from one fine probe to the next.
+NARROWING = 0.5
+# Fall of log D from the root to the point further on, in units of the width of D at the root.
+FALL = 40.0
+# Largest fall of log D from the root to that point.
+LARGEST_FALL = 0.5
+# Relative width of D at that point, as a share of the fall.
+SUPPORT_SHARE = 0.1
 # Relative error of a step along the secant, as a share of the step in log D.
 SECANT_ERROR = 0.1
-# Relative width of D to aim at, as a share of what is needed.
-CAUTION = 0.8
+# Error of log D at the estimated root, in units of what is needed, up to which the next probe is as
+# fine as needed.
+FINE_AT_ONCE = 200.0
 # Distance from an end of the bracket, as a share of its width, at which the search looks instead of
 # at an estimate beyond that end.
 INSET = 0.1
@@ -123,15 +131,12 @@ def _line_root(lower: _Point, upper: _Point, delta: float) -> float:
 class Start(NamedTuple):
     """An estimate of the root, of the derivative of log D there, and the error of log D.
 
-    NaN stands for an ε or a derivative that is not known; ε = 0 asks for D(0) first. ``noise`` is
-    half of the width of the enclosure next to the root, and ``aim`` the width that it aimed at.
+    NaN stands for an ε or a derivative that is not known; ε = 0 asks for D(0) first.
     """
 
     eps: float
     slope: float = math.nan
     doubt: float = 0.0
-    noise: float = 0.0
-    aim: float = math.inf
 
 
 class Probe(NamedTuple):
@@ -175,9 +180,10 @@ def smallest_eps(
 class Search:
     """The search for the smallest ε with D(ε) ≤ δ; the arguments are those of `smallest_eps`.
 
-    Secant steps lead to the root of log D − log δ. Two probes, just below and just above it, then
-    close the bracket. Where secant steps do not shrink the bracket, it is halved. Ask for
-    `next_probes`, evaluate D there, and `add` the enclosures, until there are no more probes.
+    Secant steps lead to the root of log D − log δ. A fine enclosure of D next to it and a coarse
+    one further on, which bounds the slope of D, then close the bracket. Where secant steps do not
+    shrink the bracket, it is halved. Ask for `next_probes`, evaluate D there, and `add` the
+    enclosures, until there are no more probes.
     """
 
     def __init__(self, delta: float, start: Start, end: float, rtol: float) -> None:
@@ -187,7 +193,7 @@ class Search:
         self._excesses: list[_Excess] = []
         self._aims: dict[float, float] = {}
         self._widths = [math.inf]
-        self._rounds = 0
+        self._rounds, self._share = 0, SHARE
 
     def next_probes(self) -> list[Probe]:
         """Where to evaluate D next, and how closely; nothing where the search ends."""
@@ -222,26 +228,24 @@ class Search:
         return [probe for probe in probes if self._aims.get(probe.eps, math.inf) > probe.aim]
 
     def _guessed_probes(self) -> list[Probe]:
-        """The estimated root, or both sides of it where it is known well enough."""
-        eps, slope, doubt, noise, aim = self._guess
+        """The estimated root, and beside it a point further on that bounds the slope of D."""
+        eps, slope, doubt = self._guess
         if not math.isfinite(eps):
             return []
         if not -math.inf < slope < 0.0:
             return [Probe(self._inside(eps), COARSEST)]
-        # Half of the width wanted, as a difference of log D.
-        need = max(-ASIDE * self._rtol * abs(eps) * slope, FINEST)
-        if 2.0 * noise > need and (need >= aim or noise > 2.0 * aim):  # D stays that wide
-            need, is_known = 1.15 * noise, doubt <= 0.1 * noise
-        else:
-            doubt += noise
-            is_known = doubt <= 0.5 * need
-        if not is_known:
-            return [Probe(self._inside(eps), _within(max(need, 0.2 * doubt)))]
-        sides = eps + need / slope, eps - need / slope
-        bracket = self._bracket
-        is_open = sides[0] > bracket.low or eps > bracket.high, sides[1] < bracket.high
-        wanted = [side for side, is_wanted in zip(sides, is_open, strict=True) if is_wanted]
-        return [Probe(self._inside(side), _within(need)) for side in wanted]
+        # What the width wanted amounts to, as a difference of log D.
+        need = -self._share * self._rtol * abs(eps) * slope
+        if doubt > FINE_AT_ONCE * need:
+            return [Probe(self._inside(eps), _within(0.2 * doubt))]
+        self._share *= NARROWING
+        root = Probe(self._inside(eps), _within(need))
+        fall = min(FALL * need, LARGEST_FALL)
+        further = min(root.eps - fall / slope, 0.5 * (root.eps + self._end), LARGEST_EPS)
+        # Another point of that kind may be known.
+        if any(root.eps < x.eps and -3.0 * fall < x.middle < -0.3 * fall for x in self._excesses):
+            return [root]
+        return [root, Probe(further, _within(SUPPORT_SHARE * fall))]
 
     def _inside(self, eps: float) -> float:
         """An ε, or one close to the end of the bracket that it is beyond.
@@ -272,17 +276,16 @@ class Search:
                 break
         if not -math.inf < slope < 0.0:
             return Start(math.nan, slope)
-        doubt = SECANT_ERROR * abs(near.middle)
-        return Start(near.eps - near.middle / slope, slope, doubt, near.noise, near.aim)
+        doubt = SECANT_ERROR * abs(near.middle) + near.noise
+        return Start(near.eps - near.middle / slope, slope, doubt)
 
 
 class _Excess(NamedTuple):
-    """An enclosure of log D − log δ at ``eps``: its middle, half of its width, and the aim."""
+    """An enclosure of log D − log δ at ``eps``: its middle, and half of its width."""
 
     eps: float
     middle: float
     noise: float
-    aim: float
 
 
 def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None:
@@ -291,9 +294,9 @@ def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None
     width = high - log(divergence.lower)
     if not width <= (2.0 if divergence.lower <= delta < divergence.upper else 700.0):
         return None
-    return _Excess(probe.eps, high - 0.5 * width - math.log(delta), 0.5 * width, probe.aim)
+    return _Excess(probe.eps, high - 0.5 * width - math.log(delta), 0.5 * width)
 
 
 def _within(aim: float) -> float:
     """What to aim at where D must be known to within `aim`."""
-    return min(max(CAUTION * aim, FINEST), COARSEST)
+    return min(max(aim, FINEST), COARSEST)

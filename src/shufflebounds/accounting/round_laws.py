@@ -21,7 +21,7 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import is_scarce, require_work
-from shufflebounds.divergence.engine import fourier_divergences
+from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.lattice import MAX_POINTS
 from shufflebounds.divergence.law import log
 from shufflebounds.divergence.losses import (
@@ -131,7 +131,8 @@ class Grid:
             part = slice(len(enclosures), len(enclosures) + POINTS_TOGETHER)
             eps = np.minimum(self.points.eps[part], LARGEST_EPS)
             users = np.full(eps.size, float(self.problem.n))
-            lower, upper = fourier_divergences(decomposition, eps, users, self.points.rtols[part])
+            rtols = self.points.rtols[part]
+            lower, upper = divergences(decomposition, eps, users, rtols, one_try=True)
             require_work()
             enclosures.extend(map(Enclosure, lower.tolist(), upper.tolist()))
         return enclosures[index]

@@ -151,6 +151,7 @@ def _roots(problems: list[Problem], deltas: list[float], rtol: float | None) -> 
                 [asked[i] for i, _ in active],
                 [x.eps for _, x in active],
                 [x.aim for _, x in active],
+                [targets[i] for i, _ in active],
             )
             _distribute(searches, active, enclosures)
         for i, search in zip(rows, searches, strict=True):

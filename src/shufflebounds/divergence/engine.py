@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
 from shufflebounds.divergence.law import Law, U, exp_down, law, log, tilt
-from shufflebounds.divergence.saddlepoint import saddlepoint
+from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 
 # Smaller values are treated as 0: subnormal floats lose relative precision.
@@ -31,13 +32,15 @@ SMALLEST = 1e-304
 # Excess kurtosis of the tilted S, about one over the number of draws that matter, up to which the
 # Fourier engine comes first, and beyond which the tree does. Speed only.
 MANY_DRAWS = 0.7
-# Limits of both engines, as binary logarithm of the work and as nodes: each engine is tried with
-# each limit in turn until the bounds are narrow. Speed only, but for what is refused.
-LIMITS = ((27, 8_000), (29, 30_000), (32, 200_000))
+# Limits of both engines, as work and as nodes: each engine is tried with each limit in turn until
+# the bounds are narrow. Speed only, but for what is refused.
+LIMITS = ((2.0**26, 2_000), (2.0**28, 8_000), (2.0**30, 30_000), (2.0**32, 200_000))
 # Multiple of the rounding error of nK at which no engine gets narrower.
 ROUNDING_LIMIT = 30.0
 # Width of log D below which all that is left is rounding.
 FINEST = 1e-11
+# Distance of log D from the log δ that is asked for at which it is enough to know the side.
+FAR_OFF = 7.0
 # Numbers held in memory at once by the points that are evaluated together.
 BLOCK = 2**16
 # Numbers that a component of one point takes: two sides times the tilts tried for each.
@@ -45,23 +48,32 @@ NUMBERS_PER_COMPONENT = 34
 # Largest ε for which logarithms of D are computed: e^ε must stay a float.
 LARGEST_EPS = 690.0
 
-# Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
-LogBounds = Callable[[Law, float, float], tuple[float, float]]
+# Lower and upper bounds at P points, shape (P,) each.
+Bounds = tuple[FloatArray, FloatArray]
+# Bounds of log E[S₊] at P points, given the GPARV's laws as rows, n and relative widths to aim at.
+LogBounds = Callable[[Law, FloatArray, FloatArray], Bounds]
 Ends = tuple[float, float]
 
 
-def divergence(decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4) -> Enclosure:
-    """Enclosure of D(ε) of (a, b, c), in this one direction.
-
-    Aims at the relative width `rtol`, and holds whether it reaches it or not. Raises ValueError for
-    eps < 0 or n < 1.
-    """
-    return enclose(decomposition, eps, n, rtol, log_bounds)
+def divergence(
+    decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4, target: float = math.nan
+) -> Enclosure:
+    """`divergences` at one point. Raises ValueError for eps < 0 or n < 1."""
+    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
+    point = (np.array([float(x)]) for x in (eps, n, rtol, target))
+    lower, upper = divergences(decomposition, *point)
+    return Enclosure(float(lower[0]), float(upper[0]))
 
 
 def divergences(
-    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    target: FloatArray | float = math.nan,
+    *,
+    one_try: bool = False,
+) -> Bounds:
     """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
 
     Parameters
@@ -70,35 +82,120 @@ def divergences(
         (a, b, c).
     eps, n, rtol
         Points (ε, n) and the relative widths to aim at, shape (P,); `n` are whole numbers.
+    target
+        The δ, if any, from which it is enough to know that D is far.
+    one_try
+        Whether to stop after one try of the Fourier engine, which takes many points together.
 
     Returns
     -------
     tuple of two arrays
         Bounds of D, shape (P,), which hold whether they are as narrow as wanted or not.
     """
-    lower, upper = fourier_divergences(decomposition, eps, n, rtol)
-    for i in np.flatnonzero(~(upper - lower <= rtol * upper)).tolist():
-        point = divergence(decomposition, float(eps[i]), int(n[i]), float(rtol[i]))
-        lower[i] = max(lower[i], point.lower)
-        upper[i] = max(lower[i], min(upper[i], point.upper))
-    return lower, upper
-
-
-def fourier_divergences(
-    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """`divergences` by one try of the Fourier engine, which may leave them wide."""
+    target = np.broadcast_to(target, eps.shape)
     size = max(1, BLOCK // (NUMBERS_PER_COMPONENT * len(decomposition)))
-    parts = (slice(i, i + size) for i in range(0, eps.size, size))
-    ends = [_fourier_block(decomposition, eps[part], n[part], rtol[part]) for part in parts]
-    lower, upper = (np.concatenate(x) for x in zip(*ends, strict=True))
+    ends = []
+    for part in (slice(i, i + size) for i in range(0, eps.size, size)):
+        bounds = partial(log_bounds, target=target[part], one_try=one_try)
+        ends += enclose_points(decomposition, eps[part], n[part], rtol[part], bounds)
+    lower, upper = np.array(ends).T
     return lower, upper
 
 
-def _fourier_block(
-    decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """`fourier_divergences` of the points that are evaluated together."""
+def log_bounds(
+    law: Law, n: FloatArray, rtol: FloatArray, target: FloatArray, one_try: bool = False
+) -> Bounds:
+    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed."""
+    estimate, theta, _ = saddlepoint(law, n)
+    has_many_draws = estimate.kurtosis <= MANY_DRAWS
+    low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
+    rows = np.flatnonzero(has_many_draws)
+    if rows.size:
+        few = law.at(rows) if rows.size < n.size else law
+        low[rows], high[rows] = fourier_bounds(
+            few, n[rows], rtol[rows], LIMITS[0][0], theta=theta[rows]
+        )
+    for row in np.flatnonzero(~(high - low <= rtol)).tolist() if not one_try else ():
+        goal = Goal(float(rtol[row]), float(n[row] * target[row]))
+        low[row], high[row] = _narrow(
+            law.at(row), float(n[row]), goal, (low[row], high[row]), has_many_draws[row]
+        )
+    return low, high
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How wide bounds of log E[S₊] may be, and a value from which it is enough to be far."""
+
+    rtol: float
+    target: float
+
+    def is_met(self, low: float, high: float, rounding: float) -> bool:
+        """Whether bounds are good enough, or as good as rounding lets them be."""
+        log_target = math.log(self.target)
+        if high < log_target - FAR_OFF or low > log_target + FAR_OFF:
+            return True
+        return high - low <= max(self.rtol, rounding, FINEST)
+
+
+def _narrow(
+    law: Law, n: float, goal: Goal, ends: tuple[float, float], has_many_draws: bool
+) -> Ends:
+    """Better bounds of one point than `ends`, by one engine after the other."""
+    (low, high), rounding = ends, 0.0
+    if has_many_draws:
+        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point(law, n)).log_mgf_err)
+    engines = _engines(has_many_draws)
+    while not goal.is_met(low, high, rounding):
+        engine = next(engines, None)
+        if engine is None:
+            break
+        # Where the work is spent, what is known so far counts.
+        try:
+            lower, upper = engine(law, n, goal.rtol)
+        except WorkError:
+            break
+        low, high = max(low, lower), min(high, upper)
+    return low, high
+
+
+def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], Ends]]:
+    """The engines in the order in which they are tried, after one try of the Fourier engine."""
+    for place, (work, nodes) in enumerate(LIMITS):
+        fourier = partial(single_bounds, most_work=work)
+        tree = partial(tree_bounds, fourier=single_bounds, most_work=nodes)
+        if not has_many_draws:
+            yield from (tree, fourier)
+        elif place == 0:
+            yield tree
+        else:
+            yield from (fourier, tree)
+
+
+# What holds without any engine, and what an engine's bounds of log E[S₊] say of D.
+
+
+def enclose_points(
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    bounds: LogBounds,
+) -> list[Ends]:
+    """Bounds of D(ε) by means of an engine's bounds of log E[S₊], with what holds without any."""
+    columns = _parts(decomposition, eps, n, rtol, bounds)
+    rows = np.array([*columns, n]).T.tolist()
+    return [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
+
+
+def _parts(
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    bounds: LogBounds,
+) -> list[FloatArray]:
+    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
     growth = np.array([[math.expm1(x)] for x in eps.tolist()])
     alone = decomposition.c == 0.0
     apart = excess(decomposition, growth, alone)
@@ -106,68 +203,16 @@ def _fourier_block(
     log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     wide = np.flatnonzero(high - low > rtol * high)
     if wide.size:
-        with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
-            log_low[wide], log_high[wide] = fourier_bounds(
-                law(decomposition, eps[wide]), n[wide], rtol[wide], 2.0 ** LIMITS[0][0]
-            )
-    ends = [
-        combine_bounds((a, b), (c, d), (e, f), users)
-        for a, b, c, d, e, f, users in zip(
-            *(x.tolist() for x in (*apart, low, high, log_low, log_high, n)), strict=True
-        )
-    ]
-    lower, upper = np.array(ends).T
-    return lower, upper
-
-
-def log_bounds(law: Law, n: float, rtol: float) -> tuple[float, float]:
-    """Bounds of log E[S₊] of one law, each the better one of the engines that were needed."""
-    estimate, theta, _ = saddlepoint(law, n)
-    has_many_draws = float(estimate.kurtosis) <= MANY_DRAWS
-    rounding = ROUNDING_LIMIT * n * float(tilt(law, theta).log_mgf_err) if has_many_draws else 0.0
-    low, high = -math.inf, math.inf
-    for bits, nodes in LIMITS:
-        fourier = partial(single_bounds, most_work=2.0**bits)
-        tree = partial(tree_bounds, fourier=single_bounds, most_work=nodes)
-        for bounds in (fourier, tree) if has_many_draws else (tree, fourier):
-            ends = bounds(law, n, rtol)
-            low, high = max(low, ends[0]), min(high, ends[1])
-            if high - low <= max(rtol, rounding, FINEST):
-                return low, high
-    return low, high
-
-
-# What holds without any engine, and what an engine's bounds of log E[S₊] say of D.
-
-
-def enclose(
-    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
-) -> Enclosure:
-    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
-
-    `bounds` takes the GPARV's law, n and a relative width to aim at.
-    """
-    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    return Enclosure(*combine_bounds(*parts_of_divergence(decomposition, eps, n, rtol, bounds), n))
-
-
-def parts_of_divergence(
-    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
-) -> tuple[Ends, Ends, Ends]:
-    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
-    growth, alone = np.array([[math.expm1(eps)]]), decomposition.c == 0.0
-    low, high = (float(x[0]) for x in excess(decomposition, growth, alone))
-    trivial = trivial_bounds(decomposition, growth, np.array([float(n)]), ~alone)
-    least, most = (float(x[0]) for x in trivial)
-    log_ends = -math.inf, math.inf
-    if most - least > rtol * most:
         # Values too far apart for floats, or too much work.
-        with contextlib.suppress(OverflowError, WorkError):
-            log_ends = bounds(law(decomposition, eps), n, rtol)
-    return (low, high), (least, most), log_ends
+        with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
+            laws = law(decomposition, eps[wide])
+            log_low[wide], log_high[wide] = bounds(laws, n[wide], rtol[wide])
+    return [*apart, low, high, log_low, log_high]
 
 
-def combine_bounds(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
+def combine_bounds(
+    apart: Sequence[float], trivial: Sequence[float], log_ends: Sequence[float], n: float
+) -> Ends:
     """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
     if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
         return 0.0, math.inf
@@ -256,15 +301,17 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `enclose`, whose bounds they are."""
-    apart, (low, high), ends = parts_of_divergence(decomposition, eps, n, rtol, log_bounds)
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
+    bounds = partial(log_bounds, target=np.full(1, math.nan))
+    point = np.array([eps]), np.array([float(n)]), np.array([rtol])
+    *parts, log_low, log_high = (float(x[0]) for x in _parts(decomposition, *point, bounds))
     each = (
-        max(log(low), ends[0] - math.log(n)),
-        min(log(high), ends[1] - math.log(n)),
+        max(log(parts[2]), log_low - math.log(n)),
+        min(log(parts[3]), log_high - math.log(n)),
     )
     sums = [
         float(np.logaddexp(log(part), end)) if end < math.inf else math.inf
-        for part, end in zip(apart, each, strict=True)
+        for part, end in zip(parts[:2], each, strict=True)
     ]
     lower, upper = (
         end + side * 16.0 * U * (1.0 + abs(end)) if math.isfinite(end) else end

@@ -73,7 +73,11 @@ Bounds = tuple[FloatArray, FloatArray]
 
 
 def fourier_bounds(
-    law: Law, n: FloatArray, rtol: FloatArray, most_work: float = MOST_WORK
+    law: Law,
+    n: FloatArray,
+    rtol: FloatArray,
+    most_work: float = MOST_WORK,
+    theta: FloatArray | None = None,
 ) -> Bounds:
     """Bounds of log E[S₊] at P points.
 
@@ -85,6 +89,8 @@ def fourier_bounds(
         Numbers of users and the distances of the bounds to aim at, shape (P,).
     most_work
         Limit of the modes evaluated for one window, times what each takes.
+    theta
+        The tilting points, shape (P,), if they are known.
 
     Returns
     -------
@@ -96,9 +102,11 @@ def fourier_bounds(
     usable = np.isfinite(law.value_err).all(axis=-1) & has_gains
     # With more cells than half of the values, compression gains nothing.
     is_short = law.masses.size <= np.maximum(FEW_VALUES, 2.0 * CELLS / np.sqrt(rtol))
-    short = np.flatnonzero(usable & is_short)
-    if short.size:
-        low[short], high[short] = series_bounds(law.at(short), n[short], rtol[short], most_work)
+    rows = np.flatnonzero(usable & is_short)
+    if rows.size:
+        short = law.at(rows) if rows.size < n.size else law
+        theta = tilting_point(short, n[rows]) if theta is None else theta[rows]
+        low[rows], high[rows] = series_bounds(short, n[rows], rtol[rows], most_work, theta)
     for row in np.flatnonzero(usable & ~is_short).tolist():
         low[row], high[row] = _compressed_bounds(
             law.at(row), float(n[row]), float(rtol[row]), most_work
@@ -118,7 +126,9 @@ def _compressed_bounds(law: Law, n: float, rtol: float, most_work: float) -> tup
     """Bounds for one law of many values, by laws of fewer values."""
 
     def bounds(one: Law, aim: float) -> tuple[float, float]:
-        low, high = series_bounds(one.as_row(), np.array([n]), np.array([aim]), most_work)
+        users, row = np.array([n]), one.as_row()
+        theta = tilting_point(row, users)
+        low, high = series_bounds(row, users, np.array([aim]), most_work, theta)
         return float(low[0]), float(high[0])
 
     tilted = tilt(law, tilting_point(law, n))
@@ -225,9 +235,11 @@ class Scale:
         )
 
 
-def series_bounds(law: Law, n: FloatArray, rtol: FloatArray, most_work: float) -> Bounds:
+def series_bounds(
+    law: Law, n: FloatArray, rtol: FloatArray, most_work: float, theta: FloatArray
+) -> Bounds:
     """`fourier_bounds` with every value as it is; each law has a value above 0."""
-    points = Points.of(law, n, tilting_point(law, n))
+    points = Points.of(law, n, theta)
     # Finer than round-off allows would only cost time.
     rtol = np.maximum(np.maximum(rtol, 4.0 * n * points.log_mgf_err), FINEST)
     columns = (x.tolist() for x in (points.theta, points.spread, n, rtol))
@@ -316,29 +328,43 @@ def _windows(points: Points, active: list[_Progress]) -> list[Window | None]:
 def _tails(
     points: Points, goals: list[Goal], factors: FloatArray
 ) -> list[tuple[list[Chernoff | None], bool]]:
-    """Chernoff's bounds of X above and below, and whether none is at an end of the factors."""
+    """Chernoff's bounds of X above and below, and whether no factor is the first or the last."""
     centre, eta = (
         np.array([getattr(goal, name) for goal in goals])[:, None, None]
         for name in ("centre", "eta")
     )
-    columns = (points.theta, points.log_mgf, points.log_mgf_err, points.n)
-    theta, k_theta, k_theta_err, n = (x[:, None, None] for x in columns)
+    theta, k_theta, n = (x[:, None, None] for x in (points.theta, points.log_mgf, points.n))
+    # Estimates of K choose a factor for each side; bounds of K there make the bounds.
+    u = centre * factors
+    at = theta + np.array([[1.0], [-1.0]]) * u
+    with np.errstate(all="ignore"):
+        growth = np.expm1(at[..., None] * points.law.values[:, None, None, :]) @ points.law.masses
+        normal = (at - theta) * theta * eta**2 + 0.5 * (u * eta) ** 2
+        log_tail = np.array([goal.log_tail for goal in goals])[:, None, None]
+        reach = (n * (np.log1p(growth) - k_theta) + normal - log_tail) / u
+        best = np.argmin(np.where(np.isfinite(reach), reach, np.inf), axis=-1)
+    is_inside = ((best > 0) & (best < factors.size - 1)).all(axis=-1)
     # K is evaluated at the floats θ ± u, without error; u is their distance from θ.
-    at = theta + centre * np.outer([1.0, -1.0], factors)
-    u = at - theta
-    k, k_err = (x.reshape(at.shape) for x in log_mgf(points.law, at.reshape(len(goals), -1)))
+    at = np.take_along_axis(at, best[..., None], axis=-1)[..., 0]
+    u = at - points.theta[:, None]
+    log_moments = _log_moments(points, at, u, eta[..., 0])
+    is_inside &= np.isfinite(log_moments).all(axis=-1)
+    pairs = np.stack([np.abs(u), log_moments], axis=-1).tolist()
+    return [
+        ([Chernoff(*side) if math.isfinite(side[1]) else None for side in pair], bool(inside))
+        for pair, inside in zip(pairs, is_inside, strict=True)
+    ]
+
+
+def _log_moments(points: Points, at: FloatArray, u: FloatArray, eta: FloatArray) -> FloatArray:
+    """Upper bounds of log E_Q e^{uX} for θ + u = `at`, shape (P, 2)."""
+    columns = (points.theta, points.log_mgf, points.log_mgf_err, points.n)
+    theta, k_theta, k_theta_err, n = (x[:, None] for x in columns)
+    k, k_err = log_mgf(points.law, at)
     with np.errstate(over="ignore", invalid="ignore"):
         normal = u * theta * eta**2 + 0.5 * (u * eta) ** 2
         rounding = 8.0 * U * (n * (np.abs(k) + np.abs(k_theta)) + np.abs(normal))
-        moments = n * (k - k_theta) + normal + n * (k_err + k_theta_err) + rounding
-    tails = []
-    for goal, distances, log_moments in zip(goals, np.abs(u), moments, strict=True):
-        sides = list(zip(distances, log_moments, strict=True))
-        pair = [Chernoff.best(*side, goal.log_tail) for side in sides]
-        ends = zip(pair, distances[:, 0], distances[:, -1], strict=True)
-        is_inside = all(x is not None and first < x.u < last for x, first, last in ends)
-        tails.append((pair, is_inside))
-    return tails
+        return n * (k - k_theta) + normal + n * (k_err + k_theta_err) + rounding
 
 
 def unscaled(log_low: float, log_high: float, exponent: int) -> tuple[float, float]:

@@ -169,7 +169,7 @@ def test_next_to_the_value_at_zero(distance, rate, noise, lean, slip):
     # As narrow as noise lets it be.
     if distance > 0.0 and 30.0 * noise < 1e-4 * distance:
         assert found.relative_width <= 1e-4
-    assert found.upper <= 1.0002 * root + 40.0 * max(noise, 1e-9) / rate
+    assert found.upper <= 1.0002 * root + 40.0 * max(noise, 1e-7) / rate
 
 
 def counted(monkeypatch):

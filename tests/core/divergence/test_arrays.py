@@ -16,7 +16,7 @@ from test_fourier import exact_law
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
-from shufflebounds.divergence.engine import fourier_divergences
+from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.saddlepoint import tilting_point
@@ -31,7 +31,7 @@ def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
         [third] * 3, [4 * eleventh, 4 * eleventh, 3 * eleventh], [0.125, 1.25e-147, 0.125]
     )
     points = np.zeros(1), np.array([5.0]), np.array([0.01])
-    lower, upper = fourier_divergences(decomposition, *points)
+    lower, upper = divergences(decomposition, *points, one_try=True)
     assert overlap(sb.Enclosure(lower[0], upper[0]), exact(decomposition, 0.0, 5))
     assert upper[0] - lower[0] <= 0.01 * upper[0]
 
@@ -176,13 +176,13 @@ def test_deltas_of_many_losses_and_of_many_users(mechanism):
 def test_a_point_that_falls_short_does_not_take_the_others():
     coarse = sb.Laplace(4.0, cells=20).blanket()
     n = [1000, 30_000, 10**6]
-    single = [reached(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=2.1e-3)) for one in n]
-    assert {one.relative_width <= 2.1e-3 for one in single} == {False, True}
-    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0021 .* 1 of 3 points") as caught:
-        sb.epsilon(coarse, n, 1e-6, rtol=2.1e-3)
+    single = [reached(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=2.5e-3)) for one in n]
+    assert {one.relative_width <= 2.5e-3 for one in single} == {False, True}
+    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0025 .* 1 of 3 points") as caught:
+        sb.epsilon(coarse, n, 1e-6, rtol=2.5e-3)
     found = caught.value.enclosure
-    assert [one.relative_width <= 2.1e-3 for one in found] == [
-        one.relative_width <= 2.1e-3 for one in single
+    assert [one.relative_width <= 2.5e-3 for one in found] == [
+        one.relative_width <= 2.5e-3 for one in single
     ]
     assert all(map(overlap, found, single))
 

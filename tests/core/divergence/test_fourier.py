@@ -257,7 +257,8 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     g, n, rtol = law(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
     low, high = single_bounds(g, n, rtol)
     assert high - low <= rtol
-    every = series_bounds(g.as_row(), np.array([float(n)]), np.array([rtol]), 2.0**28)
+    row, users = g.as_row(), np.array([float(n)])
+    every = series_bounds(row, users, np.array([rtol]), 2.0**28, tilting_point(row, users))
     assert low <= every[1][0]
     assert every[0][0] <= high
 
