@@ -102,6 +102,7 @@ def fourier_bounds(
     usable = np.isfinite(law.value_err).all(axis=-1) & has_gains
     # With more cells than half of the values, compression gains nothing.
     is_short = law.masses.size <= np.maximum(FEW_VALUES, 2.0 * CELLS / np.sqrt(rtol))
+    is_short |= np.ndim(law.mass_err) > 0  # errors that differ are not compressed
     rows = np.flatnonzero(usable & is_short)
     if rows.size:
         short = law.at(rows) if rows.size < n.size else law
