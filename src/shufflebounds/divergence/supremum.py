@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, Held
+from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
@@ -152,18 +152,20 @@ def _aim(
 
 
 @lru_cache(maxsize=8)
-def _ranked(crowd: Crowd, eps: float) -> list[tuple[Crowd, Held]]:
+def _ranked(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]]:
     """All that others may hold, and whose crowd it is, by the variance of (a − e^ε b)/R(x)."""
     family = [(one, held) for one in (crowd, *crowd.extremes) for held in one.others.values()]
 
-    def variance(pair: tuple[Crowd, Held]) -> float:
+    def variance(pair: tuple[Crowd, OtherInput]) -> float:
         masses, values = _values(*pair, eps, np.zeros(crowd.c.size))
         return float(masses @ np.clip(values, -1e100, 1e100) ** 2)
 
     return sorted(family, key=variance, reverse=True)
 
 
-def _values(crowd: Crowd, held: Held, eps: float, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _values(
+    crowd: Crowd, held: OtherInput, eps: float, tau: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Masses and values of (a − e^ε b)/(R(x) − d)."""
     rest = held.law - held.pieces(tau * crowd.c)
     excesses = held.pieces(crowd.a - math.exp(eps) * crowd.b)
@@ -349,7 +351,7 @@ def _all_others(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     return found
 
 
-def _without_heads(crowd: Crowd, held: Held, tau: FloatArray) -> Decomposition | None:
+def _without_heads(crowd: Crowd, held: OtherInput, tau: FloatArray) -> Decomposition | None:
     """(a, b, R(x) − d), with pieces as components; None where round-off leaves nothing of it."""
     sure = held.pieces(tau * crowd.c)
     rest = held.law - sure
