@@ -77,7 +77,10 @@ def recentred(g: Law) -> Atoms:
     """The atoms of a law around its likeliest value, the residual atom being one of them."""
     values, value_err = np.append(g.values, 0.0), np.append(g.value_err, 0.0)
     # The residual lies anywhere in this interval, which may be all that is known of it.
-    least, most = max(0.0, g.rest - g.rest_err) * (1.0 - U), (g.rest + g.rest_err) * (1.0 + U)
+    least, most = (
+        max(0.0, g.residual - g.residual_err) * (1.0 - U),
+        (g.residual + g.residual_err) * (1.0 + U),
+    )
     rest = 0.5 * (least + most)
     rest_err = 0.5 * (most - least) / rest * (1.0 + 8.0 * U) + 4.0 * U if rest > 0.0 else 0.0
     masses, mass_err = np.append(g.masses, rest), np.append(g.mass_err + 0.0 * g.masses, rest_err)

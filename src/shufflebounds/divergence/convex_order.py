@@ -153,7 +153,7 @@ class Focus(NamedTuple):
             with np.errstate(all="ignore"):
                 x = tilts[:, None] * g.values
                 top = np.maximum(x.max(axis=-1), 0.0)
-                total = np.exp(x - top[:, None]) @ g.masses + g.rest * np.exp(-top)
+                total = np.exp(x - top[:, None]) @ g.masses + g.residual * np.exp(-top)
                 growth = np.expm1(x) @ g.masses
                 k = np.where(top < 1.0, np.log1p(growth), top + np.log(total))
                 spread = n * cumulants(g, theta)[2] + 1.0 / theta**2

@@ -1,8 +1,8 @@
-"""D(ε) of a decomposition, in one direction: by enumeration, or by Fourier and tree in turn.
+"""D(ε) of a decomposition, in one direction, by enumeration or by the Fourier and tree engines.
 
-D is the excess of the components that others never hide plus E[S₊]/n; the latter lies between
-bounds that D at n = 1 gives, and between those of an engine. Proofs: docs/engine.md, sections 1
-and 8.
+D is the excess of the components that no other user shares, plus E[S₊]/n. The second summand lies
+between trivial bounds, which follow from D at n = 1, and between the bounds of an engine. Proofs:
+docs/engine.md, sections 1 and 8.
 """
 
 from __future__ import annotations
@@ -28,45 +28,54 @@ from shufflebounds.divergence.fourier import fourier_bounds, log_mean_positive_p
 from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 
-# Smaller values are treated as 0: subnormal floats lose relative precision.
-SMALLEST = 1e-304
-
-# Bounds of log E[S₊], given the GPARV's law, n and a relative width to aim at.
+# A function from the GPARV's law, n and the relative width to aim at to bounds of log E[S₊].
 LogBounds = Callable[[Law, int, float], tuple[float, float]]
 Ends = tuple[float, float]
 
+# Values below this are treated as 0, since subnormal floats lose relative precision.
+SMALLEST = 1e-304
+# Largest excess kurtosis of the tilted S, about one over the number of draws that make up its
+# spread, at which the draws count as many. It selects one of the two lists of engines below.
+_MAX_KURTOSIS_OF_MANY_DRAWS = 0.7
+# Largest number of histograms that are enumerated at once. Such small problems have atoms near 0,
+# for which the Fourier engine is slow. Speed only (benchmarks/deployer_grid.py).
+_MAX_HISTOGRAMS_AT_ONCE = 5_000
+# Largest number of users for which the histograms are counted at all. Speed only
+# (benchmarks/deployer_grid.py).
+_MAX_USERS_AT_ONCE = 300
+# With many draws, the search stops at a width below this multiple of the rounding error of nK,
+# because no engine does better.
+_ROUNDING_MULTIPLE = 30.0
+# Relative width below which the search stops: rounding causes it, and no other engine avoids it.
+_SMALLEST_WIDTH = 1e-11
+# Distance of log D from log δ beyond which only the side matters.
+_MAX_LOG_DISTANCE = 7.0
 
-def _fourier(bits: int) -> LogBounds:
-    """Takes at most 2^bits modes times what each takes."""
-    return partial(fourier_bounds, most_work=2.0**bits)
-
-
-def _tree(nodes: int) -> LogBounds:
-    """Takes at most so many nodes."""
-    return partial(tree_bounds, fourier=log_mean_positive_part, most_work=nodes)
-
-
-# What to try in turn until one gets there, where many draws make up the spread of the tilted S and
-# where few do: up to this excess kurtosis, about 1/draws, they are many. All of this decides about
-# speed only, and about what is refused; benchmarks/deployer_grid.py knows.
-_MANY = 0.7
-_OF_MANY = (
-    *(_fourier(27), _tree(8_000), _fourier(29), _tree(30_000), _fourier(31), _tree(200_000)),
-    _fourier(32),
+_tree_bounds = partial(tree_bounds, fourier=log_mean_positive_part)
+# Each entry is an engine and its work limit: modes times the work of one mode for the Fourier
+# engine, nodes for the tree. `log_bounds` tries them in this order until one reaches the width.
+# The lists decide about speed, and about what is refused (benchmarks/deployer_grid.py).
+_ENGINES_FOR_MANY_DRAWS: tuple[tuple[Callable[..., tuple[float, float]], float], ...] = (
+    (fourier_bounds, 2.0**27),
+    (_tree_bounds, 8_000),
+    (fourier_bounds, 2.0**29),
+    (_tree_bounds, 30_000),
+    (fourier_bounds, 2.0**31),
+    (_tree_bounds, 200_000),
+    (fourier_bounds, 2.0**32),
 )
-_OF_FEW = (
-    *(_tree(2_000), _fourier(25), _tree(8_000), _fourier(27), _tree(30_000), _fourier(29)),
-    *(_tree(200_000), _fourier(31), _fourier(32)),
+# The list for sums in which few draws matter begins with a small tree.
+_ENGINES_FOR_FEW_DRAWS: tuple[tuple[Callable[..., tuple[float, float]], float], ...] = (
+    (_tree_bounds, 2_000),
+    (fourier_bounds, 2.0**25),
+    (_tree_bounds, 8_000),
+    (fourier_bounds, 2.0**27),
+    (_tree_bounds, 30_000),
+    (fourier_bounds, 2.0**29),
+    (_tree_bounds, 200_000),
+    (fourier_bounds, 2.0**31),
+    (fourier_bounds, 2.0**32),
 )
-# So few are enumerated at once. They leave atoms near 0, which cost the Fourier engine dearly.
-_FEW_HISTOGRAMS, _FEW_USERS = 5_000, 300
-# With many draws, stop once the width is within this factor of the rounding error of nK: no engine
-# does better.
-_CLOSE = 30.0
-# What is left of a width this small is rounding, which no other engine mends.
-_FINEST = 1e-11
-# Where log D is this far from log δ, it is enough to know on which side.
-_FAR_OFF = 7.0
 
 
 def divergence(
@@ -76,87 +85,91 @@ def divergence(
     rtol: float = 1e-4,
     target: float = math.nan,
 ) -> Enclosure:
-    """Enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
+    """Return an enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
 
-    What one engine leaves wider than the relative width `rtol`, the other one tries too; far from
-    a δ that is the `target`, it is enough to know that. Raises ValueError for eps < 0 or n < 1.
+    The engines take turns until the enclosure is narrower than the relative width `rtol`, or lies
+    far from the δ given as `target`. Raises ValueError for eps < 0 or n < 1.
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    few = _few_outcomes(decomposition, n)
-    counted = few.divergence(eps) if few is not None else Enclosure(0.0, math.inf)
-    if counted.relative_width <= rtol:
-        return counted
-    found = enclose(decomposition, eps, n, rtol, partial(log_bounds, target=target))
-    return Enclosure(max(counted.lower, found.lower), min(counted.upper, found.upper))
+    outcomes = _outcomes_of_few_users(decomposition, n)
+    exact = outcomes.divergence(eps) if outcomes is not None else Enclosure(0.0, math.inf)
+    if exact.relative_width <= rtol:
+        return exact
+    enclosure = enclose(decomposition, eps, n, rtol, partial(log_bounds, target=target))
+    return Enclosure(max(exact.lower, enclosure.lower), min(exact.upper, enclosure.upper))
 
 
 @functools.lru_cache(maxsize=8)
-def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
-    """The outcomes of so few users that enumerating them costs next to nothing."""
-    if 1 < n <= _FEW_USERS and histogram_count(decomposition, n) <= _FEW_HISTOGRAMS:
+def _outcomes_of_few_users(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
+    """Return the outcomes if they are few enough to be enumerated in no time, else None."""
+    if 1 < n <= _MAX_USERS_AT_ONCE and histogram_count(decomposition, n) <= _MAX_HISTOGRAMS_AT_ONCE:
         return ranked_outcomes(decomposition, n)
     return None
 
 
 def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[float, float]:
-    """Bounds of log E[S₊], each the better one of the engines that were needed."""
-    many = outlook(g, n)[1] <= _MANY
-    low, high, sought = -math.inf, math.inf, math.log(n * target)
-    for bounds in _OF_MANY if many else _OF_FEW:
-        ends = bounds(g, n, rtol)
+    """Return bounds of log E[S₊], each the better one of the engines that were needed."""
+    many_draws = outlook(g, n)[1] <= _MAX_KURTOSIS_OF_MANY_DRAWS
+    low, high, log_target = -math.inf, math.inf, math.log(n * target)
+    for engine, most_work in _ENGINES_FOR_MANY_DRAWS if many_draws else _ENGINES_FOR_FEW_DRAWS:
+        ends = engine(g, n, rtol, most_work=most_work)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high - low <= max(rtol, _FINEST) or high < sought - _FAR_OFF or low > sought + _FAR_OFF:
+        if high - low <= max(rtol, _SMALLEST_WIDTH):
             break
-        # What rounding holds up it would hold up with the other one, too.
-        if many and high - low <= _CLOSE * _rounding(g, n):
+        if high < log_target - _MAX_LOG_DISTANCE or low > log_target + _MAX_LOG_DISTANCE:
+            break
+        if many_draws and high - low <= _ROUNDING_MULTIPLE * _rounding(g, n):
             break
     return low, high
 
 
 def _rounding(g: Law, n: int) -> float:
-    """By how much log E[S₊] is uncertain because K is; inf if no value is a gain."""
+    """Return the uncertainty of log E[S₊] due to that of K; inf if no value is a gain."""
     if not (g.values.size and g.values.max() > 0.0):
         return math.inf
     return n * tilt(g, tilting_point(g, n)).log_mgf_err
 
 
-# What holds without any engine, and what an engine's bounds of log E[S₊] say of D.
-
-
 def enclose(
     decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
 ) -> Enclosure:
-    """D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+    """Return an enclosure of D(ε) from the trivial bounds and those of one engine.
 
-    `bounds` takes the GPARV's law, n and a relative width to aim at.
+    `bounds` takes the GPARV's law, n and a relative width to aim at, and returns bounds of
+    log E[S₊].
     """
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    return Enclosure(*assembled(*known(decomposition, eps, n, rtol, bounds), n))
+    return Enclosure(*combine_bounds(*bounds_of_parts(decomposition, eps, n, rtol, bounds), n))
 
 
-def known(
+def bounds_of_parts(
     decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
 ) -> tuple[Ends, Ends, Ends]:
-    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
-    growth, alone = np.array([[math.expm1(eps)]]), decomposition.c == 0.0
-    low, high = (float(x[0]) for x in excess(decomposition, growth, alone))
-    trivial = trivial_bounds(decomposition, growth, np.array([float(n)]), ~alone)
-    least, most = (float(x[0]) for x in trivial)
+    """Return bounds of D's first sum, trivial bounds of the second, and bounds of log E[S₊].
+
+    The engine is asked for the last pair only if the trivial bounds are wider than `rtol`; else,
+    and if the engine fails, that pair is (−inf, inf).
+    """
+    growth, unshared = np.array([[math.expm1(eps)]]), decomposition.c == 0.0
+    low, high = (float(x[0]) for x in excess(decomposition, growth, unshared))
+    trivial = trivial_bounds(decomposition, growth, np.array([float(n)]), ~unshared)
+    trivial_low, trivial_high = (float(x[0]) for x in trivial)
     log_ends = -math.inf, math.inf
-    if most - least > rtol * most:
-        # Values too far apart for floats, or too much work.
+    if trivial_high - trivial_low > rtol * trivial_high:
+        # Either the values are too far apart for floats, or the work exceeds its limit.
         with contextlib.suppress(OverflowError, WorkError):
             log_ends = bounds(law(decomposition, eps), n, rtol)
-    return (low, high), (least, most), log_ends
+    return (low, high), (trivial_low, trivial_high), log_ends
 
 
-def assembled(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
-    """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
-    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+def combine_bounds(unshared: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
+    """Return bounds of D from those of its first sum, of its second sum and of log E[S₊]."""
+    # The comparisons below would take a NaN for a small number.
+    if math.isnan(sum(unshared) + sum(trivial)):
         return 0.0, math.inf
     low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
     high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
-    lower, upper = apart[0] + low, apart[1] + high
+    lower, upper = unshared[0] + low, unshared[1] + high
     return (
         lower * (1.0 - 4.0 * U) if lower > SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), SMALLEST) if upper > 0.0 else 0.0,
@@ -164,47 +177,48 @@ def assembled(apart: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[flo
 
 
 def excess(
-    decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
+    decomposition: Decomposition, growth: float | FloatArray, components: NDArray[np.bool_]
 ) -> tuple[Any, Any]:
-    """Bounds of Σ (a − e^ε b)₊ over some components, at e^ε − 1.
+    """Return bounds of Σ (a − e^ε b)₊ over the `components` marked True.
 
-    That is a float or of shape (P, 1); the bounds have shape (P,) then.
+    `growth` is e^ε − 1, a float or of shape (P, 1). The bounds have shape () or (P,).
     """
-    a, b = decomposition.a[where], decomposition.b[where]
+    a, b = decomposition.a[components], decomposition.b[components]
     value = (a - b) - growth * b
     err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
     err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
-    total = (a.size + 2.0) * U
+    sum_err = (a.size + 2.0) * U
     low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))
-    return low * (1.0 - total), high * (1.0 + total)
+    return low * (1.0 - sum_err), high * (1.0 + sum_err)
 
 
 def trivial_bounds(
     decomposition: Decomposition, growth: FloatArray, n: FloatArray, shared: NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
+    """Return bounds of D's part over the `shared` components, which other users can hide.
 
-    D falls with n, and is never below D₁ times the probability that no other user draws a
-    negative value. `growth` is e^ε − 1, shape (P, 1); `n` and the bounds have shape (P,).
+    They follow from D at n = 1, D₁ = Σ (a − e^ε b)₊: D falls with n, and is never below D₁ times
+    the probability that no other user draws a negative value. `growth` is e^ε − 1, shape (P, 1);
+    `n` and the bounds have shape (P,).
     """
     low, high = excess(decomposition, growth, shared)
     c = decomposition.c[shared]
     a, b = decomposition.a[shared], decomposition.b[shared]
-    # Which values may be negative.
-    may_fall = a * (1.0 - 1e-9) < (1.0 + growth) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
-    hurt = may_fall @ c
-    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
-    luck = [_luck(*pair) for pair in zip(hurt.tolist(), n.tolist(), strict=True)]
-    return low * np.array(luck), high
+    negative = a * (1.0 - 1e-9) < (1.0 + growth) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
+    negative_mass = negative @ c
+    negative_mass *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    pairs = zip(negative_mass.tolist(), n.tolist(), strict=True)
+    probabilities = [_miss_probability(*pair) for pair in pairs]
+    return low * np.array(probabilities), high
 
 
-def _luck(hurt: float, n: float) -> float:
-    """The probability that n − 1 users all miss what has a mass of at most `hurt`, rounded down."""
+def _miss_probability(mass: float, n: float) -> float:
+    """Return the probability that n − 1 users all miss an event of this `mass`, rounded down."""
     if n == 1:
         return 1.0
-    return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
+    return exp_down((n - 1) * math.log1p(-mass) * (1.0 + 8.0 * U)) if mass < 1.0 else 0.0
 
 
 def _exp_up(x: float) -> float:
-    """e^x rounded up; never 0, so that an upper bound stays one."""
+    """Return e^x rounded up, which is never 0: an upper bound stays an upper bound."""
     return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324

@@ -77,7 +77,7 @@ class _Saddlepoint(NamedTuple):
             away = np.where(weights > 0.0, theta * (g.values - mean), 0.0)
             square = away * away
             third, fourth = float(weights @ (square * away)), float(weights @ (square * square))
-            at_zero = g.rest * float(np.exp(-k))
+            at_zero = g.residual * float(np.exp(-k))
         shift, spread = theta * mean, n * variance * theta * theta
         log = n * k - math.log(theta) - 0.5 * math.log(2.0 * math.pi * (spread + 2.0))
         if not 1e-100 < spread < 1e100:  # far from anything normal
@@ -171,7 +171,7 @@ def _cumulants(g: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray, Float
     x = theta[:, None] * g.values
     top = np.maximum(x.max(axis=-1), 0.0)
     weights = g.masses * np.exp(x - top[:, None])
-    at_zero = g.rest * np.exp(-top)
+    at_zero = g.residual * np.exp(-top)
     total = weights.sum(axis=-1) + at_zero
     weights /= total[:, None]
     at_zero /= total

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError, spend
-from shufflebounds.divergence.engine import assembled, excess, known, log_bounds, trivial_bounds
+from shufflebounds.divergence.engine import (
+    bounds_of_parts,
+    combine_bounds,
+    excess,
+    log_bounds,
+    trivial_bounds,
+)
 from shufflebounds.divergence.estimates import tilting_points
 from shufflebounds.divergence.fourier import (
     ModeSums,
@@ -310,7 +316,7 @@ def _stacked(
             found = _row_bounds(laws(decomposition, eps[wide]), n[wide], rtol[wide])
             log_low[wide], log_high[wide] = found
     ends = [
-        assembled((a, b), (c, d), (e, f), users)
+        combine_bounds((a, b), (c, d), (e, f), users)
         for a, b, c, d, e, f, users in zip(
             *(x.tolist() for x in (*apart, low, high, log_low, log_high, n)), strict=True
         )
@@ -468,7 +474,7 @@ def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
     """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690; see `engine.enclose`, whose bounds they are."""
-    apart, (low, high), ends = known(decomposition, eps, n, rtol, log_bounds)
+    apart, (low, high), ends = bounds_of_parts(decomposition, eps, n, rtol, log_bounds)
     each = (
         max(log(low), ends[0] - math.log(n)),
         min(log(high), ends[1] - math.log(n)),

@@ -20,7 +20,7 @@ from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
-from shufflebounds.divergence.engine import SMALLEST, assembled, divergence, excess
+from shufflebounds.divergence.engine import SMALLEST, combine_bounds, divergence, excess
 from shufflebounds.divergence.estimates import estimates
 from shufflebounds.divergence.fourier import unscaled, with_factor
 from shufflebounds.divergence.law import (
@@ -385,7 +385,7 @@ def _one_input(
     bound = math.inf
     for cells in _CELLS:
         log_sum = _log_integral(g, n, aim, heads, cells)
-        bound = assembled((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+        bound = combine_bounds((0.0, apart), (0.0, math.inf), (-math.inf, log_sum), n)[1]
         rough = max(enough * _HARDLY_MORE, apart * _LITTLE_MORE)
         if bound <= rough or g.values.size <= 2 * cells:
             break

@@ -78,8 +78,8 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
                 0,
                 one.value_err[0],
                 one.mass_err,
-                one.rest,
-                one.rest_err,
+                one.residual,
+                one.residual_err,
             )
             values, masses = exact_law(one)
             theta, eta = mp.mpf(stack.theta[i]), mp.mpf(stack.eta[i])

@@ -20,7 +20,7 @@ from shufflebounds import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence import tree
-from shufflebounds.divergence.engine import assembled
+from shufflebounds.divergence.engine import combine_bounds
 from shufflebounds.divergence.fourier import ModeSums, mean_bounds
 from shufflebounds.divergence.law import law
 from shufflebounds.divergence.window import Window
@@ -274,8 +274,10 @@ def test_what_is_no_number_bounds_nothing(bad, place):
     sums = ModeSums(*(bad if i == place else 1.0 for i in range(4)))
     assert mean_bounds(sums, 1.0, window, 0.0)[:2] == (-math.inf, math.inf)
     ends = [math.nan if i == place else 0.5 for i in range(4)]
-    assert assembled(ends[:2], ends[2:], (-math.inf, math.inf), 7) == (0.0, math.inf)
-    assert assembled((0.0, 0.0), (0.0, 0.5), (math.nan, math.nan), 7) == pytest.approx((0.0, 0.5))
+    assert combine_bounds(ends[:2], ends[2:], (-math.inf, math.inf), 7) == (0.0, math.inf)
+    assert combine_bounds((0.0, 0.0), (0.0, 0.5), (math.nan, math.nan), 7) == pytest.approx(
+        (0.0, 0.5)
+    )
 
 
 def test_nothing_is_attempted_where_what_is_left_is_hardly_known():

@@ -211,7 +211,7 @@ def test_one_draw_in_a_hundred_against_conditioning_on_their_number(eps):
     decomposition = subsample(Joint([sb.BLH(8.0)] * 8).dataset_pair(), 1e-4)
     n = 100
     g = law(decomposition, eps)
-    values, masses = np.append(g.values, 0.0), np.append(g.masses, g.rest)
+    values, masses = np.append(g.values, 0.0), np.append(g.masses, g.residual)
     base = int(np.argmax(masses))
     with mp.workdps(50):
         start, quiet = n * mp.mpf(values[base]), mp.mpf(masses[base])
