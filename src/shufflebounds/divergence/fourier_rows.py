@@ -30,9 +30,9 @@ from shufflebounds.divergence.fourier import (
     Terms,
     idle_mass,
     mean_bounds,
-    shrinking,
-    unscaled,
-    with_factor,
+    multiply_ends,
+    rescale_ends,
+    shrink_factor,
 )
 from shufflebounds.divergence.law import (
     Law,
@@ -426,9 +426,9 @@ def _series(
             rows.append((-math.inf, math.inf, 1.0))
             continue
         low, high, smoothing = mean_bounds(sums, theta, window, idle_mass(moved, k, k_err, n))
-        factor = with_factor(low, high, n * k, n * k_err, theta * window.eta)
-        ends = unscaled(max(-math.inf, factor[0]), min(math.inf, factor[1]), exponent)
-        rows.append((*ends, shrinking(smoothing, rtol * high)))
+        factor = multiply_ends(low, high, n * k, n * k_err, theta * window.eta)
+        ends = rescale_ends(max(-math.inf, factor[0]), min(math.inf, factor[1]), exponent)
+        rows.append((*ends, shrink_factor(smoothing, rtol * high)))
     lows, highs, shrinks = np.array(rows).T
     return lows, highs, shrinks
 

@@ -22,7 +22,7 @@ from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
 from shufflebounds.divergence.engine import SMALLEST, combine_bounds, divergence, excess
 from shufflebounds.divergence.estimates import estimates
-from shufflebounds.divergence.fourier import unscaled, with_factor
+from shufflebounds.divergence.fourier import multiply_ends, rescale_ends
 from shufflebounds.divergence.law import (
     Law,
     U,
@@ -449,8 +449,8 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     total = (total * step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
     if not math.isfinite(total):
         return math.inf
-    high = with_factor(0.0, total, n * k, n * k_err, theta * eta)[1]
-    return unscaled(-math.inf, high, g.exponent)[1]
+    high = multiply_ends(0.0, total, n * k, n * k_err, theta * eta)[1]
+    return rescale_ends(-math.inf, high, g.exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:
