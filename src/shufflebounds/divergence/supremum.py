@@ -30,7 +30,7 @@ from shufflebounds.divergence.law import (
     law,
     tilt,
 )
-from shufflebounds.divergence.window import rounded_down
+from shufflebounds.divergence.window import round_down
 
 # How to aim: any aim gives a bound, and these decide how tight it is and what it costs
 # (benchmarks/mechanisms.py).
@@ -110,7 +110,7 @@ def _sampled(
         return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_rest)
     theta, log_main, sigma = _tilt(values, masses, n)
     eta = _SMOOTHING / theta
-    step = rounded_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
+    step = round_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
     cut = math.sqrt(-2.0 * math.log(_BEYOND))
     modes = max(1, math.ceil(cut / (eta * step)))
     if not (modes <= _MOST_MODES and math.isfinite(log_main)):

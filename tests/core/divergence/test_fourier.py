@@ -271,7 +271,7 @@ def test_runs_of_frequencies_against_fifty_digits(size, eps0, runs, stride, scal
     step = float(np.float32(step))  # so few digits that all multiples are exact
     grid = Runs(starts.astype(float), lengths, stride, step)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(window, "_FEW", 0)
+        patch.setattr(window, "_MAX_DIRECT_SIZE", 0)
         patch.setattr(window, "_BLOCK", random.choice([1, 7, 64]))
         parts = list(samples(g, tilted, grid))
     t, away, err = (np.concatenate([getattr(part, x) for part in parts]) for x in FIELDS)
