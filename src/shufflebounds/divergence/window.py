@@ -199,7 +199,10 @@ def log_moments(
 
 
 def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
-    """Bound of E f^P(X) − E f(X) when X is in [right_end − period, right_end) but for `outside`."""
+    """Return a bound of E f^P(X) − E f(X).
+
+    X lies in [right_end − period, right_end] except with a probability of at most `outside`.
+    """
     q = math.exp(-theta * period)
     copies = period * q / (1.0 - q) ** 2
     # f falls beyond 1/θ, and right_end lies there.

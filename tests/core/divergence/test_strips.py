@@ -17,8 +17,8 @@ from shufflebounds.divergence.estimates import log_estimate
 @pytest.fixture(params=JOINTS)
 def before_and_after(request, monkeypatch):
     """(sign, one end, the same in fewer components), so few that the difference shows."""
-    monkeypatch.setattr("shufflebounds.divergence.convex_order._FEW", 0)
-    monkeypatch.setattr("shufflebounds.divergence.convex_order._FEWEST", 40.0)
+    monkeypatch.setattr("shufflebounds.divergence.convex_order._MAX_UNCHANGED", 0)
+    monkeypatch.setattr("shufflebounds.divergence.convex_order._MIN_STRIPS", 40.0)
     (inner, outer), eps = alone(joint(request.param)), JOINTS[request.param][1]
     focus = Focus.about(sketch(outer), eps, 1000, 1e-6, 1e-2, most=40.0)
     found = [(-1, inner, united(inner, focus)), (1, outer, spread(outer, focus))]
