@@ -5,7 +5,9 @@ p·e^{−L}, and P-mass p_∞ where Q has none, has the curve
 
     H(x) = Σ p (1 − x e^{−L})₊ + p_∞.
 
-Nothing here needs P or Q to sum to 1; docs/composition.md says why.
+It is a convex polygon with a kink at each x = e^L, where the slope rises by p e^{−L}. `optimistic`
+and `pessimistic` find pairs whose curves lie below or above a curve known through enclosures.
+Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md.
 """
 
 from __future__ import annotations
@@ -20,6 +22,17 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, U
+
+# Number of significant bits of a lattice step. Losses are multiples of step/2 below 2^31, so that
+# sums of 2^20 of them are floats.
+STEP_BITS = 6
+# Relative distances of the lower polygon from the bounds, in the order of trial. Each polygon is
+# checked, and the first that lies below the bounds in spite of rounding is used.
+_SLACKS_BELOW = (1e-11, 1e-8, 1e-5)
+# Relative distance of the upper polygon from the bounds: more than the rounding.
+_SLACK_ABOVE = 1e-12
+# Smallest bound of H that is used, since products of smaller ones would lose precision.
+_SMALLEST_BOUND = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +61,7 @@ class LossLaw:
         return self.shift + float(self.index.max()) * self.step
 
     def on(self, step: float) -> LossLaw:
-        """The same law on a lattice that is finer by a power of two."""
+        """Return the same law on a lattice that is finer by a power of two."""
         return replace(self, step=step, index=self.index * round(self.step / step))
 
     @cached_property
@@ -59,54 +72,50 @@ class LossLaw:
         return Law(values, masses, 0, np.zeros_like(values), 2.1 * U, 0.0, 0.0)
 
 
-# Losses are multiples of step/2 below 2^31, so that sums of 2^20 of them are floats.
-STEP_BITS = 6
-
-
 def lattice_step(size: float) -> float:
-    """The largest float of `STEP_BITS` significant bits that is not above `size` > 0."""
+    """Return the largest float of `STEP_BITS` significant bits that is not above `size` > 0."""
     mantissa, exponent = math.frexp(size)
     return math.ldexp(math.floor(mantissa * 2**STEP_BITS), exponent - STEP_BITS)
 
 
 @dataclass(frozen=True, eq=False)
 class LossSum:
-    """Independent losses added up: ``rounds`` is a list of (law, how many times), all of one step.
+    """A sum of independent losses: ``rounds`` lists pairs (law, multiplicity), all of one step.
 
-    S is the sum where all of them are finite.
+    S is the sum if all losses are finite.
     """
 
     rounds: Sequence[tuple[LossLaw, int]]
 
     @staticmethod
     def of(rounds: Sequence[tuple[LossLaw, int]]) -> LossSum:
-        """Of laws whose steps are powers of two of each other, all on the finest lattice."""
+        """Return the sum on the finest lattice, for steps whose ratios are powers of two."""
         step = min(law.step for law, _ in rounds)
         return LossSum([(law.on(step), times) for law, times in rounds])
 
     @property
     def step(self) -> float:
-        """Distance of the lattice points."""
+        """The distance of the lattice points."""
         return self.rounds[0][0].step
 
     @cached_property
     def shift(self) -> float:
-        """Where the lattice of S begins, an exact float."""
+        """The beginning of the lattice of S, an exact float."""
         return math.fsum(times * law.shift for law, times in self.rounds)
 
     @cached_property
     def largest(self) -> float:
         """An upper bound of S."""
-        each = [times * law.largest for law, times in self.rounds]
-        return math.fsum(each) + 8.0 * U * math.fsum(map(abs, each))
+        terms = [times * law.largest for law, times in self.rounds]
+        return math.fsum(terms) + 8.0 * U * math.fsum(map(abs, terms))
 
     @cached_property
     def infinite(self) -> tuple[float, float]:
-        """Bounds of the P-mass of all outcomes with an infinite loss, lower and upper.
+        """Lower and upper bounds of the P-mass of all outcomes with an infinite loss.
 
         With M and p_∞ of each round, ΠM^T − Π(M − p_∞)^T = ΠM^T (1 − Π(1 − p_∞/M)^T). M is 1 up to
-        roundings: at least 1 for a pessimistic pair, at most 1 for an optimistic one, so that
-        p_∞ for p_∞/M errs on the right side of either.
+        roundings: at least 1 for a pessimistic pair, at most 1 for an optimistic one. So p_∞ in
+        place of p_∞/M errs on the safe side in both cases.
         """
         spared = size = 0.0
         for law, times in self.rounds:
@@ -118,39 +127,33 @@ class LossSum:
         told = abs(math.expm1(spared))
         if told == 0.0:
             return 0.0, 0.0
-        # More than 1 says nothing, however large the masses are.
+        # A probability is at most 1, however large the masses are.
         most = math.exp(min(math.log(told) + size, 0.0))
         return told * math.exp(-size) * (1.0 - 1e-12), most * (1.0 + 1e-12)
 
 
-# Convex polygons over a lattice e^{iΔ}, and the masses of their kinks.
-#
-# H(x) = Σ p_j (1 − x e^{−L_j})₊ + p_∞ has a kink at each e^{L_j}, where its slope rises by p_j
-# e^{−L_j}.
-
-
 def hull(points: FloatArray, heights: FloatArray) -> NDArray[np.int64]:
-    """Indices of the vertices of the lower convex hull of points in ascending order.
+    """Return the indices of the vertices of the lower convex hull of points in ascending order.
 
     Both arrays have shape (J,). The first and the last point are always vertices.
     """
     x, y = (points - points[0]).tolist(), heights.tolist()
-    kept: list[int] = []
+    vertices: list[int] = []
     for i in range(len(x)):
-        while len(kept) > 1:
-            j, k = kept[-2], kept[-1]
+        while len(vertices) > 1:
+            j, k = vertices[-2], vertices[-1]
             if (y[k] - y[j]) * (x[i] - x[k]) < (y[i] - y[k]) * (x[k] - x[j]):
                 break
-            kept.pop()
-        kept.append(i)
-    return np.array(kept, dtype=np.int64)
+            vertices.pop()
+        vertices.append(i)
+    return np.array(vertices, dtype=np.int64)
 
 
 def kinks(losses: FloatArray, heights: FloatArray) -> FloatArray:
-    """P-masses at all `losses` (J,) but the first of a polygon, constant beyond the last.
+    """Return the P-masses (J − 1,) at all `losses` (J,) but the first, for a polygon's curve.
 
-    The losses are natural logs of the points at which the polygon has these heights. To within
-    rounding, where slopes rise; 0 where they fall.
+    The losses are natural logs of the points at which the polygon has these heights; it is constant
+    beyond the last. The masses are correct up to rounding where slopes rise, and 0 where they fall.
     """
     width = np.exp(losses[:-1]) * np.expm1(np.diff(losses))
     slopes = np.diff(heights) / width
@@ -158,30 +161,21 @@ def kinks(losses: FloatArray, heights: FloatArray) -> FloatArray:
 
 
 def curve(losses: FloatArray, masses: FloatArray, infinite: float) -> FloatArray:
-    """H at each of the losses (J,), of P-masses (J − 1,) at all but the first, and p_∞.
+    """Return H at each of the losses (J,), for P-masses (J − 1,) at all but the first, and p_∞.
 
-    Sums of sums of positive terms: the relative error is at most (2J + 16)u, u = 2⁻⁵³.
+    Only positive terms are added, so the relative error is at most (2J + 16)u, u = 2⁻⁵³.
     """
     falls = np.cumsum((masses * np.exp(-losses[1:]))[::-1])[::-1]
     drops = falls * np.exp(losses[:-1]) * np.expm1(np.diff(losses))
     return np.append(np.cumsum(drops[::-1])[::-1], 0.0) + infinite
 
 
-# A discrete pair below a curve that is known through enclosures; see docs/composition.md.
-
-# How far the polygon begins below the bounds, relatively, until rounding leaves it there: every
-# polygon is checked, and the first that passes taken.
-_SLACKS = (1e-11, 1e-8, 1e-5)
-# Bounds of less than this would lose precision in products.
-_TINY = 1e-290
-
-
 @dataclass(frozen=True, eq=False)
 class Side:
     """Bounds of H(x) = D(P‖xQ) for one order of a pair: at e^{iΔ} and in the limit.
 
-    ``places`` are the numbers i, from 0 and 1 on, ascending; they, ``lower`` and ``upper`` have
-    shape (K + 1,), K ≥ 2. ``limit`` ≥ 0 is a lower bound of H(∞).
+    ``places`` are the numbers i, ascending, of which 0 and 1 are the first. They, ``lower`` and
+    ``upper`` have shape (K + 1,), K ≥ 2. ``limit`` ≥ 0 is a lower bound of H(∞).
     """
 
     places: NDArray[np.int64]
@@ -191,32 +185,35 @@ class Side:
 
 
 def optimistic(forward: Side, backward: Side, step: float) -> LossLaw | None:
-    """A pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
+    """Return a pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
 
-    Its losses are odd multiples of Δ/2 (`step` is Δ, natural log), and 0 where that says more. None
-    where the bounds leave no room for one. Both sides have the same places.
+    Its losses are odd multiples of Δ/2 (`step` is Δ, natural log), and 0 if that gives more. The
+    answer is None if the bounds leave no room for a pair. Both sides have the same places.
     """
     middle = max(float(forward.lower[0]), float(backward.lower[0]))
-    ahead = _Lines.of(forward, middle, float(backward.upper[1]), step)
-    behind = _Lines.of(backward, middle, float(forward.upper[1]), step)
-    # Where the curve has a kink at x = 1, an atom at loss 0, so may the polygon.
-    for first in (0, 1) if ahead.meet_at_one and behind.meet_at_one else (1,):
-        kinks = [one.kinks(first) for one in (ahead, behind)]
-        bounds = [one.at(at) for one, at in zip((ahead, behind), kinks, strict=True)]
+    forward_lines = _Lines.of(forward, middle, float(backward.upper[1]), step)
+    backward_lines = _Lines.of(backward, middle, float(forward.upper[1]), step)
+    # If the curve has a kink at x = 1, an atom at loss 0, the polygon may have one, too.
+    for first in (0, 1) if forward_lines.meet_at_one and backward_lines.meet_at_one else (1,):
+        kinks = [lines.kinks(first) for lines in (forward_lines, backward_lines)]
+        bounds = [
+            lines.at(places)
+            for lines, places in zip((forward_lines, backward_lines), kinks, strict=True)
+        ]
         if first == 0:
             bounds[0][0] = bounds[1][0] = min(bounds[0][0], bounds[1][0])
-        for slack in _SLACKS:
+        for slack in _SLACKS_BELOW:
             right = _Polygon.below(bounds[0], kinks[0], forward.limit, slack, step)
             left = _Polygon.below(bounds[1], kinks[1], backward.limit, slack, step)
-            join = _joined if first else _joined_at_one
-            found = join(right, left, step) if right and left else None
-            if found is not None:
-                return found
-    return _telling(forward.limit, step) if 0.0 < forward.limit < 1.0 else None
+            join = _join if first else _join_at_one
+            pair = join(right, left, step) if right and left else None
+            if pair is not None:
+                return pair
+    return _pair_of_infinite_loss(forward.limit, step) if 0.0 < forward.limit < 1.0 else None
 
 
-def _telling(limit: float, step: float) -> LossLaw:
-    """What outcomes of infinite loss alone say; all others count as if they spoke for Q."""
+def _pair_of_infinite_loss(limit: float, step: float) -> LossLaw:
+    """Return the pair whose only informative outcomes have an infinite loss."""
     index = -math.ceil(-math.log1p(-limit) / step * (1.0 + 8.0 * U)) - 1
     return LossLaw(
         step, 0.5 * step, np.array([index]), np.array([(1.0 - limit) * (1.0 - U)]), limit
@@ -242,65 +239,74 @@ class _Lines:
     sizes: tuple[FloatArray, FloatArray]
 
     @staticmethod
-    def of(side: Side, middle: float, other: float, step: float) -> _Lines:
-        """`middle` is a lower bound of H(1) and `other` an upper one of the other order at x₁."""
+    def of(side: Side, middle: float, reverse_upper: float, step: float) -> _Lines:
+        """Return the lines for one side.
+
+        `middle` is a lower bound of H(1), `reverse_upper` an upper bound of the reverse order's
+        curve at x₁.
+        """
         places, upper = side.places, side.upper
         start, stop = np.append(middle, side.lower[1:-1]), side.lower[1:]
         gaps = np.diff(places) * step
-        back, on = -np.expm1(-np.append(step, gaps[:-1])), np.expm1(np.append(gaps[1:], step))
-        before = np.append(math.exp(-step) * other, upper[:-2])
-        further = np.append(upper[2:], side.lower[-1])
-        down, falls = (before - start) / back, (before + start) / back
-        # At x = 1, in terms of H(x) − 1 + x, which is x times the other order at 1/x.
+        width_before, width_after = (
+            -np.expm1(-np.append(step, gaps[:-1])),
+            np.expm1(np.append(gaps[1:], step)),
+        )
+        upper_before = np.append(math.exp(-step) * reverse_upper, upper[:-2])
+        upper_after = np.append(upper[2:], side.lower[-1])
+        down, falls = (upper_before - start) / width_before, (upper_before + start) / width_before
+        # At x = 1 the lines bound H(x) − 1 + x, which is x times the reverse order's curve at 1/x.
         down[0], falls[0] = 1.0 + down[0], 1.0 + falls[0]
-        rises = (stop + further) / on
-        return _Lines(step, places, start, stop, down, (stop - further) / on, (falls, rises))
+        rises = (stop + upper_after) / width_after
+        return _Lines(
+            step, places, start, stop, down, (stop - upper_after) / width_after, (falls, rises)
+        )
 
     @cached_property
     def _meeting(self) -> FloatArray:
-        """Where both lines meet, in half steps from the beginning of each cell; an estimate."""
+        """Estimates of where both lines meet, in half steps from the beginning of each cell."""
         gaps = np.diff(self.places)
         inward = -np.expm1(-gaps * self.step)
         with np.errstate(all="ignore"):
-            along = (self.start - self.stop - self.up * inward) / (
+            growth = (self.start - self.stop - self.up * inward) / (
                 self.down - self.up * (1.0 - inward)
             )
-            found = 2.0 * np.log1p(along) / self.step
-        return np.where(np.isfinite(found), found, gaps)
+            half_steps = 2.0 * np.log1p(growth) / self.step
+        return np.where(np.isfinite(half_steps), half_steps, gaps)
 
     @property
     def meet_at_one(self) -> bool:
-        """Whether they meet about x = 1 in the first cell."""
+        """Whether the lines of the first cell meet about x = 1."""
         return bool(self._meeting[0] < 0.5)
 
     def kinks(self, first: int) -> NDArray[np.int64]:
-        """A kink for each cell, about where both lines meet: odd numbers of half steps.
+        """Return a kink for each cell, about where both lines meet, in odd numbers of half steps.
 
-        That of the first cell is at x = 1 if `first` is 0.
+        The kink of the first cell is at x = 1 if `first` is 0.
         """
         gaps = np.diff(self.places)
         cells = np.clip(np.floor(0.5 * self._meeting), 0, gaps - 1).astype(np.int64)
-        found: NDArray[np.int64] = 2 * (self.places[:-1] + cells) + 1
-        found[0] *= first
-        return found
+        places: NDArray[np.int64] = 2 * (self.places[:-1] + cells) + 1
+        places[0] *= first
+        return places
 
     def at(self, kinks: NDArray[np.int64]) -> FloatArray:
-        """Bounds of H at these half steps, such that chords between them lie below H."""
-        beyond = (0.5 * kinks - self.places[:-1]) * self.step
-        ahead = np.expm1(beyond)
-        back = -np.expm1(beyond - np.diff(self.places) * self.step)
-        found = np.minimum(self.start - self.down * ahead, self.stop + self.up * back)
-        size = self.start + self.stop + self.sizes[0] * ahead + self.sizes[1] * back
-        return np.asarray(found - 24.0 * U * size)
+        """Return bounds of H at these half steps, such that chords between them lie below H."""
+        log_distance = (0.5 * kinks - self.places[:-1]) * self.step
+        growth = np.expm1(log_distance)
+        decay = -np.expm1(log_distance - np.diff(self.places) * self.step)
+        height = np.minimum(self.start - self.down * growth, self.stop + self.up * decay)
+        size = self.start + self.stop + self.sizes[0] * growth + self.sizes[1] * decay
+        return np.asarray(height - 24.0 * U * size)
 
 
 @dataclass(frozen=True, eq=False)
 class _Polygon:
     """A convex polygon below the bounds at y_0, y_1, … of one order, and constant at the end.
 
-    Their losses are `places` (J,) half steps. ``bounds`` (J,) are those bounds, ``heights`` (J,) a
-    little less; the last is ``limit``. ``vertices`` are indices, of which `_joined` drops the first
-    where the centre needs it.
+    The losses are `places` (J,) half steps. ``bounds`` (J,) are those bounds, and ``heights`` (J,)
+    are slightly smaller; the last is ``limit``. ``vertices`` are indices, of which `_join` drops
+    the first if the centre requires it.
     """
 
     places: NDArray[np.int64]
@@ -314,8 +320,9 @@ class _Polygon:
     def below(
         bounds: FloatArray, places: NDArray[np.int64], limit: float, slack: float, step: float
     ) -> _Polygon | None:
-        above = bounds * (1.0 - 2.0 * slack) > max(limit, _TINY)
-        size = bounds.size if above.all() else int(np.argmin(above))
+        """Return the polygon at a relative distance of `slack`, None if no bound is positive."""
+        clear = bounds * (1.0 - 2.0 * slack) > max(limit, _SMALLEST_BOUND)
+        size = bounds.size if clear.all() else int(np.argmin(clear))
         if size == 0:
             return None
         heights = bounds[:size] * (1.0 - slack)
@@ -323,107 +330,118 @@ class _Polygon:
         vertices = hull(np.expm1(0.5 * step * places[:size]), heights)
         return _Polygon(places[:size], bounds[:size], heights, limit, vertices, step)
 
-    def losses(self, some: NDArray[np.int64]) -> FloatArray:
-        return np.asarray(0.5 * self.step * self.places[some], dtype=np.float64)
+    def losses(self, indices: NDArray[np.int64]) -> FloatArray:
+        """Return the losses at these indices."""
+        return np.asarray(0.5 * self.step * self.places[indices], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Half:
     """The masses beyond the first vertex of a polygon, at loss ``start``, and their curve.
 
-    ``index`` (in half steps) and ``masses`` are theirs, ``told`` their masses under the other
-    measure. ``height`` is the curve at ``start``, known to within the relative error ``err``.
+    ``index`` (in half steps) are the losses, ``masses`` the masses, and ``other_masses`` those under
+    the other measure. ``height`` is the curve at ``start``, with a relative error of at most
+    ``err``.
     """
 
     start: float
     index: NDArray[np.int64]
     masses: FloatArray
-    told: FloatArray
+    other_masses: FloatArray
     height: float
     err: float
 
     @staticmethod
     def of(polygon: _Polygon) -> _Half | None:
-        """None where rounding lifts the curve above a bound."""
+        """Return the half of a polygon, None if rounding lifts its curve above a bound."""
         vertices = polygon.vertices
         masses = kinks(polygon.losses(vertices), polygon.heights[vertices])
-        everywhere = np.arange(vertices[0], polygon.heights.size)
-        dense = np.zeros(everywhere.size - 1)
-        dense[vertices[1:] - vertices[0] - 1] = masses
-        losses = polygon.losses(everywhere)
-        heights = curve(losses, dense, polygon.limit)
-        err = (2.0 * everywhere.size + 20.0) * U
-        if not np.all(heights[:-1] * (1.0 + err) <= polygon.bounds[everywhere[:-1]]):
+        indices = np.arange(vertices[0], polygon.heights.size)
+        all_masses = np.zeros(indices.size - 1)
+        all_masses[vertices[1:] - vertices[0] - 1] = masses
+        losses = polygon.losses(indices)
+        heights = curve(losses, all_masses, polygon.limit)
+        err = (2.0 * indices.size + 20.0) * U
+        if not np.all(heights[:-1] * (1.0 + err) <= polygon.bounds[indices[:-1]]):
             return None
-        told = masses * np.exp(-polygon.losses(vertices[1:]))
+        other_masses = masses * np.exp(-polygon.losses(vertices[1:]))
         index = polygon.places[vertices[1:]]
-        return _Half(float(losses[0]), index, masses, told, float(heights[0]), err)
+        return _Half(float(losses[0]), index, masses, other_masses, float(heights[0]), err)
 
-    def centre(self, other: _Half) -> tuple[float, float, float]:
-        """Of the mass of the other measure: Σ at and beyond ``start``, how much of it sits there.
+    def centre(self, other_half: _Half) -> tuple[float, float, float]:
+        """Return the other measure's mass at and beyond ``start``, the part at it, and an error.
 
-        From the line that joins both halves; the third number bounds the error of each.
+        The line that joins both halves implies them; the error bounds that of either.
         """
-        width = math.exp(-other.start) * math.expm1(self.start + other.start)
-        gap, height = -math.expm1(-other.start), math.exp(-other.start) * other.height
+        width = math.exp(-other_half.start) * math.expm1(self.start + other_half.start)
+        gap, height = (
+            -math.expm1(-other_half.start),
+            math.exp(-other_half.start) * other_half.height,
+        )
         total = (gap + height - self.height) / width
-        beyond = float(self.told.sum())
-        err = (self.err + other.err + 16.0 * U) * (gap + height + self.height) / width
-        err += (self.err + 16.0 * U) * (abs(total) + beyond)
-        return total, total - beyond, err
+        outer_mass = float(self.other_masses.sum())
+        err = (self.err + other_half.err + 16.0 * U) * (gap + height + self.height) / width
+        err += (self.err + 16.0 * U) * (abs(total) + outer_mass)
+        return total, total - outer_mass, err
 
 
-def _joined(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
-    """The pair of two polygons and the line between them; None where rounding spoils it."""
+def _join(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
+    """Return the pair of two polygons and the line between them; None if rounding prevents it."""
     while True:
-        ahead, behind = _Half.of(right), _Half.of(left)
-        if ahead is None or behind is None:
+        right_half, left_half = _Half.of(right), _Half.of(left)
+        if right_half is None or left_half is None:
             return None
-        q, q_first, q_err = ahead.centre(behind)
-        p, p_first, p_err = behind.centre(ahead)
-        # A slope that falls at a vertex: the line passes below it.
+        q, q_first, q_err = right_half.centre(left_half)
+        p, p_first, p_err = left_half.centre(right_half)
+        # Else a slope falls at a vertex, because the line passes below it.
         if q_first >= q_err and p_first >= p_err:
             break
-        spoilt = right if q_first < q_err else left
-        if spoilt.vertices.size == 1:
+        failing = right if q_first < q_err else left
+        if failing.vertices.size == 1:
             return None
-        shorter = replace(spoilt, vertices=spoilt.vertices[1:])
-        right, left = (shorter, left) if spoilt is right else (right, shorter)
-    for polygon, half, slope in ((right, ahead, q + q_err), (left, behind, p + p_err)):
-        dropped = np.arange(polygon.vertices[0])
-        losses = polygon.losses(dropped)
+        shorter = replace(failing, vertices=failing.vertices[1:])
+        right, left = (shorter, left) if failing is right else (right, shorter)
+    for polygon, half, slope in ((right, right_half, q + q_err), (left, left_half, p + p_err)):
+        indices = np.arange(polygon.vertices[0])
+        losses = polygon.losses(indices)
         line = slope * np.exp(losses) * np.expm1(half.start - losses) * (1.0 + 16.0 * U)
-        if not np.all(half.height * (1.0 + half.err) + line <= polygon.bounds[dropped]):
+        if not np.all(half.height * (1.0 + half.err) + line <= polygon.bounds[indices]):
             return None
-    # Less mass lowers the curve, so that all masses may be rounded down.
-    first = (q_first - q_err) * math.exp(ahead.start)
+    # Less mass lowers the curve, so all masses may be rounded down.
+    first = (q_first - q_err) * math.exp(right_half.start)
     starts = left.places[left.vertices[0]], right.places[right.vertices[0]]
-    index = np.concatenate([-behind.index[::-1], [-starts[0], starts[1]], ahead.index])
-    masses = np.concatenate([behind.told[::-1], [p_first - p_err, first], ahead.masses])
+    index = np.concatenate([-left_half.index[::-1], [-starts[0], starts[1]], right_half.index])
+    masses = np.concatenate(
+        [left_half.other_masses[::-1], [p_first - p_err, first], right_half.masses]
+    )
     return _on_lattice(index, masses * (1.0 - 16.0 * U), right.limit, step)
 
 
-def _joined_at_one(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
-    """The pair of two polygons that meet at x = 1; None where rounding spoils it."""
-    ahead, behind = _Half.of(right), _Half.of(left)
-    if ahead is None or behind is None or not min(ahead.height, behind.height) > 0.0:
+def _join_at_one(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
+    """Return the pair of two polygons that meet at x = 1; None if rounding prevents it."""
+    right_half, left_half = _Half.of(right), _Half.of(left)
+    if (
+        right_half is None
+        or left_half is None
+        or not min(right_half.height, left_half.height) > 0.0
+    ):
         return None
-    # P must not have more mass than Q: no more of it ahead than behind.
-    spare = ahead.err + behind.err + 64.0 * U
-    share = min(1.0, behind.height / ahead.height * (1.0 - spare))
-    masses, infinite = ahead.masses * share, right.limit * share
-    told = behind.told * (1.0 - 16.0 * U)
-    first = math.fsum([1.0, -infinite, *(-masses), *(-told)]) - 8.0 * U
+    # P must not have more mass than Q, so the right half may not be higher than the left one.
+    err = right_half.err + left_half.err + 64.0 * U
+    share = min(1.0, left_half.height / right_half.height * (1.0 - err))
+    masses, infinite = right_half.masses * share, right.limit * share
+    left_masses = left_half.other_masses * (1.0 - 16.0 * U)
+    first = math.fsum([1.0, -infinite, *(-masses), *(-left_masses)]) - 8.0 * U
     if not first > 0.0:
         return None
-    index = np.concatenate([-behind.index[::-1], [0], ahead.index])
-    return _on_lattice(index, np.concatenate([told[::-1], [first], masses]), infinite, step)
+    index = np.concatenate([-left_half.index[::-1], [0], right_half.index])
+    return _on_lattice(index, np.concatenate([left_masses[::-1], [first], masses]), infinite, step)
 
 
 def _on_lattice(
     index: NDArray[np.int64], masses: FloatArray, infinite: float, step: float
 ) -> LossLaw | None:
-    """Of losses in half steps; None without any mass."""
+    """Return the law with these losses, in half steps; None if it has no mass."""
     index, masses = index[masses > 0.0], masses[masses > 0.0]
     if not index.size:
         return None
@@ -432,22 +450,16 @@ def _on_lattice(
     return LossLaw(0.5 * step, 0.0, index, masses, infinite)
 
 
-# A discrete pair above a curve that is known from above; see docs/composition.md.
-
-# How far the polygon begins above the bounds, relatively: more than rounding takes.
-_SLACK = 1e-12
-
-
 def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> LossLaw:
-    """A pair (P, Q) above every symmetric curve H(x) = 1 − x + x H(1/x) with H(e^{iΔ}) ≤ `upper`.
+    """Return a pair (P, Q) above every symmetric curve H with H(e^{iΔ}) ≤ `upper`.
 
-    ``places`` are the i, from 0 on, ascending; they and ``upper`` have shape (K + 1,), K ≥ 1;
-    `step` is Δ (natural log). The pair's curve connects the vertices of the convex hull of these
-    points and is constant beyond the last.
+    A curve is symmetric if H(x) = 1 − x + x H(1/x). ``places`` are the i, ascending from 0. They and
+    ``upper`` have shape (K + 1,), K ≥ 1; `step` is Δ (natural log). The pair's curve connects the
+    vertices of the convex hull of these points and is constant beyond the last.
     """
     losses = np.asarray(step * places, dtype=np.float64)
-    found, mirrored, centre, masses, infinite = connected(losses, upper)
-    index = places[found]
+    vertices, mirrored, centre, masses, infinite = connected(losses, upper)
+    index = places[vertices]
     return LossLaw(
         step,
         0.0,
@@ -460,32 +472,30 @@ def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> Lo
 def connected(
     losses: FloatArray, upper: FloatArray
 ) -> tuple[NDArray[np.int64], FloatArray, float, FloatArray, float]:
-    """The pair of `pessimistic` for H(e^L) ≤ `upper`, L in `losses`: 0, and others that ascend.
+    """Return the pair of `pessimistic` for H(e^L) ≤ `upper` at `losses`, which ascend from 0.
 
-    Which of the losses have masses, those at their negatives, the mass at 0, those at the losses
-    and p_∞.
+    The answer has the indices of the losses with masses, the masses at their negatives, the mass
+    at 0, the masses at the losses, and p_∞.
     """
     bound = np.minimum(np.minimum.accumulate(upper), 1.0)
-    bound = np.where(bound > 0.0, np.maximum(bound, _TINY), 0.0)
-    # At x = 1 the curve lies below its chord from e^{−L} to e^L, L the first, too.
-    near = float(losses[1])
-    chord = math.tanh(0.5 * near) + 2.0 * float(bound[1]) / (1.0 + math.exp(near))
+    bound = np.where(bound > 0.0, np.maximum(bound, _SMALLEST_BOUND), 0.0)
+    # At x = 1 the curve lies below its chord from e^{−L} to e^L, where L is the first loss above 0.
+    first_loss = float(losses[1])
+    chord = math.tanh(0.5 * first_loss) + 2.0 * float(bound[1]) / (1.0 + math.exp(first_loss))
     bound[0] = min(float(bound[0]), chord * (1.0 + 16.0 * U))
-    raised = bound * (1.0 + _SLACK)
-    index = hull(np.expm1(losses), raised)
-    losses, bound, infinite = losses[index], bound[index], float(raised[-1])
-    masses = kinks(losses, raised[index])
-
-    # Whatever rounding did to the masses: more of all of them lifts the curve.
-    least = curve(losses, masses, infinite) * (1.0 - (2.0 * index.size + 20.0) * U)
+    heights = bound * (1.0 + _SLACK_ABOVE)
+    index = hull(np.expm1(losses), heights)
+    losses, bound, infinite = losses[index], bound[index], float(heights[-1])
+    masses = kinks(losses, heights[index])
+    # A common factor of all masses lifts the curve above the bounds in spite of rounding.
+    lifted = curve(losses, masses, infinite) * (1.0 - (2.0 * index.size + 20.0) * U)
     with np.errstate(divide="ignore", invalid="ignore"):
-        short = np.where(bound > 0.0, bound / least, 0.0)
-    factor = max(1.0, float(short.max())) * (1.0 + 8.0 * U)
+        ratio = np.where(bound > 0.0, bound / lifted, 0.0)
+    factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
     masses, infinite = masses * factor, infinite * factor
-
-    # Q-masses mirror P-masses, and what is left is told apart by nothing.
+    # Q-masses mirror P-masses. The remaining mass has loss 0.
     mirrored = masses * np.exp(-losses[1:]) * (1.0 + 8.0 * U)
     centre = math.fsum([1.0, -infinite, *(-masses), *(-mirrored)])
     centre += 16.0 * U * float(mirrored.sum()) + 4.0 * U
-    kept = masses > 0.0
-    return index[1:][kept], mirrored[kept], max(centre, U), masses[kept], infinite
+    positive = masses > 0.0
+    return index[1:][positive], mirrored[positive], max(centre, U), masses[positive], infinite

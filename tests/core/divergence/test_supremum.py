@@ -46,7 +46,7 @@ def crowd_of(rows):
 
 def some_aim(crowd, eps, n, tau, rng):
     """An aim that the bound would not choose itself."""
-    values = [module._values(crowd, held, eps, tau)[1] for held in crowd.others.values()]
+    values = [module._remaining_values(crowd, held, eps, tau)[1] for held in crowd.others.values()]
     low, high = min(x.min() for x in values), max(x.max() for x in values)
     if high <= 0.0:
         return Aim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
@@ -69,7 +69,9 @@ def test_no_dataset_of_a_random_channel_exceeds_either_bound():
             continue
         crowd = crowd_of(rows)
         aim = some_aim(crowd, eps, n, tau, rng)
-        bound = module._all_others(crowd, eps, n, aim) + module._no_heads(crowd, eps, n, tau)
+        bound = module._maximum_over_inputs(crowd, eps, n, aim) + module._no_heads_term(
+            crowd, eps, n, tau
+        )
         chosen = supremum(crowd, eps, n)
         truths = of_two_inputs(rows, n, eps)
         cases, truth = cases + truths.size, truths.max()
@@ -80,7 +82,7 @@ def test_no_dataset_of_a_random_channel_exceeds_either_bound():
     assert cases > 1000 * FUZZ
 
 
-@pytest.mark.parametrize("part", ["_all_others", "_no_heads"])
+@pytest.mark.parametrize("part", ["_maximum_over_inputs", "_no_heads_term"])
 def test_neither_part_of_the_bound_is_left_out(part, monkeypatch):
     """Where it is small at the aim that is chosen, no truth is close enough to tell."""
     crowd = sb.OUE(1.0, domain_size=6).crowds()[0]

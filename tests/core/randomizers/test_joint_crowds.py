@@ -24,13 +24,15 @@ def some_bound(crowd, eps, n, rng):
     found = []
     for size in (0.1, 0.4, 0.8):
         tau = size * rng.random(crowd.c.size)
-        values = [module._values(crowd, held, eps, tau)[1] for held in crowd.others.values()]
+        values = [
+            module._remaining_values(crowd, held, eps, tau)[1] for held in crowd.others.values()
+        ]
         low, high = min(x.min() for x in values), max(x.max() for x in values)
         for theta in np.array([0.5, 1.0, 2.0]) / (high * math.sqrt(n)):
             eta, step = 0.1 / theta, 2.0 * math.pi / (n * (high - low) + 10.0 / theta)
             aim = Aim(tau, theta, eta, step, math.ceil(6.0 / (eta * step)), 0.0, 0.0)
-            main = module._all_others(crowd, eps, n, aim)
-            found.append(main + module._no_heads(crowd, eps, n, tau))
+            main = module._maximum_over_inputs(crowd, eps, n, aim)
+            found.append(main + module._no_heads_term(crowd, eps, n, tau))
     return min(found)
 
 
