@@ -6,8 +6,11 @@ With S the sum of all losses, W its law tilted by θ and f(y) = (e^{−θy} − 
 
 W is known modulo N lattice points through the T-th powers of N Fourier coefficients, f repeated
 with that period has Fourier coefficients in closed form, and Parseval's identity gives the sum.
-Repeating f only adds to it: an upper bound as it stands, and Chernoff's bound makes a lower one.
-Every term is proven in docs/composition.md.
+Repeating f only adds to it, so the sum is an upper bound, and Chernoff's bound makes a lower one.
+
+All coefficients of one law are inspected before any is left out, because they need not be large
+near 0 alone: two atoms at ±1 have a coefficient of modulus 1 half-way. docs/composition.md proves
+every term.
 """
 
 from __future__ import annotations
@@ -27,24 +30,30 @@ from shufflebounds.divergence.law import Tilted, U, log_mgf, tilt
 from shufflebounds.divergence.losses import LossLaw, LossSum
 from shufflebounds.divergence.window import Chernoff
 
-# Fourier coefficients of sums of lattice losses: those that can matter, and a bound of the others.
-#
-# Those of one law are looked at everywhere before any is left out, for they need not be large near
-# 0 alone: two atoms at ±1 have one of modulus 1 half-way. docs/composition.md proves the bounds.
-
 Tilts = Sequence[tuple[Tilted, LossLaw, int]]
 
-# The logarithm of coefficients that are bounded and charged, but take no part in sums: speed and
-# width (benchmarks/rounds.py).
+# Log modulus below which a coefficient is left out, and counted as error. It decides about speed
+# and width (benchmarks/rounds.py).
 _LOG_SKIPPED = -45.0
+# Largest number of lattice points, which takes some hundred megabytes.
+MAX_POINTS = 2**23
+# Logarithm of the mass of W outside the window, which is counted as error.
+_LOG_OUTSIDE = -26.0
+# Multiples of the tilt that suits the tails of a normal law. Chernoff's bound holds at all of them.
+_CHERNOFF_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 25)
+# Logarithm of the smallest tilt of a composition.
+_LOG_SMALLEST_TILT = -60.0
+# Log factor between losses one step apart at the largest tilt, at which only one loss matters.
+_MAX_LOG_FACTOR = 50.0
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Of the law of a sum modulo ``size`` lattice points, at the ``modes`` (M,), 0 the first.
+    """Fourier coefficients of the law of a sum modulo ``size`` lattice points.
 
-    ``values`` (M,) are off by at most ``err`` (M,); ``weights`` (M,) are 2 where a mode stands for
-    its mirror image, too. The moduli of all others add up to at most ``skipped``.
+    They belong to the ``modes`` (M,), the first of which is 0. ``values`` (M,) have errors of at
+    most ``err`` (M,). ``weights`` (M,) are 2 if a mode stands for its mirror image, too. The moduli
+    of all other coefficients add up to at most ``skipped``.
     """
 
     size: int
@@ -56,31 +65,34 @@ class Coefficients:
 
 
 def coefficients(tilts: Tilts, size: int) -> Coefficients:
-    """Those of the sum of independent tilted laws, each so many times, at least `size` of them."""
+    """Return the coefficients of the sum of independent tilted laws, modulo `size` or more points.
+
+    Each law occurs as often as its number in `tilts` says.
+    """
     spend(1e5 + 300.0 * size * len(tilts))
     size = _fast_length(size)
     spectra = [_Spectrum.of(t, law, times, size) for t, law, times in tilts]
-    ceiling = np.asarray(sum(one.log_ceiling() for one in spectra))
-    kept = ceiling > _LOG_SKIPPED
-    kept[0] = True
+    ceiling = np.asarray(sum(spectrum.log_ceiling() for spectrum in spectra))
+    needed = ceiling > _LOG_SKIPPED
+    needed[0] = True
     weights = np.full(ceiling.size, 2.0)
     weights[0] = 1.0
     if size % 2 == 0:
         weights[-1] = 1.0
-    skipped = float(weights[~kept] @ np.exp(ceiling[~kept])) * (1.0 + 1e-9)
-    values, err = _product([one.at(kept) for one in spectra], ceiling[kept])
-    return Coefficients(size, np.flatnonzero(kept), values, err, weights[kept], skipped)
+    skipped = float(weights[~needed] @ np.exp(ceiling[~needed])) * (1.0 + 1e-9)
+    values, err = _product([spectrum.at(needed) for spectrum in spectra], ceiling[needed])
+    return Coefficients(size, np.flatnonzero(needed), values, err, weights[needed], skipped)
 
 
 def _fast_length(size: int) -> int:
-    """A length ≥ `size` and ≥ 8 with small prime factors, for which Fourier transforms are fast."""
+    """Return a length ≥ `size` and ≥ 8 with small prime factors, as fast transforms need it."""
     size = max(8, size)
     return min(odd * 2 ** max(0, math.ceil(math.log2(size / odd))) for odd in (1, 3, 5, 9, 15))
 
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """Fourier coefficients of a tilted law, each off by at most ``err``, and the power to take."""
+    """Fourier coefficients of a tilted law, with errors of at most ``err``, and their power."""
 
     times: int
     phi: NDArray[np.complex128]
@@ -89,64 +101,61 @@ class _Spectrum:
 
     @staticmethod
     def of(tilted: Tilted, law: LossLaw, times: int, size: int) -> _Spectrum:
-        """At 0, 1, …, ⌊size/2⌋."""
+        """Return the coefficients at 0, 1, …, ⌊size/2⌋."""
         weights = np.where(tilted.used, tilted.weights, 0.0)
-        known = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
-        err = known * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
+        weight_err = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
+        err = weight_err * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
         phi = np.fft.rfft(np.bincount(law.index % size, weights=weights, minlength=size))
         rounding = U * (8.0 * math.log2(size) + 16.0 + weights.size / size)
         err += rounding * float(weights.sum()) * (1.0 + 1e-9)
         return _Spectrum(times, phi, np.abs(phi), err)
 
     def log_ceiling(self) -> FloatArray:
-        """Upper bounds of the logarithms of the moduli of the powers."""
+        """Return upper bounds of the logarithms of the moduli of the powers."""
         return self.times * (np.log(self.modulus * (1.0 + 4.0 * U) + self.err) + 4.0 * U)
 
-    def at(self, where: NDArray[np.bool_]) -> _Spectrum:
-        return _Spectrum(self.times, self.phi[where], self.modulus[where], self.err)
+    def at(self, modes: NDArray[np.bool_]) -> _Spectrum:
+        """Return the part for the modes marked True."""
+        return _Spectrum(self.times, self.phi[modes], self.modulus[modes], self.err)
 
 
 def _product(
     spectra: Sequence[_Spectrum], ceiling: FloatArray
 ) -> tuple[NDArray[np.complex128], FloatArray]:
-    """The product of the powers, shape (M,), and a bound of its error."""
-    log_size = turn = slip = np.zeros(ceiling.size)
-    solid = np.ones(ceiling.size, dtype=bool)
-    for one in spectra:
-        known = one.modulus > 2.0 * one.err
-        modulus = np.where(known, one.modulus, 1.0)
-        angle = np.angle(one.phi)
+    """Return the product of the powers, shape (M,), and a bound of its error."""
+    log_amplitude = angle_sum = log_err = np.zeros(ceiling.size)
+    all_reliable = np.ones(ceiling.size, dtype=bool)
+    for spectrum in spectra:
+        reliable = spectrum.modulus > 2.0 * spectrum.err
+        modulus = np.where(reliable, spectrum.modulus, 1.0)
+        angle = np.angle(spectrum.phi)
         log_modulus = np.log(modulus)
-        log_size = log_size + one.times * log_modulus
-        turn = turn + one.times * angle
-        relative = one.err / modulus + U * (8.0 + 4.0 * np.abs(log_modulus) + 8.0 * np.abs(angle))
-        slip = slip + one.times * relative
-        solid &= known
-    slip = slip + U * (64.0 + 4.0 * len(spectra) * (np.abs(turn) + np.abs(log_size)))
-    size = np.where(solid, np.exp(log_size), 0.0)
+        log_amplitude = log_amplitude + spectrum.times * log_modulus
+        angle_sum = angle_sum + spectrum.times * angle
+        relative = spectrum.err / modulus + U * (
+            8.0 + 4.0 * np.abs(log_modulus) + 8.0 * np.abs(angle)
+        )
+        log_err = log_err + spectrum.times * relative
+        all_reliable &= reliable
+    log_err = log_err + U * (
+        64.0 + 4.0 * len(spectra) * (np.abs(angle_sum) + np.abs(log_amplitude))
+    )
+    amplitude = np.where(all_reliable, np.exp(log_amplitude), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        err = size * np.expm1(slip)
-    # Where a coefficient may be all error, its power counts as 0.
-    worst = np.exp(np.minimum(ceiling, 1.0)) * (1.0 + 1e-9)
-    hopeless = ~solid | ~(err < worst)
-    values = np.where(hopeless, 0.0, size * np.exp(1j * turn))
-    return values, np.where(hopeless, worst, err)
-
-
-# Some hundred megabytes.
-MAX_POINTS = 2**23
-
-# The logarithm of the mass of W outside the window, which is charged, and multiples of the tilt
-# that a normal law has there: Chernoff's bound holds at all of them.
-_LOG_OUTSIDE = -26.0
-_CHERNOFF_FACTORS = 2.0 ** np.linspace(-3.0, 3.0, 25)
+        err = amplitude * np.expm1(log_err)
+    # If a coefficient may consist of error only, its power counts as 0.
+    bound = np.exp(np.minimum(ceiling, 1.0)) * (1.0 + 1e-9)
+    unreliable = ~all_reliable | ~(err < bound)
+    values = np.where(unreliable, 0.0, amplitude * np.exp(1j * angle_sum))
+    return values, np.where(unreliable, bound, err)
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
     """The law W of S at one tilt θ, for ε about ``eps``, through its Fourier ``coefficients``.
 
-    ``log_scale`` is ΣTK(θ), off by at most ``log_scale_err``. ``tails`` bound W above and below.
+    ``log_scale`` is ΣTK(θ), with an error of at most ``log_scale_err``. ``tails`` bound W above and
+    below.
     """
 
     composition: LossSum
@@ -158,75 +167,78 @@ class TiltedSum:
     tails: tuple[Chernoff, Chernoff]
 
     def delta(self, eps: float) -> Enclosure:
-        """Enclosure of δ(ε) of the composition, for any real ε."""
+        """Return an enclosure of δ(ε) of the composition, for any real ε."""
         upper = self.above(eps)
         return Enclosure(min(self.below(eps), upper), upper)
 
     def above(self, eps: float) -> float:
-        """The upper end of `delta`."""
-        told = self.composition.infinite[1]
+        """Return the upper end of `delta`."""
+        infinite = self.composition.infinite[1]
         if eps >= self.composition.largest:
-            return told
-        offset, margin, scale, slip = self._at(eps)
+            return infinite
+        offset, margin, scale, log_err = self._offset_and_scale(eps)
         value, err, _ = self._mean(offset - margin)
-        return (_exp_up(scale + slip, value + err) + told) * (1.0 + 4.0 * U)
+        return (_exp_up(scale + log_err, value + err) + infinite) * (1.0 + 4.0 * U)
 
     def below(self, eps: float) -> float:
-        """The lower end of `delta`."""
-        told = self.composition.infinite[0]
+        """Return the lower end of `delta`."""
+        infinite = self.composition.infinite[0]
         if eps >= self.composition.largest:
-            return told
-        offset, margin, scale, slip = self._at(eps)
+            return infinite
+        offset, margin, scale, log_err = self._offset_and_scale(eps)
         value, err, largest = self._mean(offset + margin)
-        found = _exp_down(scale - slip, value - err - self._wrap(eps, largest))
-        return (found + told) * (1.0 - 4.0 * U)
+        finite = _exp_down(scale - log_err, value - err - self._wrap(eps, largest))
+        return (finite + infinite) * (1.0 - 4.0 * U)
 
-    def _at(self, eps: float) -> tuple[float, float, float, float]:
-        """ε on the lattice, what rounding moved it by, the log of a factor and its error.
+    def _offset_and_scale(self, eps: float) -> tuple[float, float, float, float]:
+        """Return ε relative to the lattice, a bound of its rounding, a log factor and its error.
 
-        δ falls with ε: what rounding moved is to be moved on, to the safe side.
+        δ falls with ε, so the caller moves ε by its rounding to the safe side.
         """
         scale, shift = self.log_scale - self.theta * eps, abs(self.composition.shift)
-        slip = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
-        slip += 16.0 * U * self.theta * (abs(eps) + shift)
+        log_err = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
+        log_err += 16.0 * U * self.theta * (abs(eps) + shift)
         margin = 4.0 * U * (abs(eps) + shift) + 1e-300
-        return eps - self.composition.shift, margin, scale, slip
+        return eps - self.composition.shift, margin, scale, log_err
 
     @cached_property
     def _angles(self) -> tuple[FloatArray, FloatArray, NDArray[np.complex128]]:
-        """1 − cos and sin of the modes' angles, and both denominators' product."""
+        """1 − cos and sin of the modes' angles, and the product of both denominators."""
         decay = math.exp(-self.theta * self.composition.step)
         faster = math.exp(-(1.0 + self.theta) * self.composition.step)
         angle = 2.0 * math.pi / self.coefficients.size * self.coefficients.modes
-        bent, wave = 2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)
-        turn = bent + 1j * wave
-        one = -math.expm1(-self.theta * self.composition.step) + decay * turn
-        two = -math.expm1(-(1.0 + self.theta) * self.composition.step) + faster * turn
-        return bent, wave, one * two
+        versine, sine = 2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)
+        turn = versine + 1j * sine
+        first_denominator = -math.expm1(-self.theta * self.composition.step) + decay * turn
+        second_denominator = (
+            -math.expm1(-(1.0 + self.theta) * self.composition.step) + faster * turn
+        )
+        return versine, sine, first_denominator * second_denominator
 
     def _mean(self, offset: float) -> tuple[float, float, float]:
-        """E f^N(S − ε), a bound of its error, and the largest coefficient of f^N.
+        """Return E f^N(S − ε), a bound of its error, and the largest coefficient of f^N.
 
-        `offset` is ε minus the beginning of the lattice, taken for exact.
+        `offset` is ε minus the beginning of the lattice, and counts as exact.
         """
         step, theta = self.composition.step, self.theta
         start = math.floor(offset / step) + 1
-        ahead = start * step - offset
-        if not 0.0 < ahead <= step:  # the quotient was rounded across a lattice point
-            start += 1 if ahead <= 0.0 else -1
-            ahead = start * step - offset
-        near = -math.expm1(-ahead)
-        far = -math.exp(-ahead) * math.expm1(-max(0.0, step - ahead))
-        gain = math.exp(-theta * ahead)
+        distance = start * step - offset
+        # The quotient may have been rounded across a lattice point.
+        if not 0.0 < distance <= step:
+            start += 1 if distance <= 0.0 else -1
+            distance = start * step - offset
+        rise = -math.expm1(-distance)
+        fall = -math.exp(-distance) * math.expm1(-max(0.0, step - distance))
+        gain = math.exp(-theta * distance)
         decay = math.exp(-theta * step)
 
         w = self.coefficients
         spend(1e5 + 300.0 * w.modes.size)
-        bent, wave, bottom = self._angles
-        top = near + far * decay * ((1.0 - bent) - 1j * wave)
-        size = gain * (near + far * decay) / np.abs(bottom)
+        versine, sine, denominator = self._angles
+        numerator = rise + fall * decay * ((1.0 - versine) - 1j * sine)
+        size = gain * (rise + fall * decay) / np.abs(denominator)
         turn = (2.0 * math.pi / w.size) * (w.modes * (start % w.size) % w.size)
-        coefficient = (np.cos(turn) - 1j * np.sin(turn)) * (gain * top / bottom)
+        coefficient = (np.cos(turn) - 1j * np.sin(turn)) * (gain * numerator / denominator)
         terms = coefficient.real * w.values.real + coefficient.imag * w.values.imag
 
         rounding = U * (256.0 + 16.0 * theta * step)
@@ -237,13 +249,14 @@ class TiltedSum:
         return value / w.size, error / w.size * (1.0 + 1e-9), largest * (1.0 + 1e-9)
 
     def _wrap(self, eps: float, largest: float) -> float:
-        """Bound of E f^N(S − ε) − E f(S − ε) for f^N <= `largest`."""
+        """Return a bound of E f^N(S − ε) − E f(S − ε) for f^N ≤ `largest`."""
         above, below = self.tails
         period = self.coefficients.size * self.composition.step * (1.0 - 4.0 * U)
         left = max(below.reach(_LOG_OUTSIDE) + eps, 0.0)
         right = (period - left) * (1.0 - 4.0 * U)
         theta = self.theta
-        if right * theta < 1.0:  # f may still be rising there
+        # f may still be rising at `right`.
+        if right * theta < 1.0:
             return math.inf
         outside = above.tail(eps + right, abs(eps)) + below.tail(left - eps, abs(eps))
         q = math.exp(-theta * period)
@@ -252,13 +265,13 @@ class TiltedSum:
 
 
 def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | None:
-    """The tilted law of S, with room for ε like `eps`.
+    """Return the tilted law of S for ε about `eps`.
 
-    None where round-off leaves nothing, where more than `MAX_POINTS` lattice points would be
-    needed, and where θ is so large that e^{−θx} underflows within a step of the lattice. Every
-    other θ > 0 is valid; `tilt_at_eps` finds one that serves.
+    The answer is None if round-off prevents bounds, if more than `MAX_POINTS` lattice points would
+    be needed, or if θ is so large that e^{−θx} underflows within a step of the lattice. Every other
+    θ > 0 is valid; `tilt_at_eps` returns a suitable θ.
     """
-    if not theta * composition.step <= 2.0 * _LARGEST:
+    if not theta * composition.step <= 2.0 * _MAX_LOG_FACTOR:
         return None
     tilts = [(tilt(law.law, theta), law, times) for law, times in composition.rounds]
     log_scale = math.fsum(n * (t.log_mgf + math.log(law.total)) for t, law, n in tilts)
@@ -278,27 +291,27 @@ def tilted_sum(composition: LossSum, theta: float, eps: float) -> TiltedSum | No
     period = right + max(below.reach(_LOG_OUTSIDE) + eps, 0.0)
     if not period < MAX_POINTS * step:
         return None
-    found = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1)
-    return TiltedSum(composition, theta, eps, log_scale, log_scale_err, found, (above, below))
+    fourier = coefficients(tilts, math.ceil(period / step * (1.0 + 1e-9)) + 1)
+    return TiltedSum(composition, theta, eps, log_scale, log_scale_err, fourier, (above, below))
 
 
 def _tail(
     tilts: Sequence[tuple[Tilted, LossLaw, int]], theta: float, sigma: float, side: float
 ) -> Chernoff | None:
-    """The bound for S (`side` 1) or −S (−1) that reaches least far."""
+    """Return the bound for S (`side` 1) or −S (`side` −1) that reaches least far, None if none."""
     point = theta + side * math.sqrt(-2.0 * _LOG_OUTSIDE) / sigma * _CHERNOFF_FACTORS
     u = np.abs(point - theta)
     moment = np.zeros(point.size)
     for tilted, law, times in tilts:
         k, err = log_mgf(law.law, point)
         with np.errstate(invalid="ignore"):
-            slip = err + tilted.log_mgf_err + 4.0 * U * (np.abs(k) + abs(tilted.log_mgf))
-            moment = moment + times * (k - tilted.log_mgf + slip)
+            log_err = err + tilted.log_mgf_err + 4.0 * U * (np.abs(k) + abs(tilted.log_mgf))
+            moment = moment + times * (k - tilted.log_mgf + log_err)
     return Chernoff.best(u, moment, _LOG_OUTSIDE)
 
 
 def _exp_up(x: float, factor: float) -> float:
-    """An upper bound of e^x·factor that does not underflow to 0."""
+    """Return an upper bound of e^x·factor that does not underflow to 0."""
     if factor <= 0.0:
         return 0.0
     exponent = x + math.log(factor)
@@ -306,32 +319,25 @@ def _exp_up(x: float, factor: float) -> float:
 
 
 def _exp_down(x: float, factor: float) -> float:
-    """A lower bound of e^x·factor; 0 where that nearly underflows."""
+    """Return a lower bound of e^x·factor, which is 0 if the product nearly underflows."""
     exponent = x + math.log(factor) if factor > 0.0 else -math.inf
     return 0.0 if exponent < -700.0 else math.exp(min(exponent, 700.0)) * (1.0 - 1e-12)
 
 
-# Where to tilt a composition: estimates that steer, and claim nothing.
-
-# The tilts that are tried: from the smallest, as a logarithm, to where losses that are a step apart
-# differ by this factor, as a logarithm, and one of them is all that counts.
-_SMALLEST, _LARGEST = -60.0, 50.0
-
-
 def tilt_at_eps(composition: LossSum, eps: float) -> float:
-    """A θ that serves δ(ε): the minimiser of K(θ) − θε − log θ − log(1 + θ), to about 10⁻³."""
+    """Return a θ for δ(ε): the minimiser of K(θ) − θε − log θ − log(1 + θ), to about 10⁻³."""
     return _bisect(composition.step, lambda theta: _saddle(composition, theta)[0] > eps)
 
 
 def tilt_at_delta(composition: LossSum, delta: float) -> tuple[float, float]:
-    """A θ that serves where δ(ε) = δ, and an estimate of that ε."""
+    """Return a θ for the ε at which δ(ε) = δ, and an estimate of that ε."""
     goal = math.log(max(delta - composition.infinite[1], 1e-12 * delta))
     theta = _bisect(composition.step, lambda theta: _saddle(composition, theta)[1] < goal)
     return theta, _saddle(composition, theta)[0]
 
 
 def _saddle(composition: LossSum, theta: float) -> tuple[float, float]:
-    """The ε that θ is the best tilt for, and an estimate of log δ(ε) there."""
+    """Return the ε that θ is the best tilt for, and an estimate of log δ(ε)."""
     k = slope = curvature = 0.0
     for law, times in composition.rounds:
         values = law.law.values
@@ -349,79 +355,81 @@ def _saddle(composition: LossSum, theta: float) -> tuple[float, float]:
     return eps, value - 0.5 * math.log(2.0 * math.pi * spread)
 
 
-def _bisect(step: float, beyond: Callable[[float], bool]) -> float:
-    """e^x for the x at which `beyond` becomes true, to about 10⁻³."""
-    low, high = _SMALLEST, math.log(_LARGEST / step)
+def _bisect(step: float, is_beyond: Callable[[float], bool]) -> float:
+    """Return e^x for the x at which `is_beyond(e^x)` becomes true, to about 10⁻³."""
+    low, high = _LOG_SMALLEST_TILT, math.log(_MAX_LOG_FACTOR / step)
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if beyond(math.exp(middle)) else (middle, high)
+        low, high = (low, middle) if is_beyond(math.exp(middle)) else (middle, high)
     return math.exp(0.5 * (low + high))
 
 
-# δ at ε and ε at δ of composed discrete pairs.
-
-
 def delta_at(composition: LossSum, eps: float) -> Enclosure:
-    """δ(ε) of discrete pairs, for ε ≥ 0."""
-    told = Enclosure(*composition.infinite)
+    """Return an enclosure of δ(ε) of composed discrete pairs, for ε ≥ 0."""
+    infinite = Enclosure(*composition.infinite)
     if eps >= composition.largest:
-        return told
-    found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
-    return Enclosure(told.lower, math.inf) if found is None else found.delta(eps)
+        return infinite
+    tilted = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
+    return Enclosure(infinite.lower, math.inf) if tilted is None else tilted.delta(eps)
 
 
 def smallest_eps(composition: LossSum, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at most δ, hardly above the least."""
+    """Return an ε ≥ 0, close to the smallest one, at which δ(ε) is certainly at most δ."""
     if composition.infinite[1] > delta:
         return math.inf
     end = max(composition.largest, 0.0)
-    found = _near(composition, delta)
-    if found is None:
+    tilted = _sum_near_delta(composition, delta)
+    if tilted is None:
         return end
-    eps = _root(found, delta)
+    eps = _estimated_root(tilted, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps < end and found.above(eps) > delta:
+    while eps < end and tilted.above(eps) > delta:
         eps, margin = min(eps + margin, end), 4.0 * margin
     return eps
 
 
 def largest_eps(composition: LossSum, delta: float) -> float:
-    """An ε ≥ 0 at which δ(ε) of discrete pairs is certainly at least δ, hardly below the most.
+    """Return an ε ≥ 0, close to the largest one, at which δ(ε) is certainly at least δ.
 
-    0 where none was found.
+    The answer is 0 if the search fails.
     """
     if composition.infinite[0] > delta:
         return math.inf
-    found = _near(composition, delta)
-    if found is None:
+    tilted = _sum_near_delta(composition, delta)
+    if tilted is None:
         return 0.0
-    eps = _root(found, delta)
+    eps = _estimated_root(tilted, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps > 0.0 and found.below(eps) < delta:
+    while eps > 0.0 and tilted.below(eps) < delta:
         eps, margin = max(eps - margin, 0.0), 4.0 * margin
     return eps
 
 
-def _near(composition: LossSum, delta: float) -> TiltedSum | None:
+def _sum_near_delta(composition: LossSum, delta: float) -> TiltedSum | None:
+    """Return the tilted law of S for the ε at which δ(ε) is about δ, None if there is none."""
     theta, eps = tilt_at_delta(composition, delta)
-    if eps <= 0.0:  # δ may be more than δ(0)
+    # δ may be more than δ(0).
+    if eps <= 0.0:
         theta, eps = tilt_at_eps(composition, 0.0), 0.0
     return tilted_sum(composition, theta, min(eps, max(composition.largest, 0.0)))
 
 
-def _root(found: TiltedSum, delta: float) -> float:
-    """Where δ(ε) is about δ, or 0; log δ falls at a rate of about θ where no loss is infinite."""
-    told, eps = found.composition.infinite[1], found.eps
-    goal, rate = max(delta - told, 1e-9 * delta), found.theta
-    before: tuple[float, float] | None = None
+def _estimated_root(tilted: TiltedSum, delta: float) -> float:
+    """Return the ε ≥ 0 at which δ(ε) is about δ.
+
+    The logarithm of the finite part of δ(ε) falls at a rate of about θ.
+    """
+    infinite, eps = tilted.composition.infinite[1], tilted.eps
+    goal, rate = max(delta - infinite, 1e-9 * delta), tilted.theta
+    previous: tuple[float, float] | None = None
     for _ in range(30):
-        excess = found.above(eps) - told
+        excess = tilted.above(eps) - infinite
         height = math.log(excess / goal) if excess > 0.0 else -1.0
-        if before is not None and (eps - before[0]) * (before[1] - height) > 0.0:
-            secant = (before[1] - height) / (eps - before[0])
-            rate = min(max(secant, 0.1 * found.theta), 10.0 * found.theta)
-        before = eps, height
-        eps = max(min(eps + height / rate, found.composition.largest), 0.0)
-        if abs(eps - before[0]) <= 1e-9 * eps:
+        if previous is not None and (eps - previous[0]) * (previous[1] - height) > 0.0:
+            secant = (previous[1] - height) / (eps - previous[0])
+            rate = min(max(secant, 0.1 * tilted.theta), 10.0 * tilted.theta)
+        previous = eps, height
+        eps = max(min(eps + height / rate, tilted.composition.largest), 0.0)
+        if abs(eps - previous[0]) <= 1e-9 * eps:
             break
     return eps

@@ -117,19 +117,21 @@ class LossSum:
         roundings: at least 1 for a pessimistic pair, at most 1 for an optimistic one. So p_∞ in
         place of p_∞/M errs on the safe side in both cases.
         """
-        spared = size = 0.0
+        log_finite = log_mass_err = 0.0
         for law, times in self.rounds:
             if law.infinite >= 1.0:
                 return 1.0, 1.0
-            spared += times * math.log1p(-law.infinite)
+            log_finite += times * math.log1p(-law.infinite)
             mass = math.fsum([*law.masses, law.infinite])
-            size += times * (abs(math.log(mass)) * (1.0 + 4.0 * U) + 2.0 * U)  # at least |log M|
-        told = abs(math.expm1(spared))
-        if told == 0.0:
+            log_mass_err += times * (
+                abs(math.log(mass)) * (1.0 + 4.0 * U) + 2.0 * U
+            )  # at least |log M|
+        infinite_share = abs(math.expm1(log_finite))
+        if infinite_share == 0.0:
             return 0.0, 0.0
         # A probability is at most 1, however large the masses are.
-        most = math.exp(min(math.log(told) + size, 0.0))
-        return told * math.exp(-size) * (1.0 - 1e-12), most * (1.0 + 1e-12)
+        upper = math.exp(min(math.log(infinite_share) + log_mass_err, 0.0))
+        return infinite_share * math.exp(-log_mass_err) * (1.0 - 1e-12), upper * (1.0 + 1e-12)
 
 
 def hull(points: FloatArray, heights: FloatArray) -> NDArray[np.int64]:
@@ -339,8 +341,8 @@ class _Polygon:
 class _Half:
     """The masses beyond the first vertex of a polygon, at loss ``start``, and their curve.
 
-    ``index`` (in half steps) are the losses, ``masses`` the masses, and ``other_masses`` those under
-    the other measure. ``height`` is the curve at ``start``, with a relative error of at most
+    ``index`` (in half steps) are the losses, ``masses`` their masses, and ``other_masses`` those
+    under the other measure. ``height`` is the curve at ``start``, with a relative error of at most
     ``err``.
     """
 
@@ -453,9 +455,9 @@ def _on_lattice(
 def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> LossLaw:
     """Return a pair (P, Q) above every symmetric curve H with H(e^{iΔ}) ≤ `upper`.
 
-    A curve is symmetric if H(x) = 1 − x + x H(1/x). ``places`` are the i, ascending from 0. They and
-    ``upper`` have shape (K + 1,), K ≥ 1; `step` is Δ (natural log). The pair's curve connects the
-    vertices of the convex hull of these points and is constant beyond the last.
+    A curve is symmetric if H(x) = 1 − x + x H(1/x). ``places`` are the i, ascending from 0. They
+    and ``upper`` have shape (K + 1,), K ≥ 1; `step` is Δ (natural log). The pair's curve connects
+    the vertices of the convex hull of these points and is constant beyond the last.
     """
     losses = np.asarray(step * places, dtype=np.float64)
     vertices, mirrored, centre, masses, infinite = connected(losses, upper)

@@ -199,7 +199,7 @@ def _aim(
 
 @lru_cache(maxsize=8)
 def _ranked_inputs(crowd: Crowd, eps: float) -> list[tuple[Crowd, Held]]:
-    """Return the other users' inputs and their crowds by falling variance of (a − e^ε b)/R(x)."""
+    """Return the inputs of others and their crowds by falling variance of (a − e^ε b)/R(x)."""
     family = [
         (member, held) for member in (crowd, *crowd.extremes) for held in member.others.values()
     ]
