@@ -191,7 +191,12 @@ def test_rare_values_against_eighty_digits(engine, seed, rel_err, rtol):
         assert found.upper >= truth[0]
 
 
-@given(SEEDS, st.sampled_from(["_TAME", "_MOST_CHILDREN", "_CLOSED", "_COMMON"]))
+@given(
+    SEEDS,
+    st.sampled_from(
+        ["_MAX_TAME_DEVIATIONS", "_MAX_CHILDREN", "_CLOSED_SHARE", "_MIN_COMMON_DRAWS"]
+    ),
+)
 @examples(40)
 def test_no_choice_of_the_tree_affects_validity(seed, name):
     """No leaves or only leaves, no atoms or all left out at once."""
@@ -199,7 +204,7 @@ def test_no_choice_of_the_tree_affects_validity(seed, name):
     a, b, c, n = nasty_law(rng)
     decomposition, eps = Decomposition(a, b, c), losses(rng, a, b)
     with mp.workdps(80), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED" else 2**30)
+        patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED_SHARE" else 2**30)
         truth = divergence_between(*([mp.mpf(v) for v in x] for x in (a, b, c)), eps, n)
         assume(truth)
         found = by_tree(decomposition, eps, n, 1e-4)

@@ -18,11 +18,11 @@ from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, s
 from shufflebounds.divergence import atoms as draws_module
 from shufflebounds.divergence.atoms import (
     Nodes,
-    grown,
-    log_of_drawn,
+    condition_on_draws,
+    log_bounds_if_drawn,
     moments,
     positive_parts,
-    recentred,
+    recentred_atoms,
     root,
     tilts,
 )
@@ -53,7 +53,7 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
     g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
     if not g.values.max() > 0.0:
         return
-    atoms = recentred(g)
+    atoms = recentred_atoms(g)
     if not atoms.values.max() > 0.0:
         return
     table = moments(atoms, tilts(atoms, n))
@@ -63,7 +63,7 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
         for j in range(len(h) + 1):
             rest = 1 - mp.fsum(p[:j])
             centre = mp.fsum(q * x for q, x in zip(p[j:], h[j:], strict=True)) / rest
-            assert abs(atoms.left[j] - rest) <= rest * atoms.left_err[j]
+            assert abs(atoms.remaining[j] - rest) <= rest * atoms.remaining_err[j]
             assert abs(atoms.mean[j] - centre) <= atoms.mean_err[j]
             for t in range(0, table.theta.size, 5):
                 for side, sign in enumerate((1, -1)):
@@ -77,7 +77,7 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
 def laid_out(seed, n):
     """A random law as the tree starts from it."""
     rng = np.random.default_rng(seed)
-    atoms = recentred(a_law(rng))
+    atoms = recentred_atoms(a_law(rng))
     return rng, atoms, moments(atoms, tilts(atoms, n)), root(atoms, n)
 
 
@@ -87,13 +87,13 @@ def test_children_have_the_weights_of_their_draws(seed, n):
     """By the first atom that is drawn and how often, here against exact arithmetic."""
     rng, atoms, table, parents = laid_out(seed, n)
     end = int(rng.integers(1, atoms.size + 1))
-    bounds = log_of_drawn(parents, atoms, table, 0, end)
+    bounds = log_bounds_if_drawn(parents, atoms, table, 0, end)
     none = np.zeros(bounds.shape, dtype=bool)
-    first = grown(parents, atoms, table, bounds, none, 0, end, 1e-30)
+    first = condition_on_draws(parents, atoms, table, bounds, none, 0, end, 1e-30)
     # And the children of these, of laws of their own.
     nodes = first.nodes.where((first.nodes.law < end) & (first.nodes.draws > 0))
-    bounds = log_of_drawn(nodes, atoms, table, 0, end)
-    second = grown(nodes, atoms, table, bounds, np.isneginf(bounds), 0, end, 1e-30)
+    bounds = log_bounds_if_drawn(nodes, atoms, table, 0, end)
+    second = condition_on_draws(nodes, atoms, table, bounds, np.isneginf(bounds), 0, end, 1e-30)
     assert first.nodes.size > 1
     with mp.workdps(50):
         p = [mp.mpf(x) for x in atoms.masses.tolist()]
@@ -136,7 +136,7 @@ def a_law(rng):
         c *= rng.choice([0.5, 1.0 - 1e-12]) / c.sum()
         a, b = (c * np.exp(3.0 * rng.random(4)) for _ in "ab")
         g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
-        if g.values.max() > 0.0 and recentred(g).values.max() > 0.0:
+        if g.values.max() > 0.0 and recentred_atoms(g).values.max() > 0.0:
             return g
 
 
@@ -146,7 +146,7 @@ def test_bounds_of_what_is_left_out_against_enumeration(seed, n):
     """What draws of an atom add, and more draws of it than are enumerated, all in rationals."""
     _, atoms, table, parents = laid_out(seed, n)
     size = atoms.size
-    bounds = log_of_drawn(parents, atoms, table, 0, size)
+    bounds = log_bounds_if_drawn(parents, atoms, table, 0, size)
     p = [Fraction(x) for x in atoms.masses.tolist()]
     p.append(1 - sum(p))
     h = [*(Fraction(x) for x in atoms.values.tolist()), Fraction(0)]
