@@ -1,8 +1,22 @@
 """`joint_supremum`: D of the worst dataset of a joint report, from moments of its coordinates.
 
-What the coordinates may be, the victim's inputs and another user's, multiplies: eight attributes
-have 5⁸ patterns, of which each has thousands of outputs. But moments of (a − e^ε b)/R(x) are sums
-of products over coordinates, and a matrix product has those of all patterns.
+A pattern fixes, for each coordinate, the victim's two inputs and another user's input. The number
+of patterns is a product: eight attributes have 5⁸ patterns, and each has thousands of outputs. But
+moments of (a − e^ε b)/R(x) are sums of products over coordinates, so that one matrix product has
+the moments of all patterns.
+
+With L(s) = Σ R(x) e^{s u/R(x)}, u = a − e^ε b, and heads that report from d = τc,
+
+    D(ε) ≤ max 1/(n(1 − τ)) Σ_j ω_j (τ + (1 − τ)|L(z_j)|)ⁿ + (1 − τΣc)^{n−1}
+
+for any 0 < τ < 1, θ, η and h, which are the same for all patterns; L(θ) may take the place of
+|L(z_j)|. The series of L(s) − 1 has the terms
+
+    s^k {r Σ_{p+q=k} (−e^ε)^q/(p! q!) Π_i μ_i(p, q) + (1 − r) (1 − e^ε)^k/k!},
+
+where μ_i(p, q) is Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i, and r is the probability
+that a user takes part. docs/closing-the-gap.md, section 8, proves it, and bounds the remainder of
+the series.
 """
 
 from __future__ import annotations
@@ -22,54 +36,62 @@ from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U
 
-# A pattern says of each coordinate what the victim's two inputs and another user's are. With
-# L(s) = Σ R(x) e^{s u/R(x)}, u = a − e^ε b, and heads that report from d = τc,
-#
-#     D(ε) ≤ max 1/(n(1 − τ)) Σ_j ω_j (τ + (1 − τ)|L(z_j)|)ⁿ + (1 − τΣc)^{n−1}
-#
-# for any 0 < τ < 1, θ, η and h, which are the same for all patterns; L(θ) may take the place of
-# |L(z_j)|. The series of L(s) − 1 has the terms
-#
-#     s^k {r Σ_{p+q=k} (−e^ε)^q/(p! q!) Π_i μ_i(p, q) + (1 − r) (1 − e^ε)^k/k!},
-#
-# μ_i(p, q) being Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i, and r the probability
-# that a user takes part.
-# docs/closing-the-gap.md, section 8, proves it, and what is added for the end of the series.
-
-# Patterns of the coordinates' inputs, the victim's and another user's, and of those of either side:
-# a second for each ε, and a hundred megabytes.
-_MOST_PATTERNS, _MOST_ROWS = 2_000_000, 5000
-# All but the errors that are charged decides about speed and width only (benchmarks/mechanisms.py).
-#
-# Degrees at which series may end.
+# Largest number of patterns, which takes about a second for each ε.
+_MAX_PATTERNS = 2_000_000
+# Largest number of rows on either side, which takes about a hundred megabytes.
+_MAX_ROWS = 5000
+# Degrees at which series may end, in the order of trial. All numbers below decide about speed and
+# width only (benchmarks/mechanisms.py), except for the errors.
 _DEGREES = (8, 14, 24, 40, 64)
-# Powers of likelihood ratios keep within floats, and the first order of errors covers them.
-_LARGEST_LOG, _MOST_DOUBT = 500.0, 1e-4
-# By how much the product of up to a hundred rates may be off.
+# Largest logarithm of a power of likelihood ratios, so that powers stay in the range of floats.
+_MAX_LOG_POWER = 500.0
+# Largest relative error of a product of moments, so that the first order of errors covers it.
+_MAX_RELATIVE_ERROR = 1e-4
+# Relative error of the product of up to a hundred rates.
 _RATE_ERR = 128.0 * U
-# How much round-off and the end of the series may add to the logarithm of D; and what is aimed at
-# where |z| is so many times the tilt.
-_NEGLIGIBLE, _ENOUGH, _REACH = 1e-3, 0.1, 6.0
-# Tilts that are tried in standard deviations of S, then around the best; smoothings in terms of the
-# tilt.
-_TILTS, _CLOSER = np.geomspace(0.5, 40.0, 60), np.geomspace(0.85, 1.18, 9)
-# e^{y²} erfc(y) is about 2/√π over y + √(y² + this).
+# Largest error of log D that round-off and the remainder of the series may cause at the tilt.
+_MAX_LOG_ERROR = 1e-3
+# The same for modes that are further from 0 than the tilt.
+_MAX_LOG_ERROR_AT_REACH = 0.1
+# Largest |z|, in multiples of the tilt, at which that error is checked.
+_REACH = 6.0
+# Tilts on the first grid, in units of one over the standard deviation of S.
+_TILTS = np.geomspace(0.5, 40.0, 60)
+# Tilts on the second grid, in units of the best tilt of the first.
+_FINER_TILTS = np.geomspace(0.85, 1.18, 9)
+# The constant in e^{y²} erfc(y) ≈ 2/√π / (y + √(y² + constant)).
 _NORMAL = 4.0 / math.pi
+# Standard deviations of the smoothing that are tried, times the tilt.
 _SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
-# Heads on average: at first, as many as make what is left of D where there are none e^−6 of it, at
-# least and at most. What share of c they may take.
-_HEADS, _MORE_HEADS, _FEWEST_HEADS, _MOST_HEADS, _MOST_TAU = 20.0, 6.0, 4.0, 700.0, 0.5
-# Relative size of the modes beyond the last one. Standard deviations of S, and the share of the
-# first mode, beyond which modes need not be evaluated.
-_BEYOND, _NEAR, _FAR = 3e-3, 8.0, 1e-6
-# Where another pattern has so much more than those which were aimed at, all are aimed at, up to
-# so many times.
-_AIM_AGAIN, _LOOKS = 1.02, 3
-# Patterns of which L(θ) is looked at together, or |L(z_j)|, and of all the latter, how many modes
-# and moments are taken.
-_BLOCK, _TOGETHER, _MOST_LOOKED = 2**18, 1000, 2**23
-# Levels of variances that are told apart before.
-_VARIANCES = 100
+# Average number of heads of the first aim.
+_FIRST_HEADS = 20.0
+# Negative logarithm of the share of D, at which later aims set the term without heads.
+_LOG_NO_HEADS = 6.0
+# Smallest average number of heads of later aims.
+_MIN_HEADS = 4.0
+# Largest average number of heads of later aims.
+_MAX_HEADS = 700.0
+# Largest share of c that heads may use.
+_MAX_TAU = 0.5
+# Relative size of the modes beyond the last one.
+_SMALLEST_MODE = 3e-3
+# Frequency, in units of one over the standard deviation of S, up to which modes are near.
+_NEAR_DEVIATIONS = 8.0
+# Share of the first mode's weight that the sum over the other modes may have if only near modes are
+# evaluated.
+_FAR_SHARE = 1e-6
+# Factor by which another pattern must exceed the estimate for another aim.
+_MIN_EXCESS = 1.02
+# Largest number of aims.
+_MAX_AIMS = 3
+# Number of patterns whose L(θ) is evaluated together.
+_BLOCK = 2**18
+# Number of patterns whose |L(z_j)| are evaluated together.
+_PATTERNS_TOGETHER = 1000
+# Largest number of modes and moments over all patterns whose |L(z_j)| are evaluated.
+_MAX_INSPECTED = 2**23
+# Number of levels of variances for the first, rough bounds.
+_VARIANCE_LEVELS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +117,18 @@ class Moments:
     def series(self, eps: float, rate: float) -> Series:
         """What makes of products the terms of L, of users who take part with probability `rate`."""
         orders = np.arange(1.0, self.degree + 1.0)
-        one, two = (np.cumprod(np.append(1.0, x / orders)) for x in (1.0, -math.exp(eps)))
-        absent = np.cumprod(-math.expm1(eps) / orders)
-        places = self.p + self.q - 1
-        terms = np.zeros((places.size, self.degree))
-        terms[np.arange(places.size), places] = rate * one[self.p] * two[self.q]
-        terms[0] = (1.0 - rate) * absent
-        rounding = (8.0 * self.degree + 192.0 + places.size) * U
+        powers_of_a, powers_of_b = (
+            np.cumprod(np.append(1.0, x / orders)) for x in (1.0, -math.exp(eps))
+        )
+        absent_terms = np.cumprod(-math.expm1(eps) / orders)
+        degrees = self.p + self.q - 1
+        terms = np.zeros((degrees.size, self.degree))
+        terms[np.arange(degrees.size), degrees] = rate * powers_of_a[self.p] * powers_of_b[self.q]
+        terms[0] = (1.0 - rate) * absent_terms
+        rounding = (8.0 * self.degree + 192.0 + degrees.size) * U
         doubts = np.abs(terms) * (1.01 * (self.rel_err + rounding))[:, None]
         # The rate is a rounded product where users are sampled again and again.
-        doubts[0] += _RATE_ERR * np.abs(absent)
+        doubts[0] += _RATE_ERR * np.abs(absent_terms)
         return Series(self, eps, terms, doubts)
 
 
@@ -126,15 +150,17 @@ class Series:
 
     def errors(self, products: FloatArray, size: FloatArray) -> FloatArray:
         """By how much L may be off where |z| is of this size, shape (…, Z)."""
-        found: FloatArray = products @ self.doubts @ self.powers(size)
-        after = self.moments.degree + 1.0
+        total: FloatArray = products @ self.doubts @ self.powers(size)
+        next_degree = self.moments.degree + 1.0
         for k in range(2):
             slope = size * math.exp(self.eps * k)
-            part = slope * self.moments.ratio / (after + 1.0)
-            first = np.exp(np.minimum(after * np.log(slope) - math.lgamma(after + 1.0), 700.0))
-            rest = 1.001 * float(self.moments.ends[k]) * first / (1.0 - part)
-            found = found + np.where(part < 0.9, rest, math.inf)
-        return found
+            ratio = slope * self.moments.ratio / (next_degree + 1.0)
+            first = np.exp(
+                np.minimum(next_degree * np.log(slope) - math.lgamma(next_degree + 1.0), 700.0)
+            )
+            remainder = 1.001 * float(self.moments.ends[k]) * first / (1.0 - ratio)
+            total = total + np.where(ratio < 0.9, remainder, math.inf)
+        return total
 
     def derivative(self, theta: float, order: int) -> tuple[FloatArray, float]:
         """Weights of products that make a derivative of L at θ, and what it may be off by.
@@ -145,18 +171,18 @@ class Series:
         # k!/(k − d)! θ^{k−d}
         falling = np.prod([np.maximum(k - d, 0.0) for d in range(order)], axis=0)
         factors = falling * theta ** np.maximum(k - order, 0.0)
-        off = float(self.moments.most @ self.doubts @ factors[:-1])
-        after, left = k[-1], k[-1] - order
-        size = left * math.log(theta) - math.lgamma(left + 1.0)
-        for one in range(2):
-            slope = theta * math.exp(self.eps * one)
-            part = slope * self.moments.ratio / (left + 1.0)
-            exponent = size + one * self.eps * after
-            if not (part < 0.9 and exponent < 700.0):
+        err = float(self.moments.most @ self.doubts @ factors[:-1])
+        next_degree, exponent_left = k[-1], k[-1] - order
+        size = exponent_left * math.log(theta) - math.lgamma(exponent_left + 1.0)
+        for side in range(2):
+            slope = theta * math.exp(self.eps * side)
+            ratio = slope * self.moments.ratio / (exponent_left + 1.0)
+            exponent = size + side * self.eps * next_degree
+            if not (ratio < 0.9 and exponent < 700.0):
                 return self.terms @ factors[:-1], math.inf
-            rest = 1.001 * float(self.moments.ends[one]) * math.exp(exponent) / (1.0 - part)
-            off += rest
-        return self.terms @ factors[:-1], off
+            remainder = 1.001 * float(self.moments.ends[side]) * math.exp(exponent) / (1.0 - ratio)
+            err += remainder
+        return self.terms @ factors[:-1], err
 
 
 @lru_cache(maxsize=8)
@@ -165,30 +191,30 @@ def moments(kinds: Kinds, degree: int) -> Moments | None:
     p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
     left, right = np.ones((1, p.size)), np.ones((1, p.size))
     rel_err, logs, ends = np.zeros(p.size), np.zeros(2), np.ones(2)
-    on_left = _sides(kinds)[0]
+    left_kinds = _sides(kinds)[0]
     for i, (count, crowds) in enumerate(kinds):
-        found = [_Sums.of(crowd, held, degree + 1) for crowd, held in _held(crowds)]
-        known = [one for one in found if one is not None]
-        if len(known) < len(found):
+        sums = [_Sums.of(crowd, held, degree + 1) for crowd, held in _inputs_of_crowds(crowds)]
+        valid_sums = [entry for entry in sums if entry is not None]
+        if len(valid_sums) < len(sums):
             return None
-        logs += count * np.max([one.logs for one in known], axis=0)
-        if not logs.max() * (degree + 1.0) < _LARGEST_LOG:
+        logs += count * np.max([entry.logs for entry in valid_sums], axis=0)
+        if not logs.max() * (degree + 1.0) < _MAX_LOG_POWER:
             return None
-        rel_err += count * (max(one.base for one in known) + U)
-        rel_err += count * max(one.step for one in known) * (p + q)
-        ends *= np.max([one.ends for one in known], axis=0) ** count
-        columns = [one.products[p, q] for one in known]
-        chosen = itertools.combinations_with_replacement(columns, count)
-        rows = np.stack([reduce(np.multiply, one) for one in chosen])
-        if i in on_left:
+        rel_err += count * (max(entry.base for entry in valid_sums) + U)
+        rel_err += count * max(entry.step for entry in valid_sums) * (p + q)
+        ends *= np.max([entry.ends for entry in valid_sums], axis=0) ** count
+        columns = [entry.products[p, q] for entry in valid_sums]
+        column_choices = itertools.combinations_with_replacement(columns, count)
+        rows = np.stack([reduce(np.multiply, entry) for entry in column_choices])
+        if i in left_kinds:
             left = (left[:, None] * rows).reshape(-1, p.size)
         else:
             right = (right[:, None] * rows).reshape(-1, p.size)
-    if not float(rel_err.max()) < _MOST_DOUBT:
+    if not float(rel_err.max()) < _MAX_RELATIVE_ERROR:
         return None
     left[:, 0], right[:, 0] = 1.0, 1.0
-    most, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
-    return Moments(left, right, p, q, degree, 1.01 * rel_err, most, 1.01 * ends, ratio)
+    largest, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
+    return Moments(left, right, p, q, degree, 1.01 * rel_err, largest, 1.01 * ends, ratio)
 
 
 class _Sums(NamedTuple):
@@ -207,29 +233,29 @@ class _Sums(NamedTuple):
     def of(crowd: Crowd, held: Held, degree: int) -> _Sums | None:
         """Up to this p and q; None where R(x) is 0 in some."""
         a, b = held.pieces(crowd.a), held.pieces(crowd.b)
-        told = (a > 0.0) | (b > 0.0)
-        a, b, law = a[told], b[told], held.law[told]
+        possible = (a > 0.0) | (b > 0.0)
+        a, b, law = a[possible], b[possible], held.law[possible]
         if not (law > 0.0).all():
             return None
         ratios = np.stack([a / law, b / law])
-        one, two = (np.vander(x, degree + 1, increasing=True).T for x in ratios)
-        off, sums = compounded(crowd.rel_err, held.rel_err), (one * law) @ two.T
-        base, step = off + (law.size + 4.0) * U, 2.0 * off + 4.0 * U
+        powers_of_a, powers_of_b = (np.vander(x, degree + 1, increasing=True).T for x in ratios)
+        err, sums = compounded(crowd.rel_err, held.rel_err), (powers_of_a * law) @ powers_of_b.T
+        base, step = err + (law.size + 4.0) * U, 2.0 * err + 4.0 * U
         logs = np.log(ratios[ratios > 0.0])
         largest = max(0.0, -float(logs.min())), max(0.0, float(logs.max()))
         return _Sums(sums, base, step, (float(sums[-1, 0]), float(sums[0, -1])), largest)
 
 
-def _held(crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, Held]]:
+def _inputs_of_crowds(crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, Held]]:
     return [(crowd, held) for crowd in crowds for held in crowd.others.values()]
 
 
 def _size(count: int, crowds: tuple[Crowd, ...]) -> int:
-    return math.comb(len(_held(crowds)) + count - 1, count)
+    return math.comb(len(_inputs_of_crowds(crowds)) + count - 1, count)
 
 
 def _sides(kinds: Kinds) -> tuple[list[int], list[int]]:
-    """Which kinds make rows on the left and on the right, about as many."""
+    """Return the kinds that make rows on the left and on the right, about equally many."""
     sides: tuple[list[int], list[int]] = ([], [])
     rows = [1, 1]
     for i in sorted(range(len(kinds)), key=lambda i: -_size(*kinds[i])):
@@ -240,14 +266,14 @@ def _sides(kinds: Kinds) -> tuple[list[int], list[int]]:
 
 
 def pattern_count(kinds: Kinds) -> int:
-    """How many patterns there are."""
-    return math.prod(_size(*one) for one in kinds)
+    """Return the number of patterns."""
+    return math.prod(_size(*kind) for kind in kinds)
 
 
 def is_feasible(kinds: Kinds) -> bool:
-    """Whether all patterns may be looked at."""
+    """Return whether the number of patterns is within the limits."""
     rows = (math.prod(_size(*kinds[i]) for i in side) for side in _sides(kinds))
-    return max(rows) <= _MOST_ROWS and pattern_count(kinds) <= _MOST_PATTERNS
+    return max(rows) <= _MAX_ROWS and pattern_count(kinds) <= _MAX_PATTERNS
 
 
 @dataclass(frozen=True)
@@ -265,8 +291,10 @@ class _Line:
     def of(tau: float, theta: float, smoothing: float, sigma: float) -> _Line:
         eta = smoothing / theta
         step = 2.0 * math.pi / (8.0 * sigma + 16.0 / theta)
-        modes = max(1, math.ceil(math.sqrt(-2.0 * math.log(_BEYOND)) / (eta * step)))
-        return _Line(tau, theta, eta, step, modes, min(modes, math.ceil(_NEAR / (sigma * step))))
+        modes = max(1, math.ceil(math.sqrt(-2.0 * math.log(_SMALLEST_MODE)) / (eta * step)))
+        return _Line(
+            tau, theta, eta, step, modes, min(modes, math.ceil(_NEAR_DEVIATIONS / (sigma * step)))
+        )
 
     def weights(self, modes: int) -> FloatArray:
         """Of t = 0, ±h, … in the sum, without e^{η²θ²/2} and h/2π, shape (modes + 1,)."""
@@ -282,11 +310,11 @@ class _Line:
         """
         top = n * np.log1p((1.0 - self.tau) * growth)
         last = self.modes * self.step
-        beyond = math.exp(-0.5 * (self.eta * last) ** 2) / (math.pi * self.eta**2 * last**3)
-        totals = (totals * self.step / (2.0 * math.pi) + beyond) * (1.0 + 1e-9)
+        tail = math.exp(-0.5 * (self.eta * last) ** 2) / (math.pi * self.eta**2 * last**3)
+        totals = (totals * self.step / (2.0 * math.pi) + tail) * (1.0 + 1e-9)
         factor = 0.5 * (self.theta * self.eta) ** 2 - math.log(n) - math.log1p(-self.tau)
-        found: FloatArray = top + np.log(totals) + factor
-        return found + 1e-13 * (1.0 + np.abs(top) + math.log(n))
+        log_values: FloatArray = top + np.log(totals) + factor
+        return log_values + 1e-13 * (1.0 + np.abs(top) + math.log(n))
 
     def sums(self, sizes: FloatArray, n: int) -> FloatArray:
         """What the first modes' weights times powers sum to, by |L(z_j)| − 1, shape (N, modes)."""
@@ -294,8 +322,8 @@ class _Line:
         sizes = np.clip((1.0 - self.tau) * sizes, -1.0 + 1e-15, (1.0 - self.tau) * sizes[:, :1])
         logs = n * np.log1p(sizes)
         powers = np.exp(np.maximum(logs - logs[:, :1], -700.0))
-        found: FloatArray = powers @ self.weights(sizes.shape[1] - 1)
-        return found
+        totals: FloatArray = powers @ self.weights(sizes.shape[1] - 1)
+        return totals
 
     def smooth(self, shape: _Shape, variances: FloatArray, n: int) -> FloatArray:
         """The same mode by mode, shape (V, modes + 1), of at least these variances; from above."""
@@ -303,8 +331,8 @@ class _Line:
         fourth = t**4 * shape.fourth / 24.0 if shape.fourth < math.inf else math.inf
         falls = np.maximum(t**2 * variances[:, None] - fourth, 0.0)
         powers = np.exp(-0.5 * n * shape.share * (1.0 - 1e-9) * falls)
-        found: FloatArray = powers * self.weights(self.modes)
-        return found
+        terms: FloatArray = powers * self.weights(self.modes)
+        return terms
 
 
 class _Shape(NamedTuple):
@@ -325,53 +353,56 @@ class _Shape(NamedTuple):
         """By the sums of patterns' products times weights."""
         moments, errors = [], []
         for order in (0, 1, 2, 4):
-            weights, off = series.derivative(line.theta, order)
+            weights, err = series.derivative(line.theta, order)
             moments.append(sums(weights))
-            errors.append(off)
+            errors.append(err)
         growth = moments[0] + errors[0]
-        least = 1.0 + moments[0] - errors[0] - 8.0 * U * (1.0 + np.abs(moments[0]))
+        lower = 1.0 + moments[0] - errors[0] - 8.0 * U * (1.0 + np.abs(moments[0]))
         mean, second, fourth = (
-            (np.abs(one) + off) / least for one, off in zip(moments[1:], errors[1:], strict=True)
+            (np.abs(moment) + err) / lower
+            for moment, err in zip(moments[1:], errors[1:], strict=True)
         )
         variances = np.maximum(moments[2] - errors[2], 0.0) / (1.0 + growth) - mean**2
         variances *= 1.0 - 1e-9
-        apart = 2.0 * fourth + 8.0 * mean * np.sqrt(second * fourth) + 6.0 * second**2
-        sure = (1.0 - line.tau) * least
-        if not (np.isfinite(apart).all() and (least > 0.0).all()):
+        fourth_difference = 2.0 * fourth + 8.0 * mean * np.sqrt(second * fourth) + 6.0 * second**2
+        scaled = (1.0 - line.tau) * lower
+        if not (np.isfinite(fourth_difference).all() and (lower > 0.0).all()):
             return _Shape(growth, np.zeros_like(growth), math.inf, 0.0)
-        share = float((sure / (line.tau + sure)).min())
-        return _Shape(growth, np.maximum(variances, 0.0), float(apart.max()) * (1 + 1e-9), share)
+        share = float((scaled / (line.tau + scaled)).min())
+        return _Shape(
+            growth, np.maximum(variances, 0.0), float(fourth_difference.max()) * (1 + 1e-9), share
+        )
 
 
 def joint_supremum(kinds: Kinds, rate: float, eps: float, n: int, hopeless: float = 1.0) -> float:
-    """Upper bound of D(ε) of n ≥ 2 users over all datasets and pairs of inputs of a joint report.
+    """Return an upper bound of D(ε) over all datasets and pairs of inputs of a joint report.
 
-    Each user takes part with probability `rate`. 1 where nothing better can be claimed, or the
-    bound promises to be above `hopeless`.
+    There are n ≥ 2 users, each of whom takes part with probability `rate`. The bound is 1 if
+    nothing better can be claimed, or if its estimate is above `hopeless`.
     """
-    asked, found = _Asked(kinds, rate, eps, n), 1.0
-    patterns = [asked.widest()]
-    for _ in range(_LOOKS):
-        aim = asked.aim(patterns)
+    question, bound = _JointQuestion(kinds, rate, eps, n), 1.0
+    patterns = [question.widest()]
+    for _ in range(_MAX_AIMS):
+        aim = question.aim(patterns)
         if aim is None or not aim[0] < hopeless:
             break
-        promised, line = aim
-        main, worst = asked.largest(line, patterns)
-        found = min(found, (main + asked.no_heads(line)) * (1.0 + 8.0 * U))
-        if main <= _AIM_AGAIN * promised or worst in patterns:
+        estimate, line = aim
+        main, worst = question.largest(line, patterns)
+        bound = min(bound, (main + question.no_heads(line)) * (1.0 + 8.0 * U))
+        if main <= _MIN_EXCESS * estimate or worst in patterns:
             break
-        # What suits one of them may not suit another.
+        # An aim that suits one pattern may not suit another.
         patterns.append(worst)
-    return found if found < 1.0 else 1.0
+    return bound if bound < 1.0 else 1.0
 
 
-# Its rows on the left and on the right.
+# The rows of a pattern on the left and on the right.
 _Pattern = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """D of so many users of a joint report at ε, each of whom takes part at a rate."""
+class _JointQuestion:
+    """The question for D(ε) of n users of a joint report, each of whom takes part at a rate."""
 
     kinds: Kinds
     rate: float
@@ -380,13 +411,15 @@ class _Asked:
 
     @property
     def sure(self) -> float:
-        """The sum of c, of any pattern, from below."""
-        found = 1.0
+        """A lower bound of the sum of c of any pattern."""
+        product = 1.0
         for count, crowds in self.kinds:
-            rounding = max(one.rel_err + (one.c.size + 8.0) * U for one in crowds)
-            found *= (min(float(one.c.sum()) for one in crowds) * (1.0 - 1.01 * rounding)) ** count
+            rounding = max(crowd.rel_err + (crowd.c.size + 8.0) * U for crowd in crowds)
+            product *= (
+                min(float(crowd.c.sum()) for crowd in crowds) * (1.0 - 1.01 * rounding)
+            ) ** count
         absent = max(0.0, 1.0 - self.rate - _RATE_ERR)
-        return (self.rate * found + absent) * (1.0 - 1e-12)
+        return (self.rate * product + absent) * (1.0 - 1e-12)
 
     def no_heads(self, line: _Line) -> float:
         """Upper bound of (1 − λ)^{n−1}."""
@@ -403,26 +436,27 @@ class _Asked:
         return int(i), int(j)
 
     def series(self, line: _Line, modes: int) -> Series | None:
-        """Of the least degree that is enough for so many modes, if any is."""
-        found = None
-        most = min(math.hypot(line.theta, modes * line.step), _REACH * line.theta)
+        """Return the series of the smallest degree that suffices for `modes`, or the best one."""
+        best = None
+        largest_z = min(math.hypot(line.theta, modes * line.step), _REACH * line.theta)
         for degree in _DEGREES:
-            one = _series(self.kinds, degree, self.eps, self.rate)
-            if one is None:
+            candidate = _series(self.kinds, degree, self.eps, self.rate)
+            if candidate is None:
                 break
-            sizes = np.array([line.theta, most])
-            near, far = one.errors(one.moments.most, sizes) * self.n
-            found = one if near < _NEGLIGIBLE else found
-            if near < _NEGLIGIBLE and far < _ENOUGH:
+            sizes = np.array([line.theta, largest_z])
+            near_err, far_err = candidate.errors(candidate.moments.most, sizes) * self.n
+            best = candidate if near_err < _MAX_LOG_ERROR else best
+            if near_err < _MAX_LOG_ERROR and far_err < _MAX_LOG_ERROR_AT_REACH:
                 break
-        return found
+        return best
 
     def log_bounds(
         self, i: NDArray[np.int64], j: NDArray[np.int64], line: _Line, *, near: bool = True
     ) -> tuple[FloatArray, int, int]:
-        """Logarithms of what patterns give, by their rows on either side; infinite if unknown.
+        """Return bounds of the patterns' log sums, and the numbers of modes and moments.
 
-        And how many modes and moments that took. Of all modes unless the `near` ones may do.
+        The patterns have rows i and j; a bound is inf if it is unknown. All modes are evaluated, or
+        only the near ones if they suffice and `near` is True.
         """
         for modes in (line.near, line.modes)[not near :]:
             series = self.series(line, modes)
@@ -431,13 +465,15 @@ class _Asked:
             products = series.moments.left[i] * series.moments.right[j]
             spend(5.0 * products.size + 60.0 * i.size * modes)
             shape = _Shape.of(series, line, products.__matmul__)
-            rest = line.smooth(shape, shape.variances.min(keepdims=True), self.n)[0, modes + 1 :]
-            far = float(rest.sum())
-            if far < _FAR * float(line.weights(0)[0]):
+            remainder = line.smooth(shape, shape.variances.min(keepdims=True), self.n)[
+                0, modes + 1 :
+            ]
+            far = float(remainder.sum())
+            if far < _FAR_SHARE * float(line.weights(0)[0]):
                 sizes = self._sizes(series, products, line, modes)
                 growth = np.maximum(shape.growth, sizes[:, 0])
-                found = line.logs(growth, line.sums(sizes, self.n) + far, self.n)
-                return np.where(np.isnan(found), math.inf, found), modes, products.shape[1]
+                logs = line.logs(growth, line.sums(sizes, self.n) + far, self.n)
+                return np.where(np.isnan(logs), math.inf, logs), modes, products.shape[1]
         return np.full(i.size, math.inf), line.modes, 0
 
     def _sizes(self, series: Series, products: FloatArray, line: _Line, modes: int) -> FloatArray:
@@ -446,34 +482,34 @@ class _Asked:
         away = products @ series.terms @ series.powers(z)
         real, imag = away.real, away.imag
         # |1 + x| − 1, with no cancellation but that of the numerator.
-        more = (2.0 * real + (real**2 + imag**2)) / (np.hypot(1.0 + real, imag) + 1.0)
-        off = series.errors(products, np.abs(z)) + 32.0 * U * (np.abs(real) + np.abs(imag))
-        found: FloatArray = more + off
-        return found
+        excess = (2.0 * real + (real**2 + imag**2)) / (np.hypot(1.0 + real, imag) + 1.0)
+        err = series.errors(products, np.abs(z)) + 32.0 * U * (np.abs(real) + np.abs(imag))
+        sizes: FloatArray = excess + err
+        return sizes
 
     def aim(self, patterns: list[_Pattern]) -> tuple[float, _Line] | None:
-        """What suits these patterns, and their bound; None where the blanket has too few heads."""
+        """Return an estimate and the line that suits these patterns, None with too few heads."""
         start = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
         if start is None or not self.sure > 0.0:
             return None
         i, j = np.array(patterns).T
         squares = (start.moments.left[i] * start.moments.right[j]) @ start.terms[:, 1]
         sigma = math.sqrt(max(2.0 * self.n * float(squares.max()), 1e-300))
-        heads, smoothings = _HEADS, list(_SMOOTHINGS)
+        heads, smoothings = _FIRST_HEADS, list(_SMOOTHINGS)
         theta = self._tilt(i, j, _TILTS / sigma)
-        for tilts in (np.ones(1), _CLOSER):
+        for tilts in (np.ones(1), _FINER_TILTS):
             tau = heads / ((self.n - 1) * self.sure)
-            if not tau < _MOST_TAU:
+            if not tau < _MAX_TAU:
                 return None
-            tried = self._tried(i, j, tau, theta * tilts, sigma, smoothings)
-            found = min(tried, key=lambda one: one[0])
+            candidates = self._lines_with_logs(i, j, tau, theta * tilts, sigma, smoothings)
+            best = min(candidates, key=lambda candidate: candidate[0])
             # The same smoothing will do for other heads.
-            theta, smoothings = found[1].theta, [found[1].eta * found[1].theta]
-            heads = min(max(_MORE_HEADS - found[0], _FEWEST_HEADS), _MOST_HEADS)
-        return math.exp(min(found[0], 1.0)), found[1]
+            theta, smoothings = best[1].theta, [best[1].eta * best[1].theta]
+            heads = min(max(_LOG_NO_HEADS - best[0], _MIN_HEADS), _MAX_HEADS)
+        return math.exp(min(best[0], 1.0)), best[1]
 
     def _tilt(self, i: NDArray[np.int64], j: NDArray[np.int64], tilts: FloatArray) -> float:
-        """That at which an estimate of what the patterns give is least, with normal sums."""
+        """Return the tilt with the smallest estimate for the patterns, with normal sums."""
         for degree in _DEGREES:
             series = _series(self.kinds, degree, self.eps, self.rate)
             if series is None:
@@ -488,14 +524,14 @@ class _Asked:
                 spread = curvature / (1.0 + growth) - (slope / (1.0 + growth)) ** 2
                 y = np.sqrt(0.5 * self.n * np.maximum(spread, 0.0))
                 logs = self.n * np.log1p(growth) - np.log(tilts * (y + np.sqrt(y**2 + _NORMAL)))
-            off = series.errors(series.moments.most, tilts) * self.n
-            logs = np.where((off < _NEGLIGIBLE) & np.isfinite(logs), logs, math.inf).max(axis=0)
+            err = series.errors(series.moments.most, tilts) * self.n
+            logs = np.where((err < _MAX_LOG_ERROR) & np.isfinite(logs), logs, math.inf).max(axis=0)
             best = int(np.argmin(logs))
             if best + 1 < tilts.size and logs[best + 1] < math.inf:
                 break
         return float(tilts[best])
 
-    def _tried(
+    def _lines_with_logs(
         self,
         i: NDArray[np.int64],
         j: NDArray[np.int64],
@@ -504,19 +540,20 @@ class _Asked:
         sigma: float,
         smoothings: list[float],
     ) -> Iterator[tuple[float, _Line]]:
-        """Logarithms of what lines give for some patterns, and the lines."""
-        lost = math.inf
+        """Yield the logarithm of the bound for the patterns, and the line, for each line."""
+        smallest_failure = math.inf
         for theta in tilts.tolist():
             for smoothing in smoothings:
                 line = _Line.of(tau, theta, smoothing, sigma)
                 spend(3e5)
                 last = line.modes * line.step
-                logs, modes, _ = self.log_bounds(i, j, line, near=last < lost)
+                logs, modes, _ = self.log_bounds(i, j, line, near=last < smallest_failure)
                 if modes == line.modes > line.near:
-                    lost = min(lost, last)
+                    smallest_failure = min(smallest_failure, last)
                 yield float(logs.max()), line
+                # More smoothing would only cost.
                 if modes < line.modes:
-                    break  # more smoothing would only cost
+                    break
 
     def largest(self, line: _Line, patterns: list[_Pattern]) -> tuple[float, _Pattern]:
         """The largest of all patterns, and which it is, or seems to be.
@@ -531,49 +568,49 @@ class _Asked:
         spend(len(left) * len(right) * (30.0 + 0.2 * right.shape[1]))
         i, j = np.array(patterns).T
         logs, modes, _ = self.log_bounds(i, j, line)
-        best, looked, near = float(logs.max()), 0, modes < line.modes
-        where = patterns[int(np.argmax(logs))]
+        best, inspected, near = float(logs.max()), 0, modes < line.modes
+        best_pattern = patterns[int(np.argmax(logs))]
         rows = max(1, _BLOCK // len(right))
         for first in range(0, len(left), rows):
-            sums = partial(_summed, left[first : first + rows], right)
+            sums = partial(_sums_of_products, left[first : first + rows], right)
             top = self._tops(_Shape.of(series, line, sums), line)
             if np.isnan(top).any():
                 return math.inf, patterns[0]
-            open_ = np.argwhere(top > best)
-            open_ = open_[np.argsort(-top[tuple(open_.T)])]
-            for start in range(0, len(open_), _TOGETHER):
-                some = open_[start : start + _TOGETHER]
-                highest = float(top[tuple(some[0])])
+            open_patterns = np.argwhere(top > best)
+            open_patterns = open_patterns[np.argsort(-top[tuple(open_patterns.T)])]
+            for start in range(0, len(open_patterns), _PATTERNS_TOGETHER):
+                batch = open_patterns[start : start + _PATTERNS_TOGETHER]
+                highest = float(top[tuple(batch[0])])
                 if highest <= best:
                     break
-                if looked > _MOST_LOOKED:
-                    best, where = highest, (first + int(some[0, 0]), int(some[0, 1]))
+                if inspected > _MAX_INSPECTED:
+                    best, best_pattern = highest, (first + int(batch[0, 0]), int(batch[0, 1]))
                     break
-                above, beside = first + some[:, 0], some[:, 1]
-                logs, modes, columns = self.log_bounds(above, beside, line, near=near)
-                near, looked = modes < line.modes, looked + len(some) * (modes + columns)
+                rows_left, rows_right = first + batch[:, 0], batch[:, 1]
+                logs, modes, columns = self.log_bounds(rows_left, rows_right, line, near=near)
+                near, inspected = modes < line.modes, inspected + len(batch) * (modes + columns)
                 k = int(np.argmax(logs))
                 if logs[k] > best:
-                    best, where = float(logs[k]), (int(above[k]), int(beside[k]))
-        return math.exp(best) if best < 1.0 else math.inf, where
+                    best, best_pattern = float(logs[k]), (int(rows_left[k]), int(rows_right[k]))
+        return math.exp(best) if best < 1.0 else math.inf, best_pattern
 
     def _tops(self, shape: _Shape, line: _Line) -> FloatArray:
-        """Logarithms of what patterns give at most, roughly."""
+        """Return rough upper bounds of the logarithms of all patterns' sums."""
         low, high = float(shape.variances.min()), float(shape.variances.max())
-        levels = np.linspace(low, high, _VARIANCES)
-        at = np.searchsorted(levels, shape.variances, side="right") - 1
+        levels = np.linspace(low, high, _VARIANCE_LEVELS)
+        level_index = np.searchsorted(levels, shape.variances, side="right") - 1
         totals = line.smooth(shape, levels, self.n).sum(axis=1)
-        found = line.logs(shape.growth, totals[at], self.n)
-        return found + 1e-9 * (1.0 + np.abs(found))
+        logs = line.logs(shape.growth, totals[level_index], self.n)
+        return logs + 1e-9 * (1.0 + np.abs(logs))
 
 
-def _summed(left: FloatArray, right: FloatArray, weights: FloatArray) -> FloatArray:
-    """The sum of weights times products, of all pairs of rows."""
-    found: FloatArray = (left * weights) @ right.T
-    return found
+def _sums_of_products(left: FloatArray, right: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the sums of weights times products for all pairs of rows."""
+    sums: FloatArray = (left * weights) @ right.T
+    return sums
 
 
 @lru_cache(maxsize=8)
 def _series(kinds: Kinds, degree: int, eps: float, rate: float) -> Series | None:
-    some = moments(kinds, degree)
-    return None if some is None else some.series(eps, rate)
+    moments_ = moments(kinds, degree)
+    return None if moments_ is None else moments_.series(eps, rate)

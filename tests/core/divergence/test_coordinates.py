@@ -77,7 +77,7 @@ def test_all_patterns_are_bounded_closely(parts, rate):
                 q = line.tau * c.sum() + np.abs(moved)
                 truth.append(float(weights @ q**n))
             most = max(truth) * line.step / (2.0 * math.pi * n * (1.0 - line.tau))
-            found = module._Asked(kinds, rate, eps, n).largest(line, [(0, 0)])[0]
+            found = module._JointQuestion(kinds, rate, eps, n).largest(line, [(0, 0)])[0]
             assert most <= found * (1.0 + 1e-9)
             # What the share of heads costs, and bounds of characteristic functions. More than 1
             # is as good as infinite.
@@ -98,13 +98,13 @@ def test_all_patterns_are_bounded_closely(parts, rate):
 def test_no_dataset_of_a_joint_exceeds_its_bound(parts, n):
     rng, kinds = np.random.default_rng(98), kinds_of(parts)
     p, q = in_floats(channel(parts), n).swapaxes(0, 1)
-    sure = module._Asked(kinds, 1.0, 0.0, n).sure
+    sure = module._JointQuestion(kinds, 1.0, 0.0, n).sure
     for eps in (0.0, 0.5):
         truth = float(np.maximum(p - math.exp(eps) * q, 0.0).sum(axis=-1).max())
         for _ in range(10 * FUZZ):
             line = some_line(rng, math.sqrt(n))
             chance = (1.0 - line.tau * sure) ** (n - 1)
-            found = module._Asked(kinds, 1.0, eps, n).largest(line, [(0, 0)])[0] + chance
+            found = module._JointQuestion(kinds, 1.0, eps, n).largest(line, [(0, 0)])[0] + chance
             assert truth <= found
 
 
@@ -152,7 +152,7 @@ def test_modes_are_below_what_variances_say(n):
     """Mode by mode, and in all, of every pattern of three parts."""
     kinds, rng = kinds_of(DIFFERENT[:3]), np.random.default_rng(99)
     for eps in (0.0, 0.2):
-        asked = module._Asked(kinds, 0.7, eps, n)
+        asked = module._JointQuestion(kinds, 0.7, eps, n)
         line = some_line(rng, math.sqrt(n) * float(rng.uniform(0.5, 3.0)))
         series = asked.series(line, line.modes)
         some = series.moments
