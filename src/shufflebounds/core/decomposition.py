@@ -34,16 +34,20 @@ from shufflebounds.core.products import (
     united_products,
 )
 
-# Pairs of components that a step of a joint composition may have: up to 300 MB and some seconds.
+# Largest number of pairs of components in one step of a joint composition: 300 MB and some seconds.
 LARGEST_JOINT = 25_000_000
-
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
-# Beyond, e^ε b overflows.
+# Largest ε of `Decomposition.gparv`; beyond about 709, e^ε overflows.
 _LARGEST_EPS = 700.0
+# Largest absolute distance of a sum of masses from 1 that is accepted as rounding.
 _SUM_TOLERANCE = 1e-9
-# A decomposition this close to its mirror image is taken for symmetric, at the price of counting
-# the difference as uncertainty of its entries.
+# Largest relative asymmetry of a decomposition that is evaluated in one direction only. The
+# asymmetry is added to the uncertainty of its entries.
 _NEARLY_SYMMETRIC = 1e-12
+# Smallest positive relative uncertainty of entries: products of smaller ones with masses might
+# underflow.
+_SMALLEST_ENTRY_ERROR = 2.0**-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,7 @@ class Decomposition:
     inner: Decomposition | None = field(default=None, repr=False)
     outer: Decomposition | None = field(default=None, repr=False)
     tied: BoolArray | None = field(default=None, repr=False)
-    # Where a and b are tied, read-only, shape (J,): ``tied``, or what it is by default.
+    # Truth values, shape (J,), read-only: ``tied`` if it is given, else its default.
     ties: BoolArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,23 +119,26 @@ class Decomposition:
                 raise ValueError(f"{name} must sum to 1, got {1.0 + excess!r}")
         if c > _SUM_TOLERANCE:
             raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
-        given = self.rel_err
-        object.__setattr__(self, "rel_err", _entry_error(given, rounded, max(abs(a), abs(b), c)))
+        given_error = self.rel_err
+        object.__setattr__(
+            self, "rel_err", _entry_error(given_error, rounded, max(abs(a), abs(b), c))
+        )
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
-        # Masses whose sums differ do not stay equal where they are divided by them.
-        apart = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
-        exact, equal = given == 0.0 and not rounded and apart == 0.0, self.a == self.b
+        # If the sums of a and b differ, equal masses become unequal when divided by these sums.
+        sum_gap = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
+        exact, equal = given_error == 0.0 and not rounded and sum_gap == 0.0, self.a == self.b
         if self.tied is not None:
             object.__setattr__(self, "tied", _read_ties(self.tied, equal))
         ties = self.tied if self.tied is not None else _read_ties(equal & exact, equal)
         object.__setattr__(self, "ties", ties)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies are constructed anew, since those of arrays could be written to."""
+        """Return the constructor and its arguments: copied arrays would be writable."""
         ends = self.inner, self.outer
-        # What sums cost is part of `rel_err`, beside which there would be no ties by default.
+        # The constructor adds the error of the sums to `rel_err`. A copy made with that `rel_err`
+        # would have no ties by default, so its ties are passed explicitly.
         tied = self.ties if self.rel_err > 0.0 else self.tied
         return type(self), (self.a, self.b, self.c, self.rel_err, *ends, tied)
 
@@ -140,7 +147,7 @@ class Decomposition:
 
     @cached_property
     def residual(self) -> float:
-        """Mass of another user's report that no component is sure of, 1 − Σc."""
+        """The mass 1 − Σc of another user's report that is not fixed by the components."""
         return max(0.0, math.fsum([1.0, *(-self.c).tolist()]))
 
     def bounds(self) -> tuple[Decomposition, Decomposition]:
@@ -148,11 +155,11 @@ class Decomposition:
         return self.inner or self, self.outer or self
 
     def is_symmetric(self) -> bool:
-        """Whether `swap` changes nothing but the order of components, up to rounding."""
+        """Return whether `swap` only permutes the components, up to rounding."""
         return self.asymmetry <= _NEARLY_SYMMETRIC
 
     def is_finite(self) -> bool:
-        """Whether the arrays are the whole truth, with no ``inner`` or ``outer`` beside them."""
+        """Return whether the arrays alone describe the randomizer: no ``inner``, no ``outer``."""
         return self.inner is None and self.outer is None
 
     def gparv(self, eps: float) -> tuple[FloatArray, FloatArray]:
@@ -191,7 +198,7 @@ class Decomposition:
             )
         positive = self.c > 0.0
         a, b, c = self.a[positive], self.b[positive], self.c[positive]
-        # a − e^ε b would cancel at small ε₀.
+        # The form a − e^ε b would cancel at small ε₀.
         with np.errstate(over="ignore"):
             values = ((a - b) - math.expm1(eps) * b) / c
         if self.residual == 0.0:
@@ -211,7 +218,7 @@ class Decomposition:
         )
 
     def same_input(self) -> Decomposition:
-        """What a report tells where the victim's input is x₁⁰ either way: (a, a, c), merged."""
+        """Return the merged decomposition (a, a, c): the victim's input is x₁⁰ in both cases."""
         return replace(
             self,
             b=self.a,
@@ -229,21 +236,21 @@ class Decomposition:
         """
         merged = self.merge()
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
-        # Where a and b are tied, the mirror image is the component itself.
-        telling = merged._rows[:3, ~merged.ties]
-        return max([component_gap(telling, telling[[1, 0, 2]]), *ends])
+        # A tied component is its own mirror image.
+        untied = merged._rows[:3, ~merged.ties]
+        return max([component_gap(untied, untied[[1, 0, 2]]), *ends])
 
     @cached_property
     def directions(self) -> tuple[tuple[Decomposition, Decomposition], ...]:
-        """What to evaluate for D of (a, b, c) and of (b, a, c): merged pairs (inner, outer).
+        """The merged pairs (inner, outer) whose divergences enclose D of (a, b, c) and (b, a, c).
 
-        One pair where the decomposition is symmetric, two otherwise. `inner` and `outer` of a pair
-        are the same object where the arrays are the whole truth.
+        There is one pair if the decomposition is symmetric, and two otherwise. `inner` and `outer`
+        of a pair are the same object if the decomposition is finite (`is_finite`).
         """
         merged = self.merge()
         if not self.is_symmetric():
             return merged.bounds(), merged.swap().bounds()
-        # Twice, as a gap is told relatively to the larger of two entries.
+        # The asymmetry is relative to the larger of two entries; twice it covers the smaller one.
         inner, outer = (
             replace(
                 end,
@@ -259,9 +266,9 @@ class Decomposition:
     def merge(self) -> Decomposition:
         """Unite components with equal a : b : c, which leaves the divergence as it is (Theorem 7).
 
-        Ratios that differ only by rounding count as equal; by how much they differed goes into
-        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual, and one
-        that is tied stays apart from those that are not.
+        Ratios that differ only by rounding count as equal, and their difference is added to
+        ``rel_err``. A component that the victim never uses (a = b = 0) joins the residual. A tied
+        component is never united with one that is not tied.
         """
         return self._merged
 
@@ -280,7 +287,7 @@ class Decomposition:
 
     @property
     def _rows(self) -> FloatArray:
-        """What products and sums are taken of: a, b, c, and 1 where these are tied, else 0."""
+        """The rows a, b, c and a row of 1 for tied components, 0 for others, shape (4, J)."""
         return np.stack([self.a, self.b, self.c, self.ties])
 
     def joint(self, other: Decomposition) -> Decomposition:
@@ -316,8 +323,8 @@ class Decomposition:
             )
         for name in "abc":
             check_product(name, getattr(self, name), getattr(other, name))
-        (a, b, c, tied), united = united_products(self._rows, other._rows)
-        rel_err = compounded(self.rel_err, other.rel_err, _U, *united)
+        (a, b, c, tied), errors = united_products(self._rows, other._rows)
+        rel_err = compounded(self.rel_err, other.rel_err, _U, *errors)
         product = Decomposition(a, b, c, rel_err, tied=tied == 1.0).merge()
         return replace(
             product,
@@ -327,7 +334,10 @@ class Decomposition:
 
 
 def require(name: str, value: object) -> Decomposition:
-    """`value` if it is a decomposition; ValueError otherwise, with what to take of a randomizer."""
+    """Return `value` if it is a decomposition; raise ValueError otherwise.
+
+    For a randomizer the message says which of its methods return a decomposition.
+    """
     if isinstance(value, Decomposition):
         return value
     sentence = f"{name} must be a Decomposition, such as R.blanket(), got {value!r}"
@@ -341,22 +351,20 @@ def require(name: str, value: object) -> Decomposition:
 
 def check_product(name: str, x: FloatArray, y: FloatArray) -> None:
     """Raise ValueError where a product of masses would be too small for a float."""
-    least = x[x > 0.0].min(initial=np.inf), y[y > 0.0].min(initial=np.inf)
-    if least[0] * least[1] < SMALLEST_MASS:
+    smallest = x[x > 0.0].min(initial=np.inf), y[y > 0.0].min(initial=np.inf)
+    if smallest[0] * smallest[1] < SMALLEST_MASS:
         raise ValueError(
             f"{name} of the composition would hold a mass below {SMALLEST_MASS:g}, "
             "too small for floating point"
         )
 
 
-def _bound_product(one: Decomposition, two: Decomposition, end: str) -> Decomposition | None:
-    first, second = getattr(one, end), getattr(two, end)
-    if first is None and second is None:
+def _bound_product(left: Decomposition, right: Decomposition, end: str) -> Decomposition | None:
+    """Return the joint of the ends (``inner`` or ``outer``), or None if neither factor has one."""
+    left_end, right_end = getattr(left, end), getattr(right, end)
+    if left_end is None and right_end is None:
         return None
-    return (first or one).joint(second or two)
-
-
-# Mixtures of decompositions: every user runs one of several randomizers, or none.
+    return (left_end or left).joint(right_end or right)
 
 
 def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
@@ -391,10 +399,10 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
     parts = [(float(weight), require("part", part)) for weight, part in parts]
-    # Divided by their sum, lest Σc come out above 1 by more than a rounding.
+    # The weights are divided by their sum, so that Σc exceeds 1 by rounding errors at most.
     parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
 
-    def mixed(end: str | None) -> Decomposition:
+    def mixture(end: str | None) -> Decomposition:
         chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
         a, b, c = (
             np.concatenate(
@@ -402,8 +410,8 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
             )
             for name in "abc"
         )
-        # Three roundings make a product and a weight, that of the total is the fourth, and a weight
-        # itself may have been rounded.
+        # There are at most five roundings: three of the product and the weight, one of the total,
+        # and one of the weight as it was given.
         rel_err = compounded(
             max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
         )
@@ -411,10 +419,10 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
         return Decomposition(a, b, c, rel_err, tied=tied).merge()
 
     inner, outer = (
-        mixed(end) if any(getattr(part, end) is not None for _, part in parts) else None
+        mixture(end) if any(getattr(part, end) is not None for _, part in parts) else None
         for end in ("inner", "outer")
     )
-    return replace(mixed(None), inner=inner, outer=outer)
+    return replace(mixture(None), inner=inner, outer=outer)
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
@@ -448,27 +456,22 @@ def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
     [0.125, 0.375, 0.5]
     """
     validation.probability("rate", rate)
-    absent = Decomposition(np.ones(1), np.ones(1), np.ones(1))
-    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent)])
+    absent_user = Decomposition(np.ones(1), np.ones(1), np.ones(1))
+    return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent_user)])
 
 
 def _scaled(name: str, weight: float, masses: FloatArray) -> FloatArray:
+    """Return `weight` times the masses; raise ValueError if a product is too small for a float."""
     check_product(name, np.array([weight]), masses)
     return weight * masses
 
 
-# Arrays of masses as users write them, as floats that are known to be those or next to them.
-
-# Products of finer uncertainties with masses might underflow.
-_FINEST = 2.0**-60
-
-
 def _read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
-    """A read-only float64 copy, shape (J,), of masses >= 0, and whether any had to be rounded.
+    """Return a read-only float64 copy, shape (J,), and whether any mass had to be rounded.
 
     Fractions, Decimals and numbers of more digits are rounded to the nearest float. Raises
-    ValueError for what is no one-dimensional array of masses: text, truth values and masks
-    included.
+    ValueError unless `values` is a one-dimensional array of masses >= 0. Text, truth values and
+    masked arrays are refused, too.
     """
     array, rounded = _floats(name, values)
     if array.ndim != 1 or array.size == 0:
@@ -489,11 +492,11 @@ def _read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
 
 
 def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
-    """A read-only copy of truth values, shape (J,), that are true only where `equal` is.
+    """Return a read-only copy of truth values, shape (J,), that are true only where `equal` is.
 
-    Raises ValueError for what is none.
+    Raises ValueError if `tied` is no such array.
     """
-    with contextlib.suppress(ValueError):  # rows of different lengths
+    with contextlib.suppress(ValueError):  # NumPy raises it for rows of different lengths.
         array = np.array(tied)
         if (
             not isinstance(tied, np.ma.MaskedArray)
@@ -509,28 +512,32 @@ def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
 
 
 def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
+    """Return the numbers as a new float64 array, and whether any was rounded; ValueError if none.
+
+    Positive numbers that would round to 0 raise ValueError, too.
+    """
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must be an array without a mask, got {values!r}")
-    # In a list beside floats they would pass for floats.
+    # NumPy would convert truth values and masked entries of a list of floats into floats.
     if isinstance(values, list | tuple) and any(
         isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
     ):
         raise _refusal(name, values)
     try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "fiuO" or (
-            given.dtype.kind == "O" and not all(map(_is_number, given.flat))
+        exact = np.asarray(values)
+        if exact.dtype.kind not in "fiuO" or (
+            exact.dtype.kind == "O" and not all(map(_is_number, exact.flat))
         ):
             raise _refusal(name, values)
         with np.errstate(over="ignore", under="ignore"):
-            array = np.array(given, dtype=np.float64)
+            array = np.array(exact, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _refusal(name, values) from None
-    different = array != given
-    lost = different & (array == 0.0)
-    if lost.any():
-        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {given[lost][0]!r}")
-    return array, bool(different.any())
+    rounded = array != exact
+    underflow = rounded & (array == 0.0)
+    if underflow.any():
+        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {exact[underflow][0]!r}")
+    return array, bool(rounded.any())
 
 
 def _is_number(value: object) -> bool:
@@ -538,19 +545,20 @@ def _is_number(value: object) -> bool:
 
 
 def _refusal(name: str, values: object) -> ValueError:
-    """Made only when it is raised: writing an array out takes longer than reading it."""
+    """Return the error to raise. It is made only then, as formatting an array takes long."""
     return ValueError(f"{name} must be an array of numbers, got {values!r}")
 
 
 def _entry_error(rel_err: object, rounded: bool, off: float) -> float:
-    """The uncertainty of entries said to be good to `rel_err`.
+    """Return the relative uncertainty of entries that the user declared good to `rel_err`.
 
-    It grows where they were `rounded` to floats, and is at least twice what their sums are `off`,
-    0 or more: masses x that sum to 1 + s stand for x/(1 + s), or other masses as close to x as
-    these. Raises ValueError unless `rel_err` is in [0, 0.001), or where it grows out of that.
+    It includes one rounding if the entries were `rounded` to floats, and is at least 2 `off`, where
+    `off` >= 0 is the largest distance of a sum from its value: masses x that sum to 1 + s stand for
+    x/(1 + s), or other masses as close to x as these. Raises ValueError unless `rel_err` and the
+    result are in [0, 0.001).
     """
-    given = validation.finite("rel_err", rel_err)
-    total = max(compounded(given, _U) if rounded else given, 2.0 * off)
-    if given < 0.0 or total >= 1e-3:
+    given_error = validation.finite("rel_err", rel_err)
+    total = max(compounded(given_error, _U) if rounded else given_error, 2.0 * off)
+    if given_error < 0.0 or total >= 1e-3:
         raise ValueError(f"rel_err must be a number in [0, 0.001), got {rel_err!r}")
-    return max(total, _FINEST) if total > 0.0 else 0.0
+    return max(total, _SMALLEST_ENTRY_ERROR) if total > 0.0 else 0.0
