@@ -1,8 +1,12 @@
 """Products of decompositions, united block by block, so that few pairs are in memory at once.
 
-Which components of a product have one ratio a : b : c is told from integers, roughly: logarithms of
-ratios in units that let rounding drown in what counts as equal. How far united components really
-differed is measured and charged, so that a label that is wrong costs nothing but width.
+Components of a product with equal ratios a : b : c are united (Theorem 7). Their ratios are
+compared as integers: logarithms in units so coarse that rounding rarely separates equal ratios. The
+real difference of united components is measured and added to the error, so that a wrong comparison
+makes an enclosure wider but never wrong.
+
+If the log-ratios of both factors are multiples of one number, as those of equal Laplace reports
+are, no ratios are compared: the products lie on a lattice, and arrays are shifted and added.
 """
 
 from __future__ import annotations
@@ -18,138 +22,161 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Below this, quotients of masses overflow and products lose precision as subnormal floats.
+# Smallest positive mass: quotients of smaller ones overflow, and products are subnormal floats.
 SMALLEST_MASS = 1e-300
-
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
+# Largest distance of a log-ratio from a multiple of the lattice's step. Rounding moves it far less.
+_MAX_LATTICE_OFFSET = 1e-11
+# Largest number of places of a lattice of products: 32 MB for each row of masses.
+_MAX_LATTICE_PLACES = 2**22
+# Smallest share of the places of a factor's lattice that must hold a component. Speed only.
+_MIN_FILLED_SHARE = 0.05
+# Smallest number of pairs of components for which `common_lattice` is tried. Speed only.
+_MIN_PAIRS_FOR_LATTICE = 2**15
+# Largest relative difference of ratios a : b : c that counts as rounding of one ratio.
+_MERGE_GAP = 512 * _U
+# Unit of the integers that stand for log-ratios (natural logarithm).
+_LOG_UNIT = 2.0**-44
+# Log-ratios that agree when divided by so many units, rounded down, count as equal: 6e-11.
+_UNITS_PER_KEY = 1 << 10
+# Stands for log 0. It is below the logarithm of any mass, and a sum of a hundred of them, in units,
+# still fits in an int64.
+_LOG_ZERO = -2e3
+# Odd factor that mixes the two log-ratios of a component into one integer key.
+_KEY_FACTOR = np.int64(0x1F3B0A5C7D96E84F)
+# Odd number that is added to the keys of tied components, so that they differ from all others.
+_TIED_KEY = np.int64(0x2545F4914F6CDD1D)
+# Largest relative difference of united components that rounding can cause. A larger one means that
+# different ratios have one key by chance.
+_MAX_ROUNDING_SPREAD = 1e-9
+# Largest number of pairs of components in one block: 8 MB for each row of masses. Speed only.
+_PAIRS_PER_BLOCK = 2**18
+# Number of united components of several blocks that are collected before they are united again.
+_MAX_COLLECTED = 2**20
 
 
 def compounded(*errors: float) -> float:
-    """(1 + e₁)(1 + e₂)⋯ − 1 for errors e ≥ 0, rounded up.
+    """Return (1 + e₁)(1 + e₂)⋯ − 1 for errors e ≥ 0, rounded up.
 
-    In doubles 1 + 2⁻⁵³ is 1, so that the same formula would lose errors of a rounding altogether.
+    The product is computed in fractions: in doubles 1 + 2⁻⁵³ is 1, and an error of one rounding
+    would be lost.
     """
     total = math.prod(1 + Fraction(error) for error in errors) - 1
     nearest = float(total)
     return nearest if nearest >= total else math.nextafter(nearest, math.inf)
 
 
-# Products of components whose log-ratios are multiples of one number, by shifting arrays.
-#
-# Such are the joints of equal Laplace reports. Then no ratios have to be compared: those of a
-# product are sums of whole numbers, and components of one place are united as they come.
-
-# How far log-ratios may be off a multiple: far more than rounding makes them.
-_OFF = 1e-11
-# Places of a product in memory at once, and the share of places that must hold a component.
-_MOST_PLACES, _FILLED = 2**22, 0.05
-
-
 @dataclass(frozen=True)
 class Lattice:
-    """Where two sets of components lie on one lattice of log a/c and log b/c.
+    """The places of two sets of components on one lattice of log a/c and log b/c.
 
-    ``one`` and ``two`` are whole numbers >= 0 of shape (2, J). Products lie at the sums of both,
-    within ``shape``; their log-ratios are ``step`` times that plus ``origin``, and those of both
-    sets are off that by at most ``off``.
+    ``left`` and ``right`` are integers >= 0 of shape (2, J), one column for each component. A
+    product lies at the sum of its factors' places, which is within ``shape``, and its log-ratios
+    are ``step`` times (place + ``origin``). The log-ratios of each set differ from multiples of
+    ``step`` by at most ``offset``.
     """
 
-    one: NDArray[np.int64]
-    two: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
     origin: NDArray[np.int64]
     step: float
-    off: float
+    offset: float
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The extent of products."""
-        rows, columns = (self.one.max(axis=1) + self.two.max(axis=1) + 1).tolist()
+        """The numbers of rows and columns of places that the products need."""
+        rows, columns = (self.left.max(axis=1) + self.right.max(axis=1) + 1).tolist()
         return rows, columns
 
     @property
     def terms(self) -> int:
-        """The most products at one place."""
-        return int(np.bincount(self.own).max()) * self.two.shape[1]
+        """An upper bound on the number of products at one place."""
+        return int(np.bincount(self.flat_left).max()) * self.right.shape[1]
 
     @property
-    def own(self) -> NDArray[np.int64]:
-        """The places of ``one``, row by row."""
-        return self.one[0] * (int(self.one[1].max()) + 1) + self.one[1]
+    def flat_left(self) -> NDArray[np.int64]:
+        """The places of ``left`` as indices of a flattened array, row by row."""
+        return self.left[0] * (int(self.left[1].max()) + 1) + self.left[1]
 
     def logs(self, places: NDArray[np.int64]) -> FloatArray:
-        """Log-ratios at places of the product."""
+        """Return the log-ratios of products at these places, shape (2, J)."""
         return np.asarray(self.step * (places + self.origin), dtype=np.float64)
 
 
-def common_lattice(one: FloatArray, two: FloatArray) -> Lattice | None:
-    """That of the log-ratios of two sets, each of shape (2, J); None if there is none.
+def common_lattice(left: FloatArray, right: FloatArray) -> Lattice | None:
+    """Return the lattice of the log-ratios of two sets, each of shape (2, J), or None.
 
-    None as well where its products would be too many places, or `one` fills hardly any of its own.
+    It is None if the log-ratios are not multiples of one number, if the products would have more
+    than `_MAX_LATTICE_PLACES` places, or if the components of `left` fill too few of their places.
     """
-    step = _step(two)
+    step = _lattice_step(right)
     if step is None:
         return None
-    places = [np.rint(logs / step).astype(np.int64) for logs in (one, two)]
-    pairs = zip((one, two), places, strict=True)
-    off = max(float(np.abs(logs - step * at).max()) for logs, at in pairs)
-    least = [at.min(axis=1, keepdims=True) for at in places]
-    found = Lattice(places[0] - least[0], places[1] - least[1], least[0] + least[1], step, off)
-    extent = np.prod(found.one.max(axis=1) + 1.0)
-    if off > _OFF or math.prod(found.shape) > _MOST_PLACES or one.shape[1] < _FILLED * extent:
+    places = [np.rint(logs / step).astype(np.int64) for logs in (left, right)]
+    pairs = zip((left, right), places, strict=True)
+    offset = max(float(np.abs(logs - step * place).max()) for logs, place in pairs)
+    corners = [place.min(axis=1, keepdims=True) for place in places]
+    lattice = Lattice(
+        places[0] - corners[0], places[1] - corners[1], corners[0] + corners[1], step, offset
+    )
+    extent = np.prod(lattice.left.max(axis=1) + 1.0)
+    if (
+        offset > _MAX_LATTICE_OFFSET
+        or math.prod(lattice.shape) > _MAX_LATTICE_PLACES
+        or left.shape[1] < _MIN_FILLED_SHARE * extent
+    ):
         return None
-    return found
+    return lattice
 
 
-def shifted_products(one: FloatArray, two: FloatArray, lattice: Lattice) -> FloatArray:
-    """Masses (a, b, c) of the products, shape (3, J), those at one place united."""
-    total = _shifted(one, two, lattice)
+def shifted_products(left: FloatArray, right: FloatArray, lattice: Lattice) -> FloatArray:
+    """Return the masses (a, b, c) of the products, shape (3, J), one column for each place."""
+    total = _sums_at_places(left, right, lattice)
     return total[:, total[2] > 0.0]
 
 
-def _shifted(one: FloatArray, two: FloatArray, lattice: Lattice) -> FloatArray:
-    """Rows of sums over all pairs, at every place of the lattice."""
-    rows, columns = lattice.one.max(axis=1) + 1
-    total = np.zeros((len(one), *lattice.shape))
-    for part, masses, sums in zip(one, two, total, strict=True):
-        # NumPy's stubs have bincount count, whether there are weights or not.
-        filled = np.bincount(lattice.own, weights=part, minlength=rows * columns).reshape(
-            rows, columns
-        )
-        for mass, i, j in zip(masses.tolist(), *lattice.two.tolist(), strict=True):
+def _sums_at_places(left: FloatArray, right: FloatArray, lattice: Lattice) -> FloatArray:
+    """Return for each row the sums of products over all pairs, at every place of the lattice."""
+    rows, columns = lattice.left.max(axis=1) + 1
+    total = np.zeros((len(left), *lattice.shape))
+    for left_masses, right_masses, sums in zip(left, right, total, strict=True):
+        # NumPy's stubs say that bincount returns integers, which is wrong with weights.
+        filled = np.bincount(
+            lattice.flat_left, weights=left_masses, minlength=rows * columns
+        ).reshape(rows, columns)
+        for mass, i, j in zip(right_masses.tolist(), *lattice.right.tolist(), strict=True):
             sums[i : i + rows, j : j + columns] += mass * filled
     return total
 
 
 def shifted_places(lattice: Lattice) -> NDArray[np.int64]:
-    """The places of the products, shape (2, J)."""
-    one, two = (np.ones((1, places.shape[1])) for places in (lattice.one, lattice.two))
-    return np.stack(np.nonzero(_shifted(one, two, lattice)[0]))
+    """Return the places of the products, shape (2, J)."""
+    left, right = (np.ones((1, places.shape[1])) for places in (lattice.left, lattice.right))
+    return np.stack(np.nonzero(_sums_at_places(left, right, lattice)[0]))
 
 
-def _step(logs: FloatArray) -> float | None:
-    """What all may be multiples of: their smallest distance, told from the largest one."""
+def _lattice_step(logs: FloatArray) -> float | None:
+    """Return the number of which all log-ratios may be multiples, or None if all are 0.
+
+    It is near the smallest distance of two absolute values, and divides the largest one.
+    """
     values = np.unique(np.append(np.abs(logs), 0.0))
     gaps = np.diff(values)
-    gaps = gaps[gaps > _OFF]
+    gaps = gaps[gaps > _MAX_LATTICE_OFFSET]
     return float(values[-1] / np.rint(values[-1] / gaps.min())) if gaps.size else None
 
 
-# Components with equal a : b : c, up to rounding: finding and uniting them (Theorem 7).
-
-# Ratios a:b:c closer than this are taken for one ratio that rounding has split.
-_MERGE_GAP = 512 * _U
-
-
 def ratio_labels(
-    a: FloatArray, b: FloatArray, c: FloatArray, *others: FloatArray
+    a: FloatArray, b: FloatArray, c: FloatArray, *marks: FloatArray
 ) -> NDArray[np.int64]:
-    """Number the distinct ratios a : b : c; ratios that rounding has split share a number.
+    """Number the distinct ratios a : b : c; ratios that differ by rounding share a number.
 
-    `others` are numbers, each of shape (J,), in which components of one number must agree, too.
+    Each array of `marks`, shape (J,), must agree as well in components that share a number.
     """
     scale = np.maximum(np.maximum(a, b), c)
     label = np.zeros(a.size, dtype=np.int64)
-    for key in (a / scale, b / scale, c / scale, *others):
+    for key in (a / scale, b / scale, c / scale, *marks):
         order = np.lexsort((key, label))
         key, group = key[order], label[order]
         starts = (np.diff(key) > _MERGE_GAP * key[1:]) | (np.diff(group) != 0)
@@ -158,27 +185,28 @@ def ratio_labels(
 
 
 def merge_rows(rows: FloatArray) -> tuple[FloatArray, float]:
-    """Unite components of one ratio a : b : c, and leave out what the victim never uses.
+    """Unite components of one ratio a : b : c, and drop those that the victim never uses.
 
-    Rows a, b, c, shape (3, J), or a fourth of 0 and 1 in which united components must agree, too.
-    Returned besides is the largest relative distance of an entry from its merged ratio.
+    `rows` are a, b, c, shape (3, J). A fourth row of 0 and 1 is allowed, in which united components
+    must agree, too. Returns the united rows and the largest relative distance of an entry from its
+    united ratio.
     """
     rows = rows[:, (rows[0] > 0.0) | (rows[1] > 0.0)]
     return merge_labelled(rows, ratio_labels(*rows))
 
 
 def merge_labelled(rows: FloatArray, label: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """`merge_rows` for components that are to be united where labels are equal.
+    """Unite components of equal labels; returns what `merge_rows` returns.
 
-    The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0. A fourth row is 1
-    where it is for all of a label.
+    The labels are 0, 1, … without a gap, and every component has a > 0 or b > 0. In the result, a
+    fourth row is 1 if it is 1 for all components of the label.
     """
     count = int(label.max(initial=-1)) + 1
     if count == label.size:
         return rows, 0.0
     a, b, c, *marks = rows
     sums = [np.bincount(label, weights=x, minlength=count) for x in (a, b, c)]
-    # A component stands in its group as a share of the group's c (of its a + b where c is 0).
+    # The share of a component in its group is its share of the group's c, or of a + b if c is 0.
     weight = np.where(sums[2][label] > 0.0, c, a + b)
     share = weight / np.bincount(label, weights=weight, minlength=count)[label]
     spread = 0.0
@@ -186,148 +214,153 @@ def merge_labelled(rows: FloatArray, label: NDArray[np.int64]) -> tuple[FloatArr
         present = x > 0.0
         ideal = share[present] * total[label][present]
         spread = max(spread, float(np.max(np.abs(x[present] / ideal - 1.0), initial=0.0)))
-    # Recursive summation of positive terms: one rounding each, and a few in the ratios above.
+    # A sum of positive terms has one rounding for each term, and the ratios above have a few more.
     sizes = np.bincount(label)
     united = [*sums, *(np.bincount(label, weights=x) == sizes for x in marks)]
     return np.stack(united).astype(np.float64), spread + (6.0 + float(sizes.max())) * _U
 
 
-def component_gap(here: FloatArray, there: FloatArray) -> float:
-    """Largest relative difference between merged components (a, b, c), shape (3, J), of two lists.
+def component_gap(left: FloatArray, right: FloatArray) -> float:
+    """Return the largest relative difference of two lists of merged components, shape (3, J).
 
-    Infinite where a component has no counterpart, and 0 where there are none at all.
+    It is infinite if a component has no counterpart, and 0 if both lists are empty.
     """
-    if not here.size and not there.size:
+    if not left.size and not right.size:
         return 0.0
-    label = ratio_labels(*np.concatenate([here, there], axis=1))
-    mine, others = label[: here.shape[1]], label[here.shape[1] :]
-    if not np.array_equal(np.sort(mine), np.sort(others)):
+    label = ratio_labels(*np.concatenate([left, right], axis=1))
+    left_label, right_label = label[: left.shape[1]], label[left.shape[1] :]
+    if not np.array_equal(np.sort(left_label), np.sort(right_label)):
         return math.inf
-    return relative_gap(here[:, np.argsort(mine)], there[:, np.argsort(others)])
+    return relative_gap(left[:, np.argsort(left_label)], right[:, np.argsort(right_label)])
 
 
 def relative_gap(x: FloatArray, y: FloatArray) -> float:
-    """The largest relative difference of two entries; inf where they are not as many."""
+    """Return the largest relative difference of two entries; inf if the shapes differ."""
     if x.shape != y.shape:
         return math.inf
     largest = np.maximum(x, y)
     return float(np.max(np.abs(x - y) / np.where(largest > 0.0, largest, 1.0)))
 
 
-# What stands for log 0 is beyond the logarithm of any mass, but a sum of a hundred of them fits
-# in an int64; what counts as equal is 6e-11 wide.
-_UNIT, _COARSE = 2.0**-44, 1 << 10
-_ABSENT = -2e3
-
-_HASH, _TIED = np.int64(0x1F3B0A5C7D96E84F), np.int64(0x2545F4914F6CDD1D)
-# Errors that no rounding makes.
-_WRONG = 1e-9
-# From so many pairs on it pays to look for a lattice.
-_MANY = 2**15
-# Pairs in memory at once, and united ones of several blocks, unless more of them remain.
-_BLOCK, _KEPT = 2**18, 2**20
-
-
 def log_ratios(a: FloatArray, b: FloatArray, c: FloatArray) -> NDArray[np.int64]:
-    """Logarithms of a/c and b/c, shape (2, J), in units."""
+    """Return the logarithms of a/c and b/c, shape (2, J), as integers in units of `_LOG_UNIT`."""
     with np.errstate(divide="ignore"):
-        a, b, c = (np.maximum(np.log(x), _ABSENT) for x in (a, b, c))
-    return np.rint(np.stack([a - c, b - c]) / _UNIT).astype(np.int64)
+        a, b, c = (np.maximum(np.log(x), _LOG_ZERO) for x in (a, b, c))
+    return np.rint(np.stack([a - c, b - c]) / _LOG_UNIT).astype(np.int64)
 
 
 def ratio_keys(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers that are equal where both ratios of shape (2, J) are, up to rounding."""
-    return (ratios[0] // _COARSE) * _HASH + ratios[1] // _COARSE
+    """Return a number for each column of shape (2, J), the same for equal ratios.
 
-
-def distinct_products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The distinct ratios of all pairs, from those of both sides as `log_ratios` gives them."""
-    absent = max(float(np.abs(x).max()) for x in (one, two)) > -0.5 * _ABSENT / _UNIT
-    if one.shape[1] * two.shape[1] >= _MANY and not absent:
-        lattice = common_lattice(*(np.multiply(x, _UNIT) for x in (one, two)))
-        if lattice is not None:
-            return np.rint(lattice.logs(shifted_places(lattice)) / _UNIT).astype(np.int64)
-    one = one[:, _by_ratio(one)]
-    kept = np.empty((2, 0), dtype=np.int64)
-    waiting: list[NDArray[np.int64]] = []
-    for rows in _rows(one, two):
-        waiting.append(_distinct(_pairs(one[:, rows], two, np.add)))
-        if _are_many(waiting, kept):
-            kept, waiting = _distinct(np.concatenate([kept, *waiting], axis=1)), []
-    return _distinct(np.concatenate([kept, *waiting], axis=1)) if waiting else kept
-
-
-def united_products(one: FloatArray, two: FloatArray) -> tuple[FloatArray, list[float]]:
-    """Products of all pairs of components, shape (4, J), those of one ratio united.
-
-    `one` and `two` are a, b, c, and 1 where a and b are tied, else 0, in rows: a product is tied
-    where both factors are. Returned besides are the relative errors of uniting, one on top of the
-    other, but not the rounding of the products.
+    The ratios are those of `log_ratios`. Ratios that differ by rounding may have different keys,
+    and different ratios may have one key by chance; both are rare.
     """
-    if one.shape[1] * two.shape[1] >= _MANY and min(one[:3].min(), two[:3].min()) > 0.0:
-        ratios = [np.log(masses[:2] / masses[2]) for masses in (one, two)]
+    return (ratios[0] // _UNITS_PER_KEY) * _KEY_FACTOR + ratios[1] // _UNITS_PER_KEY
+
+
+def distinct_products(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct log-ratios of all pairs; all log-ratios are those of `log_ratios`."""
+    has_zeros = max(float(np.abs(x).max()) for x in (left, right)) > -0.5 * _LOG_ZERO / _LOG_UNIT
+    if left.shape[1] * right.shape[1] >= _MIN_PAIRS_FOR_LATTICE and not has_zeros:
+        lattice = common_lattice(*(np.multiply(x, _LOG_UNIT) for x in (left, right)))
+        if lattice is not None:
+            return np.rint(lattice.logs(shifted_places(lattice)) / _LOG_UNIT).astype(np.int64)
+    left = left[:, _ratio_order(left)]
+    collected = np.empty((2, 0), dtype=np.int64)
+    waiting: list[NDArray[np.int64]] = []
+    for columns in _blocks(left, right):
+        waiting.append(_distinct_ratios(_all_pairs(left[:, columns], right, np.add)))
+        if _are_many(waiting, collected):
+            collected, waiting = (
+                _distinct_ratios(np.concatenate([collected, *waiting], axis=1)),
+                [],
+            )
+    return _distinct_ratios(np.concatenate([collected, *waiting], axis=1)) if waiting else collected
+
+
+def united_products(left: FloatArray, right: FloatArray) -> tuple[FloatArray, list[float]]:
+    """Unite the products of all pairs of components by their ratios a : b : c.
+
+    The rows of `left` and `right` are a, b, c, and 1 for tied components, else 0. A product is tied
+    if both factors are. Returns the united products, shape (4, J), and the relative errors of
+    uniting, each on top of the one before; the rounding of the products is not among them.
+    """
+    many_pairs = left.shape[1] * right.shape[1] >= _MIN_PAIRS_FOR_LATTICE
+    if many_pairs and min(left[:3].min(), right[:3].min()) > 0.0:
+        ratios = [np.log(masses[:2] / masses[2]) for masses in (left, right)]
         lattice = common_lattice(*ratios)
         if lattice is not None:
             # A quotient is good to u, a logarithm to 2 ulps, and the multiple to u.
-            off = lattice.off + _U * (2.0 + 6.0 * max(float(np.abs(x).max()) for x in ratios))
-            # Off the lattice by both factors, before they are united and after.
+            offset = lattice.offset + _U * (2.0 + 6.0 * max(float(np.abs(x).max()) for x in ratios))
             rounding = (lattice.terms + 2.0) * _U
-            products = shifted_products(one[:3], two[:3], lattice)
-            # What is tied falls on places where other things are, too.
+            products = shifted_products(left[:3], right[:3], lattice)
+            # Tied products may share a place with others, so that none counts as tied.
             ties = np.zeros((1, products.shape[1]))
-            return np.concatenate([products, ties]), [*[1.01 * off] * 4, rounding]
-    # Neighbours in a block have more products of equal ratios.
-    one = one[:, _by_ratio(log_ratios(*one[:3]))]
-    logs = log_ratios(*one[:3]), log_ratios(*two[:3])
-    kept = np.empty((4, 0))
+            # Both factors are off the lattice, before they are united and after: four offsets.
+            return np.concatenate([products, ties]), [*[1.01 * offset] * 4, rounding]
+    # Sorted neighbours have more products of equal ratios, which a block unites at once.
+    left = left[:, _ratio_order(log_ratios(*left[:3]))]
+    logs = log_ratios(*left[:3]), log_ratios(*right[:3])
+    collected = np.empty((4, 0))
     waiting: list[FloatArray] = []
-    first = 0.0
+    block_error = 0.0
     errors: list[float] = []
-    blocks = _rows(one, two)
-    for rows in blocks:
-        pairs = _pairs(one[:, rows], two, np.multiply)
-        united, error = _united(pairs, _pairs(logs[0][:, rows], logs[1], np.add))
-        first = max(first, error)
+    blocks = _blocks(left, right)
+    for columns in blocks:
+        pairs = _all_pairs(left[:, columns], right, np.multiply)
+        united, error = _unite_by_keys(pairs, _all_pairs(logs[0][:, columns], logs[1], np.add))
+        block_error = max(block_error, error)
         waiting.append(united)
-        if rows is blocks[-1] or _are_many(waiting, kept):
-            together = np.concatenate([kept, *waiting], axis=1)
+        if columns is blocks[-1] or _are_many(waiting, collected):
+            components = np.concatenate([collected, *waiting], axis=1)
             if len(blocks) == 1:
-                return together, [first]
-            kept, error = _united(together, log_ratios(*together[:3]))
+                return components, [block_error]
+            collected, error = _unite_by_keys(components, log_ratios(*components[:3]))
             errors.append(error)
             waiting = []
-    return kept, [first, *errors]
+    return collected, [block_error, *errors]
 
 
-def _by_ratio(ratios: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.lexsort(ratios // _COARSE)
+def _ratio_order(ratios: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the permutation that sorts components by their log-ratios."""
+    return np.lexsort(ratios // _UNITS_PER_KEY)
 
 
-def _are_many(waiting: Sequence[NDArray], kept: NDArray) -> bool:
-    return sum(part.shape[1] for part in waiting) > max(_KEPT - kept.shape[1], kept.shape[1])
+def _are_many(waiting: Sequence[NDArray], collected: NDArray) -> bool:
+    """Return whether the waiting components should be united with the collected ones now.
+
+    They wait for `_MAX_COLLECTED` components in all, or until the collected ones would double.
+    """
+    size = collected.shape[1]
+    return sum(part.shape[1] for part in waiting) > max(_MAX_COLLECTED - size, size)
 
 
-def _united(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """Components of equal keys united, all of them tied or none, and the relative error of it."""
+def _unite_by_keys(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """Unite components of equal keys, tied ones only with tied ones.
+
+    Returns the united components and their relative error. If different ratios have one key by
+    chance, the components are returned as they are, with error 0.
+    """
     used = (product[0] > 0.0) | (product[1] > 0.0)
     product = product[:, used]
-    keys = ratio_keys(ratios[:, used]) + product[3].astype(np.int64) * _TIED
-    united, err = merge_labelled(product, np.unique(keys, return_inverse=True)[1])
-    if err > _WRONG:  # two ratios have one key by chance
+    keys = ratio_keys(ratios[:, used]) + product[3].astype(np.int64) * _TIED_KEY
+    united, error = merge_labelled(product, np.unique(keys, return_inverse=True)[1])
+    if error > _MAX_ROUNDING_SPREAD:
         return product, 0.0
-    return united, err
+    return united, error
 
 
-def _distinct(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distinct_ratios(ratios: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one of the columns of each key, sorted by keys."""
     return ratios[:, np.unique(ratio_keys(ratios), return_index=True)[1]]
 
 
-def _pairs(one: NDArray, two: NDArray, combine: np.ufunc) -> NDArray:
-    """All pairs of columns, combined row by row."""
-    return combine(one[:, :, None], two[:, None, :]).reshape(one.shape[0], -1)
+def _all_pairs(left: NDArray, right: NDArray, combine: np.ufunc) -> NDArray:
+    """Return all pairs of columns, combined row by row."""
+    return combine(left[:, :, None], right[:, None, :]).reshape(left.shape[0], -1)
 
 
-def _rows(one: NDArray, two: NDArray) -> list[slice]:
-    """Stretches of the columns of `one` that make a block of pairs each."""
-    step = max(1, _BLOCK // two.shape[1])
-    return [slice(start, start + step) for start in range(0, one.shape[1], step)]
+def _blocks(left: NDArray, right: NDArray) -> list[slice]:
+    """Return slices of the columns of `left`, each of which makes one block of pairs."""
+    step = max(1, _PAIRS_PER_BLOCK // right.shape[1])
+    return [slice(start, start + step) for start in range(0, left.shape[1], step)]

@@ -45,7 +45,7 @@ def dyadic(random, size):
 @pytest.mark.parametrize("block", [1, 7, 64, 2**20])
 @pytest.mark.parametrize("seed", range(5))
 def test_blocks_against_fractions(monkeypatch, block, seed):
-    monkeypatch.setattr(products, "_BLOCK", block)
+    monkeypatch.setattr(products, "_PAIRS_PER_BLOCK", block)
     source = random.Random(seed)
     factors = [dyadic(source, source.randint(2, 7)) for _ in range(3)]
     joint = factors[0].joint(factors[1]).joint(factors[2])
@@ -60,7 +60,7 @@ def test_blocks_against_fractions(monkeypatch, block, seed):
 
 
 def test_a_block_of_what_the_victim_never_sends(monkeypatch):
-    monkeypatch.setattr(products, "_BLOCK", 2)
+    monkeypatch.setattr(products, "_PAIRS_PER_BLOCK", 2)
     one = sb.Decomposition([1.0, 0.0], [1.0, 0.0], [0.5, 0.5])
     two = sb.Decomposition([0.25, 0.75], [0.75, 0.25], [0.25, 0.25])
     expected = [(0.25, 0.75, 0.125, False), (0.75, 0.25, 0.125, False)]
@@ -69,7 +69,7 @@ def test_a_block_of_what_the_victim_never_sends(monkeypatch):
 
 @pytest.mark.parametrize("block", [50, 2**20])
 def test_ratios_that_rounding_splits_are_united(monkeypatch, block):
-    monkeypatch.setattr(products, "_BLOCK", block)
+    monkeypatch.setattr(products, "_PAIRS_PER_BLOCK", block)
     joint = sb.Joint([sb.KRR(10, 0.7)] * 6).blanket()
     # By how many reports are x1⁰, and how many x1¹.
     assert len(joint) == 28
@@ -97,9 +97,9 @@ def lattices_found(monkeypatch):
         found.append(common_lattice(one, two))
         return found[-1]
 
-    monkeypatch.setattr(products, "_MANY", 0)
+    monkeypatch.setattr(products, "_MIN_PAIRS_FOR_LATTICE", 0)
     monkeypatch.setattr(products, "common_lattice", looked)
-    monkeypatch.setattr(products, "_FILLED", 0.0)
+    monkeypatch.setattr(products, "_MIN_FILLED_SHARE", 0.0)
     return found
 
 
@@ -114,7 +114,7 @@ def test_products_on_a_lattice_against_all_pairs_in_fractions(monkeypatch, seed,
     found = lattices_found(monkeypatch)
     joint = one.joint(two)
     assert len(joint) < 0.8 * len(truth)
-    assert found[0].off >= off / 10.0
+    assert found[0].offset >= off / 10.0
     assert max(1e-15, off) < joint.rel_err < 40.0 * off + 1e-12
     for sign in (-1, 1):
         assert_ordered(truth, joint, sign, source, sums=20)
@@ -127,7 +127,7 @@ def test_what_is_on_no_lattice_or_a_large_one(monkeypatch):
     assert found == [None]
     # Too many places, or hardly any of them filled.
     one = sb.Laplace(1.0, 9).blanket()
-    for name, value in (("_MOST_PLACES", 100), ("_FILLED", 1.1)):
+    for name, value in (("_MAX_LATTICE_PLACES", 100), ("_MIN_FILLED_SHARE", 1.1)):
         with monkeypatch.context() as patch:
             patch.setattr(products, name, value)
             assert len(one.joint(one)) == len(one.joint(one))
@@ -136,8 +136,8 @@ def test_what_is_on_no_lattice_or_a_large_one(monkeypatch):
 
 def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
     """Labels that are wrong cost nothing: what differs is left apart."""
-    monkeypatch.setattr(products, "_HASH", np.int64(0))
-    monkeypatch.setattr(products, "_COARSE", 1 << 62)
+    monkeypatch.setattr(products, "_KEY_FACTOR", np.int64(0))
+    monkeypatch.setattr(products, "_UNITS_PER_KEY", 1 << 62)
     one = sb.KRR(3, 1.0).blanket()
     joint = one.joint(one)
     monkeypatch.undo()
@@ -149,8 +149,8 @@ def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
 @pytest.mark.parametrize("block", [1, 3, 2**20])
 @pytest.mark.parametrize("kept", [1, 2**20])
 def test_distinct_products_of_ratios(monkeypatch, block, kept):
-    monkeypatch.setattr(products, "_BLOCK", block)
-    monkeypatch.setattr(products, "_KEPT", kept)
+    monkeypatch.setattr(products, "_PAIRS_PER_BLOCK", block)
+    monkeypatch.setattr(products, "_MAX_COLLECTED", kept)
     logs = products.log_ratios(np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([1.0, 1.0]))
     distinct = products.distinct_products(logs, logs)
     assert distinct.shape == (2, 3)
