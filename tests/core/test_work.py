@@ -101,10 +101,10 @@ def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
     with work.budget() as purse:
         found = sb.epsilon(pair, n=2 * 10**6, delta=1e-8, rounds=30)
     assert found.relative_width <= 1e-3
-    assert purse.left > 0.9 * work.BUDGET
+    assert purse.remaining > 0.9 * work.BUDGET
     with work.budget() as purse:
         far = sb.delta(pair, eps=0.3, n=2 * 10**6, rounds=30)
     # More rounds tell no less than one.
     assert far.upper >= sb.delta(pair, eps=0.3, n=2 * 10**6).lower > 0.0
     assert far.relative_width <= 0.05
-    assert purse.left > 0.8 * work.BUDGET
+    assert purse.remaining > 0.8 * work.BUDGET

@@ -1,4 +1,4 @@
-"""A number, or several, known to lie between two floats."""
+"""Numbers that are known to lie between two floats."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 
+# Significant digits of numbers that are printed with `outward`.
+DIGITS = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Two floats that hold a true value: ``lower <= value <= upper``.
+    """Two floats that enclose a true value: ``lower <= value <= upper``.
 
     Parameters
     ----------
@@ -28,7 +31,7 @@ class Enclosure:
     Raises
     ------
     ValueError
-        Where the ends are out of order or NaN.
+        If the ends are out of order or NaN.
 
     Examples
     --------
@@ -65,12 +68,12 @@ class Enclosure:
         Parameters
         ----------
         count
-            By what, at least 1.
+            The factor, at least 1.
 
         Returns
         -------
         Enclosure
-            Of `count` times the number.
+            The enclosure of `count` times the number.
 
         Examples
         --------
@@ -84,7 +87,8 @@ class Enclosure:
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
-    # With numbers, true only if certain: neither e < x nor e >= x holds of an x inside.
+    # A comparison with a number is true only if it is certain. For an x inside an enclosure e,
+    # both e < x and e >= x are false.
     def __lt__(self, value: float) -> bool:
         return self.upper < value if isinstance(value, Real) else NotImplemented
 
@@ -101,12 +105,13 @@ class Enclosure:
         raise TypeError("an enclosure is two floats: take .upper to claim it, or .lower")
 
     def __format__(self, spec: str) -> str:
-        """Both ends, rounded outward: ``f"{found:.3f}"`` is such as ``[0.109, 0.110]``."""
+        """Return both ends, rounded outward, such as ``[0.109, 0.110]`` for ``.3f``."""
         ends = ((self.lower, ROUND_FLOOR), (self.upper, ROUND_CEILING))
-        return f"[{', '.join(_rounded(*end, spec) for end in ends)}]" if spec else str(self)
+        return f"[{', '.join(_format_end(*end, spec) for end in ends)}]" if spec else str(self)
 
 
-def _rounded(end: float, rounding: str, spec: str) -> str:
+def _format_end(end: float, rounding: str, spec: str) -> str:
+    """Return the end in the format `spec`, rounded in the given direction of `decimal`."""
     if math.isinf(end):
         return format(end, spec)
     with localcontext(rounding=rounding):
@@ -114,12 +119,13 @@ def _rounded(end: float, rounding: str, spec: str) -> str:
 
 
 def _product(factor: float, count: int, towards: float) -> float:
+    """Return `factor` times `count`, rounded towards −∞ or ∞ unless it is exact."""
     product = factor * count
     if math.isinf(factor):
         return product
     exact = Fraction(factor) * count
-    # Python compares fractions with floats, infinite ones included, exactly. One step is enough
-    # unless the count is too large for a float to hold.
+    # Python compares fractions with floats exactly, also with infinite ones. One step is enough
+    # unless the count is too large for a float.
     while exact > product if towards > 0.0 else exact < product:
         product = math.nextafter(product, towards)
     return product
@@ -127,10 +133,10 @@ def _product(factor: float, count: int, towards: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enclosures:
-    """Lower and upper ends of several numbers, in the order of what was asked for.
+    """Lower and upper ends of several numbers, in the order of the question's points.
 
-    Indexing with an integer gives an `Enclosure`, with a slice or an array of indices `Enclosures`;
-    iterating gives each `Enclosure`.
+    An integer index gives an `Enclosure`; a slice or an array of indices gives `Enclosures`.
+    Iterating gives each `Enclosure`.
 
     Parameters
     ----------
@@ -140,7 +146,7 @@ class Enclosures:
     Raises
     ------
     ValueError
-        Where the arrays have other shapes, or where some ends are out of order or NaN.
+        If the arrays have other shapes, or if ends are out of order or NaN.
 
     Examples
     --------
@@ -154,7 +160,7 @@ class Enclosures:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            object.__setattr__(self, name, _ends(name, getattr(self, name)))
+            object.__setattr__(self, name, _read_ends(name, getattr(self, name)))
         if self.lower.shape != self.upper.shape:
             raise ValueError(
                 "lower and upper must have one entry per number, got "
@@ -167,7 +173,7 @@ class Enclosures:
 
     @property
     def relative_width(self) -> FloatArray:
-        """Of each enclosure, as `Enclosure.relative_width` says."""
+        """The `Enclosure.relative_width` of each enclosure, shape (P,)."""
         return np.array([enclosure.relative_width for enclosure in self])
 
     def __len__(self) -> int:
@@ -189,12 +195,12 @@ class Enclosures:
         return Enclosures(lower, upper)
 
     def __reduce__(self) -> tuple[type[Enclosures], tuple[FloatArray, FloatArray]]:
-        # By way of the constructor: copies are read-only, too.
+        # The constructor makes the arrays of copies read-only, too.
         return Enclosures, (self.lower, self.upper)
 
 
-def _ends(name: str, values: ArrayLike) -> FloatArray:
-    """A read-only copy."""
+def _read_ends(name: str, values: ArrayLike) -> FloatArray:
+    """Return a read-only copy, shape (P,); raise ValueError for arrays of other dimensions."""
     array = np.array(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a one-dimensional array, got shape {array.shape}")
@@ -208,11 +214,10 @@ class PrecisionError(ArithmeticError):
     Parameters
     ----------
     message
-        What was asked for, and what was found.
+        The sentence that says which precision was requested and which one was reached.
     enclosure
-        The (valid) enclosure that was reached. Where several points were asked for it holds them
-        all, computed whether others fell short or not: `Enclosures`, whose ``relative_width`` tells
-        which did.
+        The enclosure that was reached, which is valid. If the question had several points it is
+        `Enclosures` of all of them; their ``relative_width`` says which points are too wide.
 
     Examples
     --------
@@ -227,33 +232,31 @@ class PrecisionError(ArithmeticError):
 
     def __init__(self, message: str, enclosure: Enclosure | Enclosures) -> None:
         super().__init__(message)
-        # Which of the two depends on what was asked for, and no type of an exception tells it.
+        # Whether it is one or several depends on the question, which types cannot express here.
         self.enclosure: Any = enclosure
 
     def __reduce__(self) -> tuple[object, ...]:
-        """By default an exception is rebuilt from its message alone, and a process pool hangs."""
+        """Return the constructor with both arguments: without the second, a process pool hangs."""
         return type(self), (*self.args, self.enclosure), self.__dict__
 
 
-_Ends = TypeVar("_Ends", "Enclosure", "Enclosures")
+EnclosureT = TypeVar("EnclosureT", "Enclosure", "Enclosures")
 
 
-def reached(evaluate: Callable[[], _Ends]) -> _Ends:
-    """What `evaluate` returns, or what it had found where its precision was out of reach."""
+def reached(evaluate: Callable[[], EnclosureT]) -> EnclosureT:
+    """Return the enclosure of `evaluate`, be it returned or raised with a `PrecisionError`."""
     try:
         return evaluate()
     except PrecisionError as error:
-        found: _Ends = error.enclosure
-        return found
-
-
-# Numbers in few digits, rounded so that what is shown of a bound is a bound.
-
-DIGITS = 6
+        enclosure: EnclosureT = error.enclosure
+        return enclosure
 
 
 def outward(value: float, *, up: bool, digits: int = DIGITS) -> str:
-    """A few digits of a number, never below it (up) or never above it; integers in full."""
+    """Return `digits` digits of a number, rounded up or down, so that a printed bound is a bound.
+
+    Integers, 0 and infinities are printed in full.
+    """
     if isinstance(value, int) or value == 0.0 or math.isinf(value):
         return f"{value:.0f}"
     rounding = ROUND_CEILING if up else ROUND_FLOOR

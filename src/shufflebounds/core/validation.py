@@ -1,7 +1,7 @@
-"""Checks of arguments at the border: one sentence with the name, the value and what is allowed.
+"""Checks of arguments of public functions: a ValueError names the argument, value and range.
 
-Everything behind the border may then assume finite floats and honest integers. A number that is
-no float, such as Fraction(1, 3), is not rounded in silence: it is refused, or its neighbours told.
+All other code may assume finite floats and integers. A number that is no float, such as
+Fraction(1, 3), is never rounded in silence: it is refused, or replaced by its neighbouring floats.
 """
 
 from __future__ import annotations
@@ -13,104 +13,108 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any
 
-# e^ε₀ and its powers must stay far from the end of the double range.
+# Largest local privacy parameter ε₀ (natural log): e^{2ε₀} is still a double.
 MAX_EPS0 = 300.0
-# The parts of a report at that may add up to a rounding more.
-_MAX_BUDGET = MAX_EPS0 * (1.0 + 1e-9)
-# Where the engine was tested: beyond, its own rounding takes over.
+# Largest ε₀ that passes the check: the ε₀ of parts that add up to 300 may exceed it by rounding.
+_MAX_ROUNDED_EPS0 = MAX_EPS0 * (1.0 + 1e-9)
+# Largest number of users, and of messages of a user. The engine is tested up to here; for more
+# users its rounding errors dominate the answers.
 MAX_USERS = 10**15
+# Smallest target δ: smaller positive numbers are near the end of the range of doubles.
 MIN_DELTA = 1e-300
+# Largest number of rounds of one composition.
 MAX_ROUNDS = 10**6
-# Reports that are sent together.
+# Largest number of reports that a user sends together.
 MAX_JOINT = 100
+# Largest order of a Rényi divergence.
 MAX_ORDER = 10**6
-
+# Largest absolute distance of the sum of weights from 1 that is accepted as rounding.
 _SUM_TOLERANCE = 1e-12
 
 
 def finite(name: str, value: object) -> float:
-    """`value` as a finite float; ValueError for anything else (booleans and NaN included)."""
+    """Return `value` as a finite float; raise ValueError for all else, also booleans and NaN."""
     if not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return _exact(name, value)
 
 
 def eps0(value: object, name: str = "eps0") -> float:
-    """A local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
+    """Return a local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
     allowed = f"0 < {name} <= {MAX_EPS0:g}"
-    _within(name, value, 0.0 < _number(value) <= _MAX_BUDGET, allowed)
+    _require(name, value, 0.0 < _number(value) <= _MAX_ROUNDED_EPS0, allowed)
     return _exact(name, value)
 
 
 def eps(value: object) -> float:
-    """A privacy loss ε ≥ 0 (natural log) that is a float."""
+    """Return a privacy loss ε ≥ 0 (natural log) that is a float."""
     eps_between(value)
     return _exact("eps", value)
 
 
 def eps_between(value: object) -> tuple[float, float]:
-    """The floats next to a privacy loss ε ≥ 0 on either side, both the same if it is a float."""
-    _within("eps", value, _number(value) >= 0.0, "eps >= 0")
-    return _between(value)
+    """Return the floats around a privacy loss ε ≥ 0, twice the same one if it is a float."""
+    _require("eps", value, _number(value) >= 0.0, "eps >= 0")
+    return _neighbouring_floats(value)
 
 
 def delta(value: object) -> float:
-    """A target δ, 10⁻³⁰⁰ ≤ δ < 1, that is a float."""
+    """Return a target δ, 10⁻³⁰⁰ ≤ δ < 1, that is a float."""
     delta_between(value)
     return _exact("delta", value)
 
 
 def delta_between(value: object) -> tuple[float, float]:
-    """The floats next to a target δ on either side, both the same if it is a float."""
-    _within("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
-    return _between(value)
+    """Return the floats around a target δ, twice the same one if it is a float."""
+    _require("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    return _neighbouring_floats(value)
 
 
 def rtol(value: object) -> float:
-    """A relative width, 10⁻⁹ to 0.1."""
-    return _within("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+    """Return a relative width, 10⁻⁹ to 0.1."""
+    return _require("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
 
 
 def users(value: object) -> int:
-    """A number of users, 1 to 10¹⁵; a whole number that is a float, such as 1e5, is one too."""
+    """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
     nearest = _number(value)
     is_whole = nearest.is_integer() and nearest == value
     return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
 
 
 def rounds(value: object) -> int:
-    """A number of rounds, 1 to 10⁶."""
+    """Return a number of rounds, 1 to 10⁶."""
     return whole("rounds", value, minimum=1, maximum=MAX_ROUNDS)
 
 
 def messages(value: object) -> int:
-    """A number of messages that a user sends, 1 to 10¹⁵."""
+    """Return a number of messages that a user sends, 1 to 10¹⁵."""
     return whole("messages", value, minimum=1, maximum=MAX_USERS)
 
 
 def order(value: object) -> float:
-    """The order of a Rényi divergence, 1 < order ≤ 10⁶."""
+    """Return the order of a Rényi divergence, 1 < order ≤ 10⁶."""
     allowed = f"1 < order <= {MAX_ORDER}"
-    _within("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
+    _require("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
     return _exact("order", value)
 
 
 def probability(name: str, value: object) -> float:
-    """The float nearest to a probability, 0 and 1 included; 0 for 0 only."""
+    """Return the float nearest to a probability from 0 to 1; it is 0 only if `value` is 0."""
     nearest = _number(value)
     holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
-    return _within(name, value, holds, f"0 <= {name} <= 1")
+    return _require(name, value, holds, f"0 <= {name} <= 1")
 
 
 def fraction(value: float | Rational) -> Fraction:
-    """A finite number, as it is."""
+    """Return a finite number as a fraction, exactly."""
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(*value.as_integer_ratio())
 
 
 def weights(values: Collection[object]) -> float:
-    """Probabilities that sum to 1 up to rounding; returns their sum."""
+    """Return the sum of probabilities; raise ValueError unless it is 1 up to rounding."""
     total = math.fsum(probability("weight", value) for value in values)
     if abs(total - 1.0) > _SUM_TOLERANCE:
         raise ValueError(f"weights must sum to 1, got {total:.13g}")
@@ -118,7 +122,7 @@ def weights(values: Collection[object]) -> float:
 
 
 def pairs(name: str, values: object, what: str) -> list[tuple]:
-    """A list of tuples of two."""
+    """Return a list of pairs; `what`, such as ``(weight, part)``, describes one in the error."""
     listed: list[Any] = list(values) if isinstance(values, Iterable) else [values]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
         raise ValueError(f"{name} must be pairs {what}, got {values!r}")
@@ -126,23 +130,23 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
-    """An integer of at least `minimum` and at most `maximum`; booleans and floats are refused."""
+    """Return an integer from `minimum` to `maximum`; raise ValueError for booleans and floats."""
     if isinstance(value, Integral) and not isinstance(value, bool):
-        number, most = int(value), math.inf if maximum is None else maximum
-        if minimum <= number <= most:
+        number, largest = int(value), math.inf if maximum is None else maximum
+        if minimum <= number <= largest:
             return number
-    ends = f">= {minimum}" if maximum is None else f"from {minimum} to {_brief(maximum)}"
+    ends = f">= {minimum}" if maximum is None else f"from {minimum} to {_short_integer(maximum)}"
     raise ValueError(f"{name} must be an integer {ends}, got {value!r}")
 
 
-def _brief(number: int) -> str:
-    """10**15 as 1e15."""
+def _short_integer(number: int) -> str:
+    """Return the digits of a number, or, for one such as 10**15, 1e15."""
     text = f"{number:.0e}".replace("+", "")
     return text if number >= 10**9 and float(text) == number else str(number)
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
-    """One of a few names."""
+    """Return `value` if it is one of the names; raise ValueError, with a guess, otherwise."""
     if not isinstance(value, str) or value not in allowed:
         meant = likely(value, allowed)
         guess = f" (did you mean {meant}?)" if meant else ""
@@ -152,7 +156,7 @@ def choice(name: str, value: object, allowed: Collection[str]) -> str:
 
 
 def likely(value: object, allowed: Iterable[str]) -> str | None:
-    """Which of the names a wrong one was meant to be, if one comes close; KRR is a guess at krr."""
+    """Return the allowed name that is closest to a misspelt one, or None if no name is close."""
     names = {name.casefold(): name for name in allowed}
     close = get_close_matches(str(value).casefold(), list(names))
     # A slip replaces a letter more often than it adds or drops one.
@@ -160,6 +164,7 @@ def likely(value: object, allowed: Iterable[str]) -> str | None:
 
 
 def _number(value: object) -> float:
+    """Return a real number as a float, infinite if it overflows, and NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -169,16 +174,17 @@ def _number(value: object) -> float:
 
 
 def _exact(name: str, value: Any) -> float:
-    """A finite number as a float; ValueError where that would round it."""
-    low, high = _between(value)
+    """Return a finite number as a float; raise ValueError if that would round it."""
+    low, high = _neighbouring_floats(value)
     if low < high:
         raise ValueError(f"{name} must be a number that a float holds exactly, got {value!r}")
     return low
 
 
-def _between(value: Any) -> tuple[float, float]:
+def _neighbouring_floats(value: Any) -> tuple[float, float]:
+    """Return the floats around a number, twice the same one if it is a float."""
     if isinstance(value, Integral):
-        value = int(value)  # NumPy's would be rounded before they are compared
+        value = int(value)  # NumPy would round its integers before it compares them.
     nearest = float(value)
     if nearest == value:
         return nearest, nearest
@@ -187,7 +193,8 @@ def _between(value: Any) -> tuple[float, float]:
     return math.nextafter(nearest, -math.inf), nearest
 
 
-def _within(name: str, value: Any, holds: bool, allowed: str) -> float:
+def _require(name: str, value: Any, holds: bool, allowed: str) -> float:
+    """Return the float nearest to a finite number; raise ValueError if the condition fails."""
     if not holds or not math.isfinite(_number(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

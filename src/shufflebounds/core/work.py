@@ -1,7 +1,7 @@
-"""A budget of work for every question: engines say what they spend, and stop when it is gone.
+"""A budget of work for every question: engines report what they spend, and stop at its end.
 
-It is no clock, so that a question is answered or refused alike on every machine. A unit is about
-a nanosecond or more; questions that are asked to answer another share its budget.
+Work is counted, not timed, so that a question is answered or refused alike on every machine. A unit
+of work is a nanosecond or more. A question that is asked to answer another one shares its budget.
 """
 
 from __future__ import annotations
@@ -17,35 +17,39 @@ import numpy as np
 
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 
-# Of one question, and of what is to be known of it even where that is spent.
-BUDGET, RESERVE = 1.5e10, 1.5e9
+# Work that one question may cost, in units: 15 seconds or more.
+BUDGET = 1.5e10
+# Further work, in units, for simple bounds that are computed even after the budget is spent.
+RESERVE = 1.5e9
+# Share of a budget that no optional refinement may touch.
+_ESSENTIAL_SHARE = 0.3
+# What a user can change when a question costs too much work.
+ADVICE = "a larger rtol or delta, fewer rounds, or reports of fewer kinds would help"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-# The share of it that nothing optional may touch.
-_KEPT = 0.3
-
-
 @dataclass
-class _Purse:
-    left: float
+class _WorkBudget:
+    """The remaining units of work, and whether the answer suffers from their lack."""
+
+    remaining: float
     is_empty: bool = False
     falls_short: bool = False
 
     def __post_init__(self) -> None:
-        self.kept = _KEPT * self.left
+        self.essential = _ESSENTIAL_SHARE * self.remaining
 
 
-_purse: ContextVar[_Purse | None] = ContextVar("purse", default=None)
+_work_budget: ContextVar[_WorkBudget | None] = ContextVar("work_budget", default=None)
 
 
 class WorkError(PrecisionError):
-    """The work that a question may cost is spent.
+    """The budget of work of a question is spent.
 
-    Engines that catch it return bounds that hold without further work; such results must not be
-    cached (`is_spent`).
+    An engine that catches it returns a valid bound that needs no further work. Such a result must
+    not be cached (`is_spent`).
     """
 
     def __init__(self) -> None:
@@ -55,102 +59,102 @@ class WorkError(PrecisionError):
         return type(self), ()
 
 
-ADVICE = "a larger rtol or delta, fewer rounds, or reports of fewer kinds would help"
-
-
 def spend(units: float) -> None:
-    """Take what is about to be done from the budget; raises `WorkError` where it is spent."""
-    purse = _purse.get()
-    if purse is None:
+    """Subtract the next step's units from the budget; raise `WorkError` if too few remain."""
+    current = _work_budget.get()
+    if current is None:
         return
-    purse.left -= units
-    if purse.left < 0.0:
-        purse.is_empty = True
+    current.remaining -= units
+    if current.remaining < 0.0:
+        current.is_empty = True
         raise WorkError
 
 
 def is_spent() -> bool:
-    """Whether what is computed now says less than it would with more work."""
-    purse = _purse.get()
-    return purse is not None and purse.is_empty
+    """Return whether the budget is spent, so that results may be wider than they could be."""
+    current = _work_budget.get()
+    return current is not None and current.is_empty
 
 
 def is_scarce() -> bool:
-    """Whether what is left had better be kept for what an answer cannot do without."""
-    purse = _purse.get()
-    return purse is not None and purse.left < purse.kept
+    """Return whether the remaining work is reserved for the essential steps of an answer."""
+    current = _work_budget.get()
+    return current is not None and current.remaining < current.essential
 
 
 def fall_short() -> None:
-    """Note that the answer is much wider than it would be with more work, so that it is refused."""
-    purse = _purse.get()
-    if purse is not None:
-        purse.falls_short = True
+    """Record that more work would make the answer much narrower, so that it is refused."""
+    current = _work_budget.get()
+    if current is not None:
+        current.falls_short = True
 
 
 def require_work() -> None:
-    """Raise `WorkError` where the budget is spent, before anything is remembered."""
+    """Raise `WorkError` if the budget is spent; call it before a result is cached."""
     if is_spent():
         raise WorkError
 
 
 @contextmanager
-def budget(questions: int = 1) -> Iterator[_Purse | None]:
-    """What so many questions may cost; None within another question, whose budget counts."""
-    if _purse.get() is not None:
+def budget(questions: int = 1) -> Iterator[_WorkBudget | None]:
+    """Set the budget of `questions` questions; it is None inside a question with a budget."""
+    if _work_budget.get() is not None:
         yield None
         return
-    with _opened(_Purse(questions * BUDGET)) as purse:
-        yield purse
+    with _use_budget(_WorkBudget(questions * BUDGET)) as current:
+        yield current
 
 
 @contextmanager
 def reserve() -> Iterator[None]:
-    """A little more for what is to be known even where all is spent."""
-    with _opened(_Purse(RESERVE)):
+    """Set a small budget of its own for a bound that is needed even if the budget is spent."""
+    with _use_budget(_WorkBudget(RESERVE)):
         yield
 
 
 @contextmanager
-def _opened(purse: _Purse) -> Iterator[_Purse]:
-    token = _purse.set(purse)
+def _use_budget(current: _WorkBudget) -> Iterator[_WorkBudget]:
+    """Make `current` the budget of all work inside the context."""
+    token = _work_budget.set(current)
     try:
-        yield purse
+        yield current
     finally:
-        _purse.reset(token)
+        _work_budget.reset(token)
 
 
 def limited(ask: Callable[P, T]) -> Callable[P, T]:
-    """A public question with a budget, which it shares among the points of its arrays.
+    """Give a public question a budget, which the points of its array arguments share.
 
-    If the budget is spent, an enclosure that it returns is raised as a `PrecisionError`, unless
-    both of its ends are equal.
+    If the budget is spent, an enclosure that the question returns is raised as a `PrecisionError`,
+    unless both of its ends are equal.
     """
 
     @wraps(ask)
-    def within(*args: P.args, **kwargs: P.kwargs) -> T:
-        points = max((_points(x) for x in (*args, *kwargs.values())), default=1)
-        with budget(points) as purse:
-            found = ask(*args, **kwargs)
-        known = getattr(found, "enclosure", found)
-        if purse is None or not (purse.is_empty or purse.falls_short):
-            return found
-        if not isinstance(known, Enclosure | Enclosures) or not np.any(known.relative_width):
-            return found
+    def ask_within_budget(*args: P.args, **kwargs: P.kwargs) -> T:
+        points = max((_array_length(x) for x in (*args, *kwargs.values())), default=1)
+        with budget(points) as current:
+            answer = ask(*args, **kwargs)
+        enclosure = getattr(answer, "enclosure", answer)
+        if current is None or not (current.is_empty or current.falls_short):
+            return answer
+        if not isinstance(enclosure, Enclosure | Enclosures) or not np.any(
+            enclosure.relative_width
+        ):
+            return answer
         where = "not known well enough"
-        if isinstance(known, Enclosure):
-            where = f"known only to lie in [{known.lower!r}, {known.upper!r}]"
+        if isinstance(enclosure, Enclosure):
+            where = f"known only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]"
         raise PrecisionError(
             f"{ask.__name__.removeprefix('mechanism_')} is {where}; more would cost too much "
             f"work; {ADVICE}",
-            known,
+            enclosure,
         )
 
-    return within
+    return ask_within_budget
 
 
-def _points(argument: object) -> int:
-    """How many numbers an array has."""
+def _array_length(argument: object) -> int:
+    """Return the number of entries of an array or list, and 1 for anything else."""
     shape = getattr(argument, "shape", None)
     if isinstance(argument, list | tuple):
         return len(argument)

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.datasets import Crowd, Held, Kinds
+from shufflebounds.core.datasets import Crowd, OtherInput, Kinds
 from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U
@@ -230,7 +230,7 @@ class _Sums(NamedTuple):
     logs: tuple[float, float]
 
     @staticmethod
-    def of(crowd: Crowd, held: Held, degree: int) -> _Sums | None:
+    def of(crowd: Crowd, held: OtherInput, degree: int) -> _Sums | None:
         """Up to this p and q; None where R(x) is 0 in some."""
         a, b = held.pieces(crowd.a), held.pieces(crowd.b)
         possible = (a > 0.0) | (b > 0.0)
@@ -246,7 +246,7 @@ class _Sums(NamedTuple):
         return _Sums(sums, base, step, (float(sums[-1, 0]), float(sums[0, -1])), largest)
 
 
-def _inputs_of_crowds(crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, Held]]:
+def _inputs_of_crowds(crowds: tuple[Crowd, ...]) -> list[tuple[Crowd, OtherInput]]:
     return [(crowd, held) for crowd in crowds for held in crowd.others.values()]
 
 

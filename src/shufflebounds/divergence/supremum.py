@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, Held
+from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
@@ -198,13 +198,13 @@ def _aim(
 
 
 @lru_cache(maxsize=8)
-def _ranked_inputs(crowd: Crowd, eps: float) -> list[tuple[Crowd, Held]]:
+def _ranked_inputs(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]]:
     """Return the inputs of others and their crowds by falling variance of (a − e^ε b)/R(x)."""
     family = [
         (member, held) for member in (crowd, *crowd.extremes) for held in member.others.values()
     ]
 
-    def variance(pair: tuple[Crowd, Held]) -> float:
+    def variance(pair: tuple[Crowd, OtherInput]) -> float:
         masses, values = _remaining_values(*pair, eps, np.zeros(crowd.c.size))
         return float(masses @ np.clip(values, -1e100, 1e100) ** 2)
 
@@ -212,7 +212,7 @@ def _ranked_inputs(crowd: Crowd, eps: float) -> list[tuple[Crowd, Held]]:
 
 
 def _remaining_values(
-    crowd: Crowd, held: Held, eps: float, tau: FloatArray
+    crowd: Crowd, held: OtherInput, eps: float, tau: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return masses and values of (a − e^ε b)/(R(x) − d)."""
     remaining_law = held.law - held.pieces(tau * crowd.c)
@@ -378,7 +378,7 @@ def _maximum_over_inputs(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     return largest
 
 
-def _remaining_decomposition(crowd: Crowd, held: Held, tau: FloatArray) -> Decomposition | None:
+def _remaining_decomposition(crowd: Crowd, held: OtherInput, tau: FloatArray) -> Decomposition | None:
     """Return (a, b, R(x) − d), with pieces as components; None if round-off is too large."""
     heads_law = held.pieces(tau * crowd.c)
     remaining_law = held.law - heads_law

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, Held, Inputs, Kinds
+from shufflebounds.core.datasets import Crowd, Inputs, Kinds, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import (
     SMALLEST_MASS,
@@ -117,7 +117,7 @@ class _United:
 
     def held(
         self, where: tuple[NDArray, ...], share: FloatArray, one: FloatArray, err: float
-    ) -> Held:
+    ) -> OtherInput:
         """Another user's input: what is at `where`, of a `share` and a mass under its law."""
         place = self.place[where]
         used = place >= 0
@@ -135,13 +135,13 @@ class _United:
         rounding = (16.0 + float(np.bincount(label).max())) * _U
         rel_err = compounded(err, self.rel_err, 1.01 * float(off.max()), rounding)
         first = np.concatenate([[True], starts])
-        return Held(place[first], shares, laws, rel_err)
+        return OtherInput(place[first], shares, laws, rel_err)
 
 
 def _distinct(crowd: Crowd) -> Crowd:
     """The same with components united, and of inputs that are as good as one the first."""
     united = _United.of(np.stack([crowd.a, crowd.b, crowd.c]))
-    kept: dict[str, Held] = {}
+    kept: dict[str, OtherInput] = {}
     for name, one in crowd.others.items():
         held = united.held((one.part,), one.share, one.law, one.rel_err)
         for other, known in kept.items():
@@ -156,7 +156,7 @@ def _distinct(crowd: Crowd) -> Crowd:
     return replace(crowd, a=a, b=b, c=c, others=kept, rel_err=rel_err)
 
 
-def _gap(one: Held, two: Held) -> float:
+def _gap(one: OtherInput, two: OtherInput) -> float:
     """The largest relative difference of two inputs' shares and laws."""
     if not np.array_equal(one.part, two.part):
         return math.inf
@@ -183,7 +183,7 @@ def joint_crowd(
         masses = steps[-1].masses
 
     @cache
-    def held(chosen: tuple[str, ...]) -> Held:
+    def held(chosen: tuple[str, ...]) -> OtherInput:
         *before, last = (part.others[x] for part, x in zip(parts, chosen, strict=False))
         if not before:
             return last
@@ -238,7 +238,7 @@ def parallel_crowd(
     united = _United.of(np.concatenate(masses, axis=1))
     starts = np.cumsum([0, *(part.a.size for part in parts[:-1])])
 
-    def held(chosen: tuple[str, ...]) -> Held:
+    def held(chosen: tuple[str, ...]) -> OtherInput:
         some = [part.others[x] for part, x in zip(parts, chosen, strict=True)]
         where = [start + one.part for start, one in zip(starts, some, strict=True)]
         laws = [share * one.law for share, one in zip(shares, some, strict=True)]
@@ -261,7 +261,7 @@ def _composed(
     parts: Sequence[Crowd],
     kinds: Sequence[Hashable],
     masses: FloatArray,
-    held: Callable[[tuple[str, ...]], Held],
+    held: Callable[[tuple[str, ...]], OtherInput],
     rel_err: float,
     counted: int | None = None,
 ) -> Crowd | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, Held
+from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
@@ -490,7 +490,8 @@ class _Cover:
         sure = np.append(np.min(laws, axis=0)[:-1], 0.0)
         every, ones = np.arange(sure.size), np.ones(sure.size)
         others = {
-            _number_name(x): Held(every, ones, law) for x, law in zip(self.grid, laws, strict=True)
+            _number_name(x): OtherInput(every, ones, law)
+            for x, law in zip(self.grid, laws, strict=True)
         }
         a, b = sent(v, marks[:, 0]), sent(w, marks[:, 1])
         return Crowd(a, b, sure, others, _point_err(self.eps0), attained=False)
