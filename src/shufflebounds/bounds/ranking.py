@@ -25,7 +25,7 @@ from shufflebounds.protocols.messages import CheuZhilyaev, Dump
 from shufflebounds.randomizers import accuracy
 from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.crowds import lacking
+from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
@@ -603,7 +603,7 @@ def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
         takes_long = way == "linked" and task.rounds > 1 and family.least < family.most
         if takes_long or (way != "separate" and family.protocol):
             continue
-        if way == "separate" or not lacking(one.randomizer(1.0)):
+        if way == "separate" or not missing_property(one.randomizer(1.0)):
             found = one if family.like in best else one.searched()
             best[family.name] = found.free
             yield found

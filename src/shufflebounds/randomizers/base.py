@@ -1,4 +1,4 @@
-"""What every local randomizer offers, and the forms that most of them share."""
+"""The base classes of local randomizers, and decompositions that several of them share."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from shufflebounds.randomizers import accuracy, sampling
 from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.sampling import checked_values
 
-# Closed forms below take a handful of roundings each.
+# Relative error of the entries of a closed form, which takes at most 16 roundings.
 CLOSED_FORM_ERR = 2.0**-49
-# Values whose shares are estimated at once.
-_MOST_ESTIMATED = 10**7
+# Largest number of values whose shares `Randomizer.estimate` computes: 80 MB for each array.
+_MAX_ESTIMATED_VALUES = 10**7
+# Smallest normal double: smaller probabilities would lose precision.
 _SMALLEST_NORMAL = 2.0**-1022
-# Of crowds, in which powers of up to 40 are as many roundings.
+# Relative error of the laws of a crowd: a power with an exponent of 40 takes as many roundings.
 _CROWD_ERR = 2.0**-46
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinatePair:
-    """What the two inputs may be in one coordinate of a joint, and what its part makes of them.
+    """The victim's two inputs in one coordinate of a joint, and the decomposition of their reports.
 
-    ``inputs`` names them, such as ``0 against 3`` or, where they do not differ, ``3 in both``.
+    ``inputs`` names them, such as ``0 against 3`` or, if they are equal, ``3 in both``.
     """
 
     inputs: str
@@ -44,10 +45,10 @@ class CoordinatePair:
 class Randomizer(ABC):
     """A local randomizer: a channel from one user's value to one report.
 
-    A mechanism of your own is a frozen dataclass with its parameters, which are checked on
-    construction (ValueError), with `blanket` and `dataset_pairs`, and with ``eps0`` (natural log)
-    if it is ε₀-LDP for some ε₀, else None. One that has an ε₀ of its own does not take it as an
-    argument. A field's metadata may hold a ``help`` for the command line.
+    A mechanism of your own is a frozen dataclass of its parameters, which checks them on
+    construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is
+    its ε₀ if it is ε₀-LDP, else None. It is no argument if the other parameters determine it. A
+    field's metadata may hold a ``help`` for the command line.
     `shufflebounds.randomizers.registry` lists the mechanisms.
 
     Examples
@@ -66,19 +67,19 @@ class Randomizer(ABC):
     '0.168'
     """
 
-    # How people call it, where that is not the name of the class.
+    # The mechanism's name in figures, if it is not the name of the class.
     NAME: ClassVar[str] = ""
-    # Whether compositions may rest on `blanket`: any two inputs are alike, as docs/engine.md asks
-    # in section 10. Where a class does not say so, they look at its `matrix`.
+    # Whether compositions may use `blanket` for all pairs of inputs, since any two inputs are alike
+    # in the sense of docs/engine.md, section 10. If it is False, compositions examine the `matrix`.
     composable: ClassVar[bool] = False
-    # Parameters that name files, which its results depend on.
+    # Names of the parameters that are paths of files on which the results depend.
     FILES: ClassVar[tuple[str, ...]] = ()
 
     eps0: float | None
 
     @classmethod
     def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters, with what else decides the results where they name files.
+        """Return the parameters, completed by digests of the files that they name.
 
         Parameters
         ----------
@@ -88,33 +89,33 @@ class Randomizer(ABC):
         Returns
         -------
         dict
-            The same, or more.
+            The same arguments, and possibly more.
         """
         return dict(parameters)
 
     @property
     def label(self) -> str:
-        """How figures call the mechanism, with its parameters other than ε₀."""
+        """The mechanism's name in figures, with its parameters other than ε₀."""
         return self.NAME or type(self).__name__
 
     @property
     def caveat(self) -> str | None:
-        """What nobody has proved of a mechanism's bounds, for people to read; None if nothing."""
+        """A sentence on what is unproven about the mechanism's bounds; None if all is proven."""
         return None
 
     @abstractmethod
     def blanket(self) -> Decomposition:
-        """The optimal upper bound: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
+        """Return the blanket: R(x₁⁰), R(x₁¹), inf_x R(x) (Theorems 5-7, 13)."""
 
     def blankets(self) -> dict[str, Decomposition]:
-        """`blanket` for every pair of inputs that may be the worst, by the names of the inputs.
+        """Return the blanket of every pair of inputs that may be the worst, by their names.
 
-        One that needs no name where any two inputs are alike, or one pair is known to be the worst.
+        There is one, with an empty name, if any two inputs are alike or if one pair is the worst.
         """
         return {"": self.blanket()}
 
     def simple_bound(self) -> Decomposition | None:
-        """A bound for all pairs of inputs that takes milliseconds: the stronger clone of ε₀.
+        """Return a bound for all pairs of inputs that takes milliseconds: the stronger clone of ε₀.
 
         Returns
         -------
@@ -124,88 +125,90 @@ class Randomizer(ABC):
         return clone_of_mechanism(getattr(self, "eps0", None))
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
-        """What two inputs of a joint may be in this coordinate, in either order, equal ones too.
+        """Return the ordered pairs of inputs that may be the worst in one coordinate of a joint.
+
+        Pairs of equal inputs are among them.
 
         Parameters
         ----------
         apart
-            Leave a choice out for another one that exceeds it only if either both differ or
-            neither.
+            Whether to compare pairs of different inputs only with each other, and pairs of equal
+            inputs only with each other.
 
         Returns
         -------
         tuple of CoordinatePair
-            Those that no other one exceeds (`shufflebounds.core.domination`). None for a randomizer
-            of which `composable` says all there is.
+            The pairs that no other one exceeds (`shufflebounds.core.domination`). It is empty for a
+            ``composable`` randomizer.
         """
         return ()
 
     @abstractmethod
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """Lower bounds by what all others hold, x₂: R(x₁⁰), R(x₁¹), R(x₂) (Theorem 14).
+        """Return the lower bounds R(x₁⁰), R(x₁¹), R(x₂) by the input x₂ of all others (Theorem 14).
 
         The customary x₂ comes first. Its name is ``third`` for an input that is neither x₁⁰ nor
-        x₁¹, ``x1`` for x₁¹, or the input itself. Where there are several pairs of inputs these are
-        named as well, as in ``0 against 3 among 5``.
+        x₁¹, ``x1`` for x₁¹, or the input itself. If there are several pairs of inputs, the name has
+        them as well, as in ``0 against 3 among 5``.
         """
 
     def dataset_pair(self) -> Decomposition:
-        """The lower bound with the customary x₂."""
+        """Return the lower bound with the customary x₂."""
         return next(iter(self.dataset_pairs().values()))
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Every pair of the victim's inputs, with all that other users may hold.
+        """Return a crowd for every pair of the victim's inputs, and one for pairs that are alike.
 
-        One for all pairs that are alike. None at all where nobody has listed them: `blanket` is
-        what is known of all datasets then.
+        The result is empty if the mechanism does not list its inputs. Then only `blanket` bounds
+        all datasets.
         """
         return ()
 
     def few_crowds(self) -> tuple[Crowd, ...]:
-        """As `crowds`, or one that stands for all of them where there are many."""
+        """Return `crowds`, or one crowd that stands for all of them if they are many."""
         return self.crowds()
 
     def coarser(self, components: int) -> Randomizer:
-        """One of about so many components at most of which this one is a post-processing.
+        """Return a randomizer of fewer components of which this one is a post-processing.
 
         Parameters
         ----------
         components
-            Of `crowds`, at least 3.
+            About the largest number of components of its `crowds`, at least 3.
 
         Returns
         -------
         Randomizer
-            Upper bounds for it hold for this one. Itself where nobody knows a coarser one.
+            Upper bounds for it hold for this one. It is this one if no coarser one is known.
         """
         return self
 
     @property
     def bits(self) -> float:
-        """How many bits tell a report from all others; inf for the limit of many values."""
+        """The number of bits of a report; inf for the limit of many values."""
         return math.log2(self._channel_matrix().shape[1])
 
     def error(self, n: int, frequencies: ArrayLike | None = None) -> Error:
-        """How far the estimate of `estimate` lies off, whose mean is the truth.
+        """Return the error of the unbiased estimator `estimate`.
 
         Parameters
         ----------
         n
             Number of users who report, 1 to 10¹⁵.
         frequencies
-            Share of the users who hold each value; None leaves it open. Of a mechanism that is
-            given by its matrix the estimator is the best linear one for these, or for equal ones.
+            Share of the users who hold each value; None leaves it open. For a mechanism that is
+            given by its matrix, the estimator is the best linear one for these shares, or for equal
+            shares.
 
         Returns
         -------
         Error
-            Of the shares of all values or, of numbers, of their mean.
+            The error of the shares of all values or, for numbers, of their mean.
 
         Raises
         ------
         ValueError
-            For an argument out of its range, and for a mechanism from whose reports nobody can
-            estimate this, or nothing that is known here.
+            For an argument out of its range, and for a mechanism without an unbiased estimator.
 
         Notes
         -----
@@ -224,20 +227,20 @@ class Randomizer(ABC):
         Parameters
         ----------
         inputs
-            What each user holds: an integer from 0, the items of a set in a row, or a number.
+            The input of each user: an integer from 0, a row with the items of a set, or a number.
         rng
-            Where randomness comes from, such as ``np.random.default_rng(1)``; it is no source of
-            secrets, which reports of real users need.
+            A generator such as ``np.random.default_rng(1)``. It is not cryptographically secure, so
+            the reports of real users need another source.
 
         Returns
         -------
         ndarray
-            A report a user, in the order of `inputs`, in the form that the mechanism says.
+            One report for each user, in the order of `inputs`, in the mechanism's own form.
 
         Raises
         ------
         ValueError
-            For inputs that the mechanism does not have, and where it cannot be sampled from here.
+            For inputs that the mechanism does not have, and for a mechanism that has no sampler.
 
         Examples
         --------
@@ -247,7 +250,7 @@ class Randomizer(ABC):
         True
         """
         sampling.require_generator(rng)
-        return self._drawn(inputs, rng)
+        return self._draw_reports(inputs, rng)
 
     def estimate(self, reports: ArrayLike) -> FloatArray:
         """Estimate shares of users, or the mean of their numbers, from all reports.
@@ -255,18 +258,18 @@ class Randomizer(ABC):
         Parameters
         ----------
         reports
-            As `sample` returns them, in any order.
+            Reports of `sample`, in any order.
 
         Returns
         -------
         ndarray
-            The share of the users who hold each value, or the mean alone; unbiased, so that it may
-            be below 0. `error` says how far it lies off.
+            The share of the users who hold each value, or only the mean. It is unbiased, so that a
+            share may be below 0. `error` returns its error.
 
         Raises
         ------
         ValueError
-            For reports that the mechanism does not send, and where there is no estimator.
+            For reports that the mechanism does not send, and for one without an estimator.
 
         Examples
         --------
@@ -276,25 +279,25 @@ class Randomizer(ABC):
         supports = self._supports()
         if supports is None:
             return self._estimate(np.asarray(reports))
-        if not supports.values <= _MOST_ESTIMATED:
+        if not supports.values <= _MAX_ESTIMATED_VALUES:
             raise ValueError(
-                f"{self.label} must have at most {_MOST_ESTIMATED:.0e} values to estimate, got "
-                f"{supports.values:g}"
+                f"{self.label} must have at most {_MAX_ESTIMATED_VALUES:.0e} values to estimate, "
+                f"got {supports.values:g}"
             )
-        found = np.asarray(reports)
-        return supports.shares(self._supporters(found), len(found))
+        report_array = np.asarray(reports)
+        return supports.shares(self._supporters(report_array), len(report_array))
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """See `sample`: columns of the matrix, unless there is a faster way."""
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+        """Return the reports of `sample`. By default they are numbers of columns of the matrix."""
         matrix = self._channel_matrix()
         return sampling.outputs(matrix, checked_values("inputs", inputs, len(matrix)), rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
-        """How many reports support each value, for a mechanism with `_supports`."""
+        """Return the number of reports that support each value, for one with `_supports`."""
         raise NotImplementedError
 
     def _estimate(self, reports: NDArray) -> FloatArray:
-        """See `estimate`: the best linear estimator for equal shares, unless there is another."""
+        """Return the estimate of `estimate`. By default it is the best linear one, equal shares."""
         matrix = self._channel_matrix()
         columns = checked_values("reports", reports, matrix.shape[1])
         counts = np.bincount(columns, minlength=matrix.shape[1])
@@ -302,18 +305,18 @@ class Randomizer(ABC):
         return np.asarray(best @ counts / columns.size)
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Variances of what one report says: of supports, or else of the matrix."""
+        """Return the variances of an estimate from one report, by supports or by the matrix."""
         supports = self._supports()
         if supports is not None:
             return supports.spread
         return accuracy.of_matrix(self._channel_matrix(), frequencies)
 
     def _supports(self) -> Supports | None:
-        """Of a mechanism whose reports support values, and nothing else; None for others."""
+        """Return the supports of a mechanism whose reports only support values; else None."""
         return None
 
     def _channel_matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y); ValueError for a mechanism without a matrix."""
+        """Return the probabilities R(x)(y); raise ValueError for a mechanism without a matrix."""
         if not hasattr(self, "matrix"):
             raise ValueError(
                 f"{self.label} has no estimator that is known here: it has neither a matrix() of "
@@ -322,16 +325,16 @@ class Randomizer(ABC):
         return np.asarray(self.matrix())
 
     def known_datasets(self) -> dict[str, Decomposition]:
-        """Pairs of datasets in which all others hold one input: those listed, and of the crowds."""
-        found = dict(self.dataset_pairs())
+        """Return `dataset_pairs` and the datasets of `crowds`: all others hold one input."""
+        pairs = dict(self.dataset_pairs())
         for crowd in self.crowds():
             if crowd.attained:
-                found = {**found, **crowd.datasets(), **found}
-        return found
+                pairs = {**pairs, **crowd.datasets(), **pairs}
+        return pairs
 
 
 def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) -> None:
-    """ValueError where some are given to a mechanism of numbers."""
+    """Raise ValueError if a mechanism of numbers gets frequencies."""
     if frequencies is not None:
         raise ValueError(
             f"frequencies must be left out of {randomizer.label}, which estimates a mean of "
@@ -339,31 +342,34 @@ def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) ->
         )
 
 
-def require_mechanism(given: object) -> Decomposition | Randomizer:
-    """`given` if it is either; ValueError otherwise."""
-    if isinstance(given, Decomposition | Randomizer):
-        return given
+def require_mechanism(value: object) -> Decomposition | Randomizer:
+    """Return `value` if it is a decomposition or a randomizer; raise ValueError otherwise."""
+    if isinstance(value, Decomposition | Randomizer):
+        return value
     raise ValueError(
         "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
-        f"got {given!r}"
+        f"got {value!r}"
     )
 
 
-def the_only(blankets: Mapping[str, Decomposition]) -> Decomposition:
-    """The one of `Randomizer.blankets`; ValueError for several, none of which is a bound alone."""
-    (name, first), *more = blankets.items()
-    if more:
+def single_blanket(blankets: Mapping[str, Decomposition]) -> Decomposition:
+    """Return the blanket of `Randomizer.blankets` if it is the only one.
+
+    Raises ValueError if there are several, as none of them is a bound by itself.
+    """
+    (name, blanket), *further_pairs = blankets.items()
+    if further_pairs:
         raise ValueError(
             "all pairs of inputs must have the same blanket for there to be a single one, got "
-            f"{name} and {len(more)} more: ask worst_epsilon of blankets() instead"
+            f"{name} and {len(further_pairs)} more: ask worst_epsilon of blankets() instead"
         )
-    return first
+    return blanket
 
 
 def named_inputs(name: str) -> tuple[str, str]:
-    """The pair of inputs (empty where it has no name) and x₂ in a name of `dataset_pairs`."""
-    inputs, _, others = name.rpartition(" among ")
-    return inputs, others
+    """Split a name of `dataset_pairs` into the pair of inputs, which may be empty, and x₂."""
+    inputs, _, other_input = name.rpartition(" among ")
+    return inputs, other_input
 
 
 @dataclass(frozen=True)
@@ -390,26 +396,27 @@ class DomainRandomizer(Randomizer):
 
     @property
     def label(self) -> str:
-        """With the size of its domain, unless that is the limit."""
+        """The name with the size of the domain, unless that is the limit."""
         size = "" if self.domain_size is None else f", D = {self.domain_size}"
         return f"{super().label}{size}"
 
     @abstractmethod
     def _channel(self, size: int) -> NDArray[np.float64]:
-        """Probabilities R(x)(y) over a domain of `size` values, shape (size, outputs)."""
+        """Return the probabilities R(x)(y) over `size` values, shape (size, outputs)."""
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """The victim holds 0 or 1, all others 2 or, over a domain of two always, 1.
+        """Return the pairs of a victim with input 0 or 1 among others with input 2 or 1.
 
-        What a report says of these three does not depend on how many other values there are.
+        Over a domain of two values, all others have input 1. The decompositions do not depend on
+        the number of further values.
         """
         return pairs_of_channel(self._channel(min(self.domain_size or 3, 3)), self.eps0)
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y), shape (domain_size, outputs): rows are inputs, columns outputs.
+        """Return the probabilities R(x)(y), shape (domain_size, outputs), a row for each input.
 
-        Raises ValueError where the domain is infinite or too large to enumerate its outputs, and
-        where a probability is too small for a float.
+        Raises ValueError if the domain is infinite or too large to enumerate its outputs, or if a
+        probability is too small for a float.
         """
         if self.domain_size is None or self.domain_size > self.LARGEST_MATRIX:
             raise ValueError(
@@ -427,9 +434,10 @@ class DomainRandomizer(Randomizer):
 
 
 def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
-    """Blanket of an input-symmetric mechanism with the extreme property (Section 4.4, Table 2).
+    """Return the blanket of an input-symmetric mechanism with the extreme property.
 
-    Blanket masses p, p, q, r on the ratio pairs (e,1), (1,e), (e,e), (1,1) with e = e^{ε₀}.
+    It has the masses p, p, q, r on the ratio pairs (e,1), (1,e), (e,e), (1,1) with e = e^{ε₀}
+    (Section 4.4, Table 2).
     """
     e = np.exp(eps0)
     ratios = np.array([[e, 1.0], [1.0, e], [e, e], [1.0, 1.0]])
@@ -447,61 +455,60 @@ def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
 def pairs_of_channel(
     inputs: NDArray[np.float64], eps0: float | None = None
 ) -> dict[str, Decomposition]:
-    """Dataset pairs from the rows of x₁⁰, x₁¹ and, in a domain of more, a third input.
+    """Return the dataset pairs of the rows of x₁⁰, x₁¹ and, in larger domains, a third input.
 
-    `eps0` is given of a mechanism with the extreme property: what x₁⁰ and x₁¹ give an output is the
-    same, or one is e^{ε₀} times the other. Then equal floats stand for equal numbers.
+    Pass `eps0` only for a mechanism with the extreme property: the probabilities of an output under
+    x₁⁰ and x₁¹ are equal, or one is e^{ε₀} times the other. Then equal floats stand for equal
+    numbers, and such outputs are tied.
     """
     names = ["third", "x1"] if len(inputs) == 3 else ["x1"]
-    others = {"third": -1, "x1": 1}
-    # At the smallest ε₀ numbers that differ may have the same float.
+    row_of_name = {"third": -1, "x1": 1}
+    # At the smallest ε₀, different numbers may have the same float.
     extreme = eps0 is not None and eps0 > 4.0 * CLOSED_FORM_ERR
     tied = inputs[0] == inputs[1] if extreme else None
-    return {name: from_channel(inputs[[0, 1, others[name]]], tied) for name in names}
+    return {name: from_channel(inputs[[0, 1, row_of_name[name]]], tied) for name in names}
 
 
 def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
-    """The rows of x₁⁰, x₁¹ and, if there is one, a third input, with what all users send.
+    """Return the crowd of the rows of x₁⁰, x₁¹ and possibly a third input.
 
-    The first two may change places. None where probabilities are too small for floats.
+    `sure` is the mass that all users are sure to send. The first two inputs may change places.
+    Returns no crowd if a probability is too small for a float.
     """
     used = rows.any(axis=0)
     if (rows[:, used] < SMALLEST_MASS).any():
         return ()
-    others = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
+    laws_by_name = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
     laws = rows[0][used], rows[1][used], sure[used]
-    return (Crowd.of_laws(*laws, others, _CROWD_ERR, symmetric=True),)
+    return (Crowd.of_laws(*laws, laws_by_name, _CROWD_ERR, symmetric=True),)
 
 
 def from_channel(
     rows: NDArray[np.float64] | Sequence[NDArray[np.float64]], tied: BoolArray | None = None
 ) -> Decomposition:
-    """Merged decomposition of three rows of a probability matrix, shape (3, outputs): a, b, c.
+    """Return the merged decomposition of three rows a, b, c of a matrix, shape (3, outputs).
 
-    `tied` are the outputs at which a and b are the same in exact arithmetic, if any are.
+    `tied` marks the outputs at which a and b are the same in exact arithmetic.
     """
     a, b, c = rows
     return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR, tied=tied).merge()
 
 
-# Whether a mechanism is as private as it says, as far as its blanket shows.
-
-
-def require_private(kind: str, made: Randomizer) -> None:
-    """ValueError for a mistake in a mechanism that its blanket betrays; other bounds rely on ε₀."""
+def require_private(kind: str, randomizer: Randomizer) -> None:
+    """Raise ValueError if a blanket has a larger loss than ε₀, on which other bounds rely."""
     try:
-        blankets = made.blankets()
+        blankets = randomizer.blankets()
     except ValueError as error:
         raise ValueError(f"the blanket of {kind} is not a decomposition: {error}") from None
-    if made.eps0 is None:
+    if randomizer.eps0 is None:
         return
     for blanket in blankets.values():
         with np.errstate(divide="ignore", invalid="ignore"):
             losses = np.abs(np.log(blanket.a) - np.log(blanket.b))
         largest = np.max(losses, where=~np.isnan(losses), initial=0.0)
-        # The entries' own rounding, and that of their logarithms.
-        if largest > made.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + made.eps0):
+        # The tolerance covers the rounding of the entries and of their logarithms.
+        if largest > randomizer.eps0 + 2.1 * blanket.rel_err + 1e-12 * (1.0 + randomizer.eps0):
             raise ValueError(
                 f"the blanket of {kind} must be that of an eps0-LDP randomizer, got a component "
-                f"with a loss |log a/b| of {largest:.6g} at eps0 = {made.eps0!r}"
+                f"with a loss |log a/b| of {largest:.6g} at eps0 = {randomizer.eps0!r}"
             )

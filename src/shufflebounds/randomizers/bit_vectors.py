@@ -85,7 +85,7 @@ class BitVectorRandomizer(DomainRandomizer):
         gap = odds * own * other * math.expm1(self.eps0)
         return Supports(e * own, odds * own, other, gap, self.domain_size or math.inf)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Bits, a row a user."""
         size, supports = required("domain_size", self.domain_size), self._supports()
         held = sampling.checked_values("inputs", inputs, size)
@@ -132,7 +132,7 @@ class HashRandomizer(BitVectorRandomizer):
         """Of a hash value, and of the seed of its hash."""
         return math.log2(self._count) + WORD
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """A seed and a hash value."""
         sampling.require_hashes(self._count)
         held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf)

@@ -1,7 +1,11 @@
-"""Crowds of compositions: what the coordinates of a victim and of another user may be together.
+"""Crowds of compositions: all combinations of the coordinates of a victim and of another user.
 
-Proved to be the worst for blankets only, inputs that differ in all coordinates are one case among
-others here: the victim's two inputs may agree in some.
+Inputs that differ in all coordinates are proved to be the worst for blankets only. So the victim's
+two inputs may agree in some coordinates here.
+
+Components of one ratio a : b : c are united. For each input of another user, its pieces of one
+ratio to its law are united, too. A product is never written out, as every step unites its
+components (docs/closing-the-gap.md, section 8).
 """
 
 from __future__ import annotations
@@ -35,65 +39,71 @@ from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import Error, Spread
 from shufflebounds.randomizers.base import Randomizer
 
-# Inputs times components of one crowd, and pairs of components of a step: seconds at most.
-_LARGEST, _MOST_PAIRS = 250_000, 2**22
-# Inputs of another user of which the promising ones are picked.
-_MOST_COUNTED = 50_000
-# Inputs of all other users that are tried as datasets, each a part's by itself.
-_MOST_TRIED = 30
-# Pieces of one component whose ratios to a law are this close differ by rounding; so do those of
-# two inputs that are as good as one.
-_EQUAL = 2.0**-44
+# Largest number of inputs times components of one crowd, which takes seconds at most.
+_MAX_CROWD_SIZE = 250_000
+# Largest number of pairs of components of one step of a joint, which takes seconds at most.
+_MAX_PAIRS_PER_STEP = 2**22
+# Largest number of inputs of another user from which the promising ones are picked.
+_MAX_COUNTED_INPUTS = 50_000
+# Largest number of inputs that are tried as datasets with different inputs of different parts.
+_MAX_TRIED_INPUTS = 30
+# Largest relative difference of ratios of masses to a law that counts as rounding.
+_EQUAL_RATIOS = 2.0**-44
+# Largest number of entries of a matrix times its rows for which `inputs_are_alike` compares them.
+_MAX_COMPARED_ENTRIES = 10**7
+# Largest relative difference of the components of two pairs of inputs that count as alike.
+_ALIKE_TOLERANCE = 1e-12
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
 
 T = TypeVar("T")
-# The crowd of a part where the victim's inputs differ, and where they do not.
+# The crowds of a part for a victim whose inputs differ, and for one whose inputs are equal.
 Crowds = tuple[Crowd, Crowd]
 
 
 def single_crowds(parts: Sequence[Randomizer]) -> list[Crowds] | None:
-    """The crowds of every part; None unless each has one that stands for all pairs."""
-    found: dict[Randomizer, Crowds] = {}
+    """Return the crowds of every part, or None unless each part has one crowd for all pairs."""
+    crowds_of: dict[Randomizer, Crowds] = {}
     for part in dict.fromkeys(parts):
         crowds = part.crowds()
         if len(crowds) != 1 or crowds[0].extremes or crowds[0].kinds:
             return None
-        found[part] = _distinct(crowds[0]), _distinct(crowds[0].same_input())
-    return [found[part] for part in parts]
+        crowds_of[part] = _unite_crowd(crowds[0]), _unite_crowd(crowds[0].same_input())
+    return [crowds_of[part] for part in parts]
 
 
 def coordinate_crowds(crowds: Sequence[Crowds], differing: Sequence[int]) -> list[Crowd]:
-    """The parts' crowds, with one input for both of the victim's where they do not differ."""
-    return [two[0 if i in differing else 1] for i, two in enumerate(crowds)]
+    """Return one crowd for each part: the victim's inputs differ in the coordinates `differing`."""
+    return [pair[0 if i in differing else 1] for i, pair in enumerate(crowds)]
 
 
 def coordinate_kinds(parts: Sequence[Hashable], differing: Sequence[int]) -> list[Hashable]:
-    """What makes coordinates equal: their parts, and whether the victim's inputs differ."""
+    """Return a key for each coordinate: its part, and whether the victim's inputs differ in it."""
     return [(part, i in differing) for i, part in enumerate(parts)]
 
 
-def named(size: int, crowds: Iterable[tuple[tuple[int, ...], Crowd | None]]) -> tuple[Crowd, ...]:
-    """All of them by the coordinates that differ, out of so many; none if one is missing."""
-    found = []
+def name_by_differing(
+    size: int, crowds: Iterable[tuple[tuple[int, ...], Crowd | None]]
+) -> tuple[Crowd, ...]:
+    """Return the crowds, each with the names of the coordinates that differ, out of `size`.
+
+    The result is empty if one crowd is None.
+    """
+    named_crowds = []
     for differing, crowd in crowds:
         if crowd is None:
             return ()
         name = "" if len(differing) == size else " ".join(str(i + 1) for i in differing)
-        found.append(replace(crowd, differing=name))
-    return tuple(found)
-
-
-# Components of one ratio a : b : c are united, and for each input of another user by itself those
-# pieces of one ratio to its law, too. So a product is never written out: every step unites what it
-# may (docs/closing-the-gap.md, section 8).
+        named_crowds.append(replace(crowd, differing=name))
+    return tuple(named_crowds)
 
 
 @dataclass(frozen=True, eq=False)
-class _United:
-    """Components a, b, c, ``masses`` of shape (3, K), made of more.
+class _UnitedComponents:
+    """Components that were united by their ratios, and where the original ones are.
 
-    Those are part of the component ``place``, of which they have the ``share``; -1 where the
-    victim's report never is.
+    ``masses`` are a, b, c of the united components, shape (3, K). An original component is the
+    ``share`` of the united component ``place``, which is -1 if the victim never sends it.
     """
 
     masses: FloatArray
@@ -102,240 +112,249 @@ class _United:
     rel_err: float
 
     @staticmethod
-    def of(masses: FloatArray) -> _United:
-        """From masses of shape (3, …)."""
-        told = masses[:2].any(axis=0)
-        a, b, c = masses[:, told]
+    def of(masses: FloatArray) -> _UnitedComponents:
+        """Unite the components of the masses a, b, c, shape (3, …)."""
+        used = masses[:2].any(axis=0)
+        a, b, c = masses[:, used]
         label = ratio_labels(a, b, c)
         order = np.argsort(label, kind="stable")
-        rows, spread = merge_labelled(masses[:, told][:, order], label[order])
+        rows, spread = merge_labelled(masses[:, used][:, order], label[order])
         weight = np.where(c > 0.0, c, a + b)
-        place, share = np.full(told.shape, -1), np.zeros(told.shape)
-        place[told] = label
-        share[told] = weight / np.bincount(label, weights=weight)[label]
-        return _United(rows, place, share, spread)
+        place, share = np.full(used.shape, -1), np.zeros(used.shape)
+        place[used] = label
+        share[used] = weight / np.bincount(label, weights=weight)[label]
+        return _UnitedComponents(rows, place, share, spread)
 
-    def held(
-        self, where: tuple[NDArray, ...], share: FloatArray, one: FloatArray, err: float
+    def other_input(
+        self, where: tuple[NDArray, ...], share: FloatArray, law: FloatArray, err: float
     ) -> OtherInput:
-        """Another user's input: what is at `where`, of a `share` and a mass under its law."""
+        """Return an input of another user, its pieces united.
+
+        Its pieces before are the `share` of the original components at the indices `where`, and
+        have the masses `law`. Their relative error is `err`.
+        """
         place = self.place[where]
         used = place >= 0
-        place, share, law = place[used], (share * self.share[where])[used], one[used]
+        place, share, law = place[used], (share * self.share[where])[used], law[used]
         ratio = law / share
         order = np.lexsort((ratio, place))
         place, ratio = place[order], ratio[order]
-        starts = (np.diff(ratio) > _EQUAL * ratio[1:]) | (np.diff(place) != 0)
+        starts = (np.diff(ratio) > _EQUAL_RATIOS * ratio[1:]) | (np.diff(place) != 0)
         label = np.concatenate([[0], np.cumsum(starts)])
-        # NumPy's stubs have bincount count, whether there are weights or not.
+        # NumPy's stubs say that bincount returns integers, which is wrong with weights.
         shares, laws = (
             np.bincount(label, weights=x[order]).astype(np.float64) for x in (share, law)
         )
-        off = np.abs(ratio - (laws / shares)[label]) / np.where(ratio > 0.0, ratio, 1.0)
+        gaps = np.abs(ratio - (laws / shares)[label]) / np.where(ratio > 0.0, ratio, 1.0)
         rounding = (16.0 + float(np.bincount(label).max())) * _U
-        rel_err = compounded(err, self.rel_err, 1.01 * float(off.max()), rounding)
-        first = np.concatenate([[True], starts])
-        return OtherInput(place[first], shares, laws, rel_err)
+        rel_err = compounded(err, self.rel_err, 1.01 * float(gaps.max()), rounding)
+        is_first = np.concatenate([[True], starts])
+        return OtherInput(place[is_first], shares, laws, rel_err)
 
 
-def _distinct(crowd: Crowd) -> Crowd:
-    """The same with components united, and of inputs that are as good as one the first."""
-    united = _United.of(np.stack([crowd.a, crowd.b, crowd.c]))
-    kept: dict[str, OtherInput] = {}
-    for name, one in crowd.others.items():
-        held = united.held((one.part,), one.share, one.law, one.rel_err)
-        for other, known in kept.items():
-            gap = _gap(held, known)
-            if gap <= _EQUAL:
-                kept[other] = replace(known, rel_err=compounded(known.rel_err, held.rel_err, gap))
+def _unite_crowd(crowd: Crowd) -> Crowd:
+    """Return the crowd with components united, and with one of the inputs that are equal then."""
+    united = _UnitedComponents.of(np.stack([crowd.a, crowd.b, crowd.c]))
+    distinct: dict[str, OtherInput] = {}
+    for name, original in crowd.others.items():
+        candidate = united.other_input(
+            (original.part,), original.share, original.law, original.rel_err
+        )
+        for listed_name, listed in distinct.items():
+            gap = _input_gap(candidate, listed)
+            if gap <= _EQUAL_RATIOS:
+                rel_err = compounded(listed.rel_err, candidate.rel_err, gap)
+                distinct[listed_name] = replace(listed, rel_err=rel_err)
                 break
         else:
-            kept[name] = held
+            distinct[name] = candidate
     a, b, c = united.masses
     rel_err = compounded(crowd.rel_err, united.rel_err)
-    return replace(crowd, a=a, b=b, c=c, others=kept, rel_err=rel_err)
+    return replace(crowd, a=a, b=b, c=c, others=distinct, rel_err=rel_err)
 
 
-def _gap(one: OtherInput, two: OtherInput) -> float:
-    """The largest relative difference of two inputs' shares and laws."""
-    if not np.array_equal(one.part, two.part):
+def _input_gap(left: OtherInput, right: OtherInput) -> float:
+    """Return the largest relative difference of two inputs' shares and laws."""
+    if not np.array_equal(left.part, right.part):
         return math.inf
-    return relative_gap(*(np.stack([held.share, held.law]) for held in (one, two)))
+    return relative_gap(*(np.stack([input_.share, input_.law]) for input_ in (left, right)))
 
 
 def joint_crowd(
-    parts: Sequence[Crowd], kinds: Sequence[Hashable], most: int | None = None
+    parts: Sequence[Crowd], kinds: Sequence[Hashable], max_inputs: int | None = None
 ) -> Crowd | None:
-    """Of all reports together; parts of one kind are equal, so that their order does not matter.
+    """Return the crowd of all reports together, or None.
 
-    None where it would be too large, or its masses too small for floats. At most so many inputs of
-    another user are counted if a number is given, and promising ones alone are listed.
+    Parts of one kind are equal, so that the order of their inputs does not matter. The result is
+    None if the crowd would be too large, or its masses too small for floats. If `max_inputs` is
+    given, it limits the number of inputs of another user, and only promising inputs are listed.
     """
-    if math.fsum(math.log(_smallest(part)) for part in parts) < math.log(SMALLEST_MASS):
+    if math.fsum(math.log(_smallest_mass(part)) for part in parts) < math.log(SMALLEST_MASS):
         return None
-    first, *more = parts
+    first, *later_parts = parts
     masses, steps = np.stack([first.a, first.b, first.c]), []
-    for part in more:
-        if masses.shape[1] * part.a.size > _MOST_PAIRS:
+    for part in later_parts:
+        if masses.shape[1] * part.a.size > _MAX_PAIRS_PER_STEP:
             return None
         factors = np.stack([part.a, part.b, part.c])
-        steps.append(_United.of(masses[:, :, None] * factors[:, None]))
+        steps.append(_UnitedComponents.of(masses[:, :, None] * factors[:, None]))
         masses = steps[-1].masses
 
     @cache
-    def held(chosen: tuple[str, ...]) -> OtherInput:
-        *before, last = (part.others[x] for part, x in zip(parts, chosen, strict=False))
+    def joint_input(names: tuple[str, ...]) -> OtherInput:
+        *before, last = (part.others[x] for part, x in zip(parts, names, strict=False))
         if not before:
             return last
-        one = held(chosen[:-1])
-        where = np.repeat(one.part, last.part.size), np.tile(last.part, one.part.size)
+        prefix = joint_input(names[:-1])
+        where = np.repeat(prefix.part, last.part.size), np.tile(last.part, prefix.part.size)
         share, law = (
             np.multiply.outer(x, y).ravel()
-            for x, y in ((one.share, last.share), (one.law, last.law))
+            for x, y in ((prefix.share, last.share), (prefix.law, last.law))
         )
-        return steps[len(before) - 1].held(where, share, law, compounded(one.rel_err, last.rel_err))
+        err = compounded(prefix.rel_err, last.rel_err)
+        return steps[len(before) - 1].other_input(where, share, law, err)
 
     errors = *(part.rel_err for part in parts), *(step.rel_err for step in steps)
     rel_err = compounded(*errors, (len(parts) + 1.0) * _U)
-    return _composed(parts, kinds, masses, held, rel_err, most)
+    return _composed_crowd(parts, kinds, masses, joint_input, rel_err, max_inputs)
 
 
 def linked_kinds(crowds: Sequence[Crowds], labels: Sequence[Hashable]) -> Kinds:
-    """What the coordinates of a joint report may be, those with equal labels together."""
+    """Return the kinds of coordinates of a joint report, one for each different label."""
     return tuple((len(group), crowds[group[0]]) for group in equal_places(labels))
 
 
 def linked_crowd(
     crowds: Sequence[Crowds], labels: Sequence[Hashable], listed: Sequence[Crowds]
 ) -> Crowd | None:
-    """One that stands for all pairs of inputs of a joint report, differing in any coordinates.
+    """Return one crowd for all pairs of inputs of a joint report, differing in any coordinates.
 
-    Of parts with equal labels, by moments (docs/closing-the-gap.md, section 8); the inputs that it
-    lists are of the crowds `listed`. None where there are too many of them or of patterns.
+    It rests on moments of parts with equal labels (docs/closing-the-gap.md, section 8). Its listed
+    inputs are those of the crowds `listed`. The result is None if there are too many inputs or
+    patterns.
     """
     kinds = linked_kinds(crowds, labels)
     differ = coordinate_crowds(crowds, range(len(crowds)))
-    if not (is_feasible(kinds) and all(one.symmetric for one in differ)):
+    if not (is_feasible(kinds) and all(crowd.symmetric for crowd in differ)):
         return None
-    shown = coordinate_crowds(listed, range(len(listed)))
-    found = joint_crowd(shown, labels, _MOST_COUNTED)
-    return None if found is None else replace(found, kinds=kinds)
+    listed_differ = coordinate_crowds(listed, range(len(listed)))
+    crowd = joint_crowd(listed_differ, labels, _MAX_COUNTED_INPUTS)
+    return None if crowd is None else replace(crowd, kinds=kinds)
 
 
 def parallel_crowd(
     weights: Sequence[float], parts: Sequence[Crowd], kinds: Sequence[Hashable]
 ) -> Crowd | None:
-    """Of one part's report, drawn by weight; all else as for `joint_crowd`.
+    """Return the crowd of one part's report, drawn by weight, or None as `joint_crowd` does.
 
-    Not attained: the parts may all look at one value, and their inputs are free here.
+    It is not attained, since the parts may all use one value, while their inputs are free here.
     """
     total = math.fsum(weights)
     shares = [float(weight) / total for weight in weights]
     weighted = list(zip(shares, parts, strict=True))
-    if min(share * _smallest(part) for share, part in weighted) < SMALLEST_MASS:
+    if min(share * _smallest_mass(part) for share, part in weighted) < SMALLEST_MASS:
         return None
     masses = [share * np.stack([part.a, part.b, part.c]) for share, part in weighted]
-    united = _United.of(np.concatenate(masses, axis=1))
+    united = _UnitedComponents.of(np.concatenate(masses, axis=1))
     starts = np.cumsum([0, *(part.a.size for part in parts[:-1])])
 
-    def held(chosen: tuple[str, ...]) -> OtherInput:
-        some = [part.others[x] for part, x in zip(parts, chosen, strict=True)]
-        where = [start + one.part for start, one in zip(starts, some, strict=True)]
-        laws = [share * one.law for share, one in zip(shares, some, strict=True)]
-        pieces = np.concatenate([one.share for one in some])
-        err = max(one.rel_err for one in some)
-        return united.held((np.concatenate(where),), pieces, np.concatenate(laws), err)
+    def mixed_input(names: tuple[str, ...]) -> OtherInput:
+        inputs = [part.others[x] for part, x in zip(parts, names, strict=True)]
+        where = [start + input_.part for start, input_ in zip(starts, inputs, strict=True)]
+        laws = [share * input_.law for share, input_ in zip(shares, inputs, strict=True)]
+        pieces = np.concatenate([input_.share for input_ in inputs])
+        err = max(input_.rel_err for input_ in inputs)
+        return united.other_input((np.concatenate(where),), pieces, np.concatenate(laws), err)
 
     rounding = 6.0 * _U + 1.001 * abs(total - 1.0)
     rel_err = compounded(max(part.rel_err for part in parts), united.rel_err, rounding)
-    found = _composed(parts, kinds, united.masses, held, rel_err)
-    return None if found is None else replace(found, attained=False)
+    crowd = _composed_crowd(parts, kinds, united.masses, mixed_input, rel_err)
+    return None if crowd is None else replace(crowd, attained=False)
 
 
-def _smallest(crowd: Crowd) -> float:
-    laws = (one.law for one in crowd.others.values())
+def _smallest_mass(crowd: Crowd) -> float:
+    """Return the smallest positive mass of a, b, c and all laws of a crowd."""
+    laws = (input_.law for input_ in crowd.others.values())
     return min(float(x[x > 0.0].min(initial=1.0)) for x in (crowd.a, crowd.b, crowd.c, *laws))
 
 
-def _composed(
+def _composed_crowd(
     parts: Sequence[Crowd],
     kinds: Sequence[Hashable],
     masses: FloatArray,
-    held: Callable[[tuple[str, ...]], OtherInput],
+    make_input: Callable[[tuple[str, ...]], OtherInput],
     rel_err: float,
-    counted: int | None = None,
+    max_inputs: int | None = None,
 ) -> Crowd | None:
-    most = counted or _LARGEST // masses.shape[1]
-    inputs = {" ".join(x): x for x in itertools.islice(_inputs(parts, kinds), most + 1)}
-    if len(inputs) > most:
+    """Return the crowd of a composition, or None if it has too many inputs.
+
+    `make_input` maps the names of the parts' inputs to an input of the composition.
+    """
+    limit = max_inputs or _MAX_CROWD_SIZE // masses.shape[1]
+    inputs = {" ".join(x): x for x in itertools.islice(_input_names(parts, kinds), limit + 1)}
+    if len(inputs) > limit:
         return None
     places = [{name: i for i, name in enumerate(part.others)} for part in parts]
 
-    def alike(labels: Sequence[Hashable]) -> list[str]:
-        """The inputs that have the same place in all parts of one label."""
+    def names_at_equal_places(labels: Sequence[Hashable]) -> list[str]:
+        """Return the inputs that have the same place in all parts of one label."""
         groups = equal_places(labels)
         return [
             name
-            for name, chosen in inputs.items()
-            if all(len({places[i][chosen[i]] for i in group}) == 1 for group in groups)
+            for name, names in inputs.items()
+            if all(len({places[i][names[i]] for i in group}) == 1 for group in groups)
         ]
 
-    tried = alike(kinds)
-    if len(tried) > _MOST_TRIED:
-        tried = alike([len(at) for at in places])
+    tried_names = names_at_equal_places(kinds)
+    if len(tried_names) > _MAX_TRIED_INPUTS:
+        tried_names = names_at_equal_places([len(place) for place in places])
     a, b, c = masses
     return Crowd(
         a,
         b,
         c,
-        Inputs(tried if counted else inputs, lambda name: held(inputs[name])),
+        Inputs(tried_names if max_inputs else inputs, lambda name: make_input(inputs[name])),
         rel_err,
         attained=all(part.attained for part in parts),
         symmetric=all(part.symmetric for part in parts),
-        tried=tuple(tried),
+        tried=tuple(tried_names),
     )
 
 
-def _inputs(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple[str, ...]]:
-    """What another user may hold, by the names of the parts' inputs, once for equal parts."""
+def _input_names(parts: Sequence[Crowd], kinds: Sequence[Hashable]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the parts' inputs, without orders of inputs of equal parts."""
     groups = equal_places(kinds)
     return combinations([list(parts[group[0]].others) for group in groups], groups)
 
 
 def equal_places(kinds: Sequence[Hashable]) -> list[list[int]]:
-    """Where equal ones are, kind by kind."""
-    return [[i for i, other in enumerate(kinds) if other == kind] for kind in dict.fromkeys(kinds)]
+    """Return for each different kind the list of its positions."""
+    return [[i for i, key in enumerate(kinds) if key == kind] for kind in dict.fromkeys(kinds)]
 
 
 def combinations(
     options: Sequence[Sequence[T]], groups: Sequence[Sequence[int]]
 ) -> Iterator[tuple[T, ...]]:
-    """One of its group's options for every place, the order within a group left out."""
+    """Yield one of its group's options for every place, without orders within a group."""
     choices = (
-        itertools.combinations_with_replacement(some, len(group))
-        for some, group in zip(options, groups, strict=True)
+        itertools.combinations_with_replacement(group_options, len(group))
+        for group_options, group in zip(options, groups, strict=True)
     )
-    for chosen in itertools.product(*choices):
+    for combination in itertools.product(*choices):
         placed = {
-            i: x
-            for group, some in zip(groups, chosen, strict=True)
-            for i, x in zip(group, some, strict=True)
+            i: option
+            for group, group_choice in zip(groups, combination, strict=True)
+            for i, option in zip(group, group_choice, strict=True)
         }
         yield tuple(placed[i] for i in sorted(placed))
 
 
-# What compositions ask of their parts, and what they have in common.
-
-# Entries of a matrix times its rows, and how closely components must agree.
-_LARGEST_COMPARED, _ALIKE = 10**7, 1e-12
-
-
 class Composition(Randomizer):
-    """A randomizer made of randomizers, which may be a part itself."""
+    """A randomizer that is made of others, and may be a part of a composition itself."""
 
     @abstractmethod
     def lacking(self) -> str:
-        """What it must have for other compositions to rest on its blanket; empty if it has it."""
+        """Return what it lacks for other compositions to use its blanket; empty if nothing."""
 
     @abstractmethod
     def check_size(self) -> None:
@@ -343,25 +362,24 @@ class Composition(Randomizer):
 
     @abstractmethod
     def _reported(self) -> Sequence[tuple[float, Randomizer]]:
-        """The parts, and how likely a user is to report each of them."""
+        """Return pairs: the probability that a user reports on a part, and the part."""
 
     @abstractmethod
-    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
-        """Which of so many users report on every part."""
+    def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Return for each part an array that says which of the users report on it."""
 
     @property
     def caveat(self) -> str | None:
-        """What nobody has proved of its parts."""
-        return (
-            " ".join(dict.fromkeys(one.caveat for _, one in self._reported() if one.caveat)) or None
-        )
+        """The caveats of its parts; None if they have none."""
+        caveats = dict.fromkeys(part.caveat for _, part in self._reported() if part.caveat)
+        return " ".join(caveats) or None
 
     def errors(self, n: int) -> tuple[Error, ...]:
-        """Of every part, whose estimates are of a coordinate of its own.
+        """Return the error of every part, each of which estimates a coordinate of its own.
 
-        A part that not all users report asks a sample of them, the error of which counts; the error
-        is then that if at least one user reports on it. Not of parts that are joint or parallel
-        compositions.
+        If only a random sample of the users reports on a part, its error includes the error of
+        sampling, and holds if at least one user reports on it. Parts that are joint or parallel
+        compositions have no error.
 
         Parameters
         ----------
@@ -386,31 +404,31 @@ class Composition(Randomizer):
         Parameters
         ----------
         inputs
-            For every part what each user holds, as the part takes it: a coordinate of its own, or
-            the same for all parts.
+            For every part an array of all users' inputs: a coordinate of its own, or the same for
+            all parts.
         rng
             See `Randomizer`.
 
         Returns
         -------
         list of ndarray
-            The reports on every part, of those users alone who run it.
+            For every part the reports of the users who run it.
         """
         sampling.require_generator(rng)
         parts = [part for _, part in self._reported()]
         if any(isinstance(part, Composition) for part in parts):
             raise ValueError(f"parts must not be compositions to draw reports, got {self.label}")
-        held = [np.asarray(one) for one in inputs]
-        if len(held) != len(parts) or len({len(one) for one in held if one.ndim}) != 1:
+        arrays = [np.asarray(values) for values in inputs]
+        if len(arrays) != len(parts) or len({len(x) for x in arrays if x.ndim}) != 1:
             raise ValueError(
                 f"inputs must be {len(parts)} arrays, one for every part, with a row for every "
-                f"user, got shapes {', '.join(str(one.shape) for one in held)}"
+                f"user, got shapes {', '.join(str(x.shape) for x in arrays)}"
             )
-        asked = self._asked(len(held[0]), rng)
+        reporting = self._reporting_users(len(arrays[0]), rng)
         return [
-            # No report at all has the type and shape of others, one of which is drawn and dropped.
-            part.sample(inputs[who], rng) if who.any() else part.sample(inputs[:1], rng)[:0]
-            for part, inputs, who in zip(parts, held, asked, strict=True)
+            # If nobody reports, one report is drawn and dropped, for the type and shape of reports.
+            part.sample(inputs[users], rng) if users.any() else part.sample(inputs[:1], rng)[:0]
+            for part, inputs, users in zip(parts, arrays, reporting, strict=True)
         ]
 
     def estimate(self, reports: Sequence[ArrayLike]) -> list[FloatArray]:  # type: ignore[override]
@@ -419,18 +437,18 @@ class Composition(Randomizer):
         Parameters
         ----------
         reports
-            As `sample` returns them.
+            The reports of `sample`.
 
         Returns
         -------
         list of ndarray
-            See `Randomizer`; `errors` says how far they lie off. Of a part on which nobody reports
-            every estimate is nan.
+            See `Randomizer`; `errors` returns their errors. If nobody reports on a part, all of its
+            estimates are nan.
         """
         parts = self._reported()
         return [
-            part.estimate(some) if len(np.asarray(some)) else _no_estimate(part)
-            for (_, part), some in zip(parts, reports, strict=True)
+            part.estimate(part_reports) if len(np.asarray(part_reports)) else _no_estimate(part)
+            for (_, part), part_reports in zip(parts, reports, strict=True)
         ]
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
@@ -438,16 +456,16 @@ class Composition(Randomizer):
 
 
 def _no_estimate(part: Randomizer) -> FloatArray:
-    """Nan for every value whose share the part estimates."""
+    """Return nan for every value whose share the part estimates."""
     return np.full(int(part._variances().values), np.nan)
 
 
-def checked(
+def check_parts(
     parts: Iterable[Randomizer], *, several: bool = False
 ) -> tuple[tuple[Randomizer, ...], tuple[bool, ...]]:
-    """The parts, and which of them have inputs any two of which are alike.
+    """Return the parts, and for each whether any two of its inputs are alike.
 
-    All of them must, unless `several` allows for those that know their `choices`.
+    Raises ValueError unless all are, or if `several` is true, unless the others have `choices`.
     """
     if not isinstance(parts, Iterable):
         raise ValueError(f"parts must be a list of randomizers, got {parts!r}")
@@ -460,16 +478,19 @@ def checked(
             raise ValueError(
                 f"parts must be randomizers, such as KRR(k=10, eps0=1.0), got {part!r}"
             )
-        why = lacking(part)
+        why = missing_property(part)
         if why and not (several and part.choices()):
             raise ValueError(f"parts must {why}, got {part!r}")
         alike[part] = not why
     return parts, tuple(alike[part] for part in parts)
 
 
-def lacking(part: Randomizer) -> str:
-    """What the part must have for compositions to rest on its blanket alone; empty if it has it."""
-    if isinstance(part, Composition):  # its own parts have been looked at
+def missing_property(part: Randomizer) -> str:
+    """Return the property that the part must have for compositions to use its blanket alone.
+
+    The result is empty if it has this property, else the end of a sentence "parts must …".
+    """
+    if isinstance(part, Composition):  # Its own parts were checked when it was constructed.
         return part.lacking()
     blankets = list(part.blankets().values())
     if len(blankets) == 1 and not blankets[0].is_symmetric():
@@ -486,22 +507,22 @@ def lacking(part: Randomizer) -> str:
 
 
 def inputs_are_alike(part: Randomizer) -> bool:
-    """Whether the matrix R(x)(y) makes `blanket` of every two inputs, up to rounding."""
+    """Return whether the matrix R(x)(y) gives any two inputs the same `blanket`, up to rounding."""
     try:
-        # Those that have none raise AttributeError.
+        # A part without a matrix raises AttributeError.
         rows = np.asarray(part.matrix())  # type: ignore[attr-defined]
     except (AttributeError, ValueError):
         return False
-    if rows.size * len(rows) > _LARGEST_COMPARED:
+    if rows.size * len(rows) > _MAX_COMPARED_ENTRIES:
         return False
-    blanket, least = part.blanket(), rows.min(axis=0)
-    # Not `merge`, which keeps apart what is tied and what is not.
+    blanket, sure = part.blanket(), rows.min(axis=0)
+    # `Decomposition.merge` would not unite tied components with others of the same ratio.
     expected = merge_rows(np.stack([blanket.a, blanket.b, blanket.c]))[0]
     gaps = (
-        component_gap(expected, merge_rows(np.stack([x, y, least]))[0])
+        component_gap(expected, merge_rows(np.stack([x, y, sure]))[0])
         for x, y in itertools.combinations(rows, 2)
     )
-    return all(gap <= _ALIKE for gap in gaps)
+    return all(gap <= _ALIKE_TOLERANCE for gap in gaps)
 
 
 def check_sizes(parts: Iterable[Randomizer]) -> None:
@@ -511,19 +532,20 @@ def check_sizes(parts: Iterable[Randomizer]) -> None:
             part.check_size()
 
 
-def by_others(
+def combine_dataset_pairs(
     pairs: Iterable[Mapping[str, Decomposition]],
 ) -> dict[str, list[Decomposition]]:
-    """The parts' dataset pairs with every x₂ that one of them has; it takes its first for others.
+    """Return lists of the parts' dataset pairs, for every name of x₂ that a part has.
 
-    What the parts take makes the name: ``third third 1``, or ``x1`` where they take the same.
+    A part without the name uses its first pair. The names of the parts' x₂ make the name of a list,
+    such as ``third third 1``, or ``x1`` if they are all the same.
     """
     pairs = list(pairs)
     names = dict.fromkeys(name for part in pairs for name in part)
-    taken = [[name if name in part else next(iter(part)) for part in pairs] for name in names]
+    choices = [[name if name in part else next(iter(part)) for part in pairs] for name in names]
     return {
         " ".join(choice if len(set(choice)) > 1 else choice[:1]): [
             part[name] for part, name in zip(pairs, choice, strict=True)
         ]
-        for choice in taken
+        for choice in choices
     }

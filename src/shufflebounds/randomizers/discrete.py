@@ -113,7 +113,7 @@ class KRR(Randomizer):
         miss, gap = (self.k - 1) / total, math.expm1(self.eps0) / total
         return Supports(math.exp(self.eps0) / total, miss, 1.0 / total, gap, self.k)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """The values that users name."""
         held = sampling.checked_values("inputs", inputs, self.k)
         return sampling.truthful(held, self.k, self._supports().gap, rng)
@@ -217,7 +217,7 @@ class HadamardResponse(DomainRandomizer):
         e, gap = math.exp(self.eps0), math.tanh(self.eps0 / 2.0) / 2.0
         return Supports(e / (e + 1.0), 1.0 / (e + 1.0), 0.5, gap, self.domain_size or math.inf)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Columns, by number."""
         size = required("domain_size", self.domain_size)
         rows = sampling.checked_values("inputs", inputs, size) + 1
@@ -299,7 +299,7 @@ class Duchi(Randomizer):
         refuse_frequencies(self, frequencies)
         return of_numbers(math.tanh(self.eps0 / 2.0) ** -2, -1.0)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """−1 or 1."""
         numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
         chances = (1.0 + numbers * math.tanh(self.eps0 / 2.0)) / 2.0
@@ -397,7 +397,7 @@ class Collision(Randomizer):
         p = math.exp(self.eps0) / total
         return Supports(p, 1.0 - p, 1.0 / l, gap, self.domain_size or math.inf, s)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """A seed and a hash value."""
         sampling.require_hashes(self.hash_values)
         held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf, self.items)

@@ -1,4 +1,16 @@
-"""Joint composition: a user sends one report of every part together."""
+"""Joint composition: a user sends one report of every part together.
+
+The cost of a product of decompositions is the number of pairs of components at every step, which
+depends on how many ratios a : b : c of a product coincide. `check_joint` finds it without
+composing.
+
+If the inputs of a part are not all alike, no single pair of inputs of the joint is the worst: it
+may be worse not to differ in a coordinate, and it matters which of the two inputs is which. So all
+combinations of pairs of the coordinates are examined (`patterns`), except for those that another
+one exceeds. A pair that exceeds another in a coordinate exceeds it in a joint, too: with the masses
+u, v, t of the other coordinates as factors, the f-divergence of the joint is a sum of
+f(ua, vb, tc) over this coordinate (`shufflebounds.core.domination`).
+"""
 
 from __future__ import annotations
 
@@ -19,43 +31,57 @@ from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
 from shufflebounds.core.work import fall_short
 from shufflebounds.divergence.coordinates import pattern_count
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, the_only
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, single_blanket
 from shufflebounds.randomizers.coarsening import coarsened
 from shufflebounds.randomizers.crowds import (
     Composition,
-    by_others,
+    check_parts,
     check_sizes,
-    checked,
     combinations,
+    combine_dataset_pairs,
     coordinate_crowds,
     coordinate_kinds,
     equal_places,
     joint_crowd,
     linked_crowd,
     linked_kinds,
-    named,
+    name_by_differing,
     single_crowds,
 )
 
-# How large a joint composition gets, found out without composing.
-#
-# The cost of a product of decompositions is its pairs of components at every step. How many remain
-# after merging depends on how many of their ratios a : b : c coincide.
+# Largest number of patterns of inputs of a joint, before those that are others in reverse order are
+# left out. Limits the time of a question.
+MOST_PATTERNS = 2000
+# Largest number of pairs of datasets that are tried for a joint of inputs that are not alike.
+_MAX_TRIED_DATASETS = 300
+# Largest number of choices of differing coordinates at one Hamming distance.
+_MAX_CHOICES_AT_DISTANCE = 1000
+# Largest number of choices of differing coordinates, at all distances, that have a crowd each.
+_MAX_CROWDS = 40
+# Number of patterns of inputs up to which each choice has a crowd even if choices are many.
+_MAX_PATTERNS_OF_CROWDS = 4500
+# Components of either of two continuous parts: their product then has some thousand pieces for each
+# input of another user. Speed and width only (benchmarks/mechanisms.py).
+_COMPONENTS_OF_TWO_PARTS = 90
+# Components of three or more continuous parts, added up. Speed and width only
+# (benchmarks/mechanisms.py).
+_COMPONENTS_OF_MORE_PARTS = 60
 
 
 def check_joint(factors: Sequence[Decomposition]) -> None:
-    """Raise ValueError where the product of `factors` would not fit in memory or in floats.
+    """Raise ValueError if the product of `factors` would not fit in memory or in floats.
 
-    That of their inner or outer ends included.
+    The products of their inner and of their outer ends are checked as well.
     """
     factors = [factor.merge() for factor in factors]
-    _check(factors)
+    _check_product(factors)
     for end in ("inner", "outer"):
         if any(getattr(factor, end) is not None for factor in factors):
-            _check([getattr(factor, end) or factor for factor in factors])
+            _check_product([getattr(factor, end) or factor for factor in factors])
 
 
-def _check(factors: Sequence[Decomposition]) -> None:
+def _check_product(factors: Sequence[Decomposition]) -> None:
+    """Raise ValueError if the product of the arrays of `factors` would be too large."""
     for name in "abc":
         masses = [getattr(factor, name) for factor in factors]
         smallest = math.fsum(math.log(x[x > 0.0].min()) for x in masses if x.any())
@@ -65,9 +91,9 @@ def _check(factors: Sequence[Decomposition]) -> None:
                 f"1e{smallest / math.log(10.0):.0f}, too small for floating point, which needs "
                 f"{SMALLEST_MASS:g}: fewer reports are allowed"
             )
-    pairs = _pairs_at_most(factors)
+    pairs = _max_pairs(factors)
     if pairs > LARGEST_JOINT:
-        pairs = _pairs(factors)
+        pairs = _count_pairs(factors)
     if pairs > LARGEST_JOINT:
         raise ValueError(
             f"a joint of {len(factors)} reports with up to {max(map(len, factors))} components "
@@ -75,92 +101,81 @@ def _check(factors: Sequence[Decomposition]) -> None:
         )
 
 
-def _pairs_at_most(factors: Sequence[Decomposition]) -> int:
-    """The most pairs of a step, if ratios coincide only where equal factors change places."""
-    most, size = 0, 1
+def _max_pairs(factors: Sequence[Decomposition]) -> int:
+    """Return an upper bound on the pairs of a step: only equal factors have coinciding ratios."""
+    largest, size = 0, 1
     kinds: Counter[tuple[int, bytes]] = Counter()
     for factor in factors:
-        most = max(most, size * len(factor))
+        largest = max(largest, size * len(factor))
         arrays = factor.a, factor.b, factor.c, factor.ties
         kinds[len(factor), b"".join(array.tobytes() for array in arrays)] += 1
         size = math.prod(math.comb(size + k - 1, k) for (size, _), k in kinds.items())
-    return most
+    return largest
 
 
-def _pairs(factors: Sequence[Decomposition]) -> int:
-    """The most pairs of a step, told from the ratios alone, up to the first one too large.
+def _count_pairs(factors: Sequence[Decomposition]) -> int:
+    """Return the largest number of pairs of a step, or the first one above `LARGEST_JOINT`.
 
-    Of equal ratios, a product that is tied and one that is not stay apart.
+    It follows from the ratios alone. A tied product and one that is not tied are not united.
     """
-    nothing = np.zeros((2, 1), dtype=np.int64)
-    most, tied, loose = 0, nothing, nothing[:, :0]
+    unit = np.zeros((2, 1), dtype=np.int64)
+    largest, tied, untied = 0, unit, unit[:, :0]
     for factor in factors:
-        pairs = (tied.shape[1] + loose.shape[1]) * len(factor)
+        pairs = (tied.shape[1] + untied.shape[1]) * len(factor)
         if pairs > LARGEST_JOINT:
             return pairs
-        most = max(most, pairs)
+        largest = max(largest, pairs)
         ratios = log_ratios(factor.a, factor.b, factor.c)
-        found = [_products(loose, ratios), _products(tied, ratios[:, ~factor.ties])]
-        loose = _products(np.concatenate(found, axis=1), nothing)
-        tied = _products(tied, ratios[:, factor.ties])
-    return most
+        untied_products = [
+            _ratios_of_products(untied, ratios),
+            _ratios_of_products(tied, ratios[:, ~factor.ties]),
+        ]
+        untied = _ratios_of_products(np.concatenate(untied_products, axis=1), unit)
+        tied = _ratios_of_products(tied, ratios[:, factor.ties])
+    return largest
 
 
-def _products(one: NDArray[np.int64], two: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`distinct_products`, of which there are none where one side has none."""
-    return distinct_products(one, two) if one.size and two.size else one[:, :0]
-
-
-# Which two inputs of a joint composition may be the worst, coordinate by coordinate.
-#
-# Where two inputs of a part may be alike or not, no one pair is the worst of all: it may be worse
-# not to differ in a coordinate, and which of the two inputs is which matters. So all combinations
-# of what the coordinates may be are looked at, but for those that another one exceeds. What one
-# choice of a coordinate exceeds it exceeds in a joint, too, whatever the other coordinates are:
-# with masses of theirs as factors, f of the joint is a sum of f(ua, vb, tc) of this coordinate
-# (`domination`).
-
-# Before those are left out that are others in the reverse order.
-MOST_PATTERNS = 2000
-# Pairs of datasets to try.
-_TRIES = 300
+def _ratios_of_products(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `distinct_products`, which are none if one side is empty."""
+    return distinct_products(left, right) if left.size and right.size else left[:, :0]
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Two inputs of a joint: a choice for every coordinate."""
+    """A pair of inputs of a joint, coordinate by coordinate."""
 
     choices: tuple[CoordinatePair, ...]
 
     @property
     def differing(self) -> str:
         """The coordinates that differ, such as ``1 2 4``."""
-        return " ".join(str(i + 1) for i, one in enumerate(self.choices) if one.differs)
+        return " ".join(str(i + 1) for i, pair in enumerate(self.choices) if pair.differs)
 
     @property
     def inputs(self) -> str:
         """The inputs, such as ``0 against 3, 1 in both``."""
-        return ", ".join(one.inputs for one in self.choices)
+        return ", ".join(pair.inputs for pair in self.choices)
 
     @property
     def factors(self) -> list[Decomposition]:
-        """What the joint is the product of."""
-        return [one.decomposition for one in self.choices]
+        """The decompositions of the coordinates, whose product is that of the joint."""
+        return [pair.decomposition for pair in self.choices]
 
 
 def patterns(
     parts: Sequence[Randomizer], alike: Sequence[bool], distance: int | None
 ) -> list[Pattern]:
-    """Every pattern that may be the worst, at a Hamming distance if one is given.
+    """Return every pattern that may be the worst, only those at `distance` if it is given.
 
-    `alike` tells of which parts any two inputs are alike. Raises ValueError where there are more
-    than `MOST_PATTERNS`, or their products would be too large for memory.
+    `alike` says for each part whether any two of its inputs are alike. `distance` is a Hamming
+    distance. Raises ValueError if there are more than `MOST_PATTERNS`, or if their products would
+    be too large for memory.
     """
     groups = equal_places(parts)
     options = [_options(parts[i], alike[i], distance) for i, *_ in groups]
     count = math.prod(
-        math.comb(len(some) + len(group) - 1, len(group))
-        for some, group in zip(options, groups, strict=True)
+        math.comb(len(group_options) + len(group) - 1, len(group))
+        for group_options, group in zip(options, groups, strict=True)
     )
     if count > MOST_PATTERNS:
         raise ValueError(
@@ -168,7 +183,7 @@ def patterns(
             f"worst, got {count} of {len(parts)} parts"
         )
     size = math.prod(
-        max(len(one.decomposition) for one in options[i]) ** len(group)
+        max(len(pair.decomposition) for pair in options[i]) ** len(group)
         for i, group in enumerate(groups)
     )
     if count * size > LARGEST_JOINT:
@@ -181,22 +196,25 @@ def patterns(
 
 
 def dataset_choices(parts: Sequence[Randomizer]) -> dict[str, list[Decomposition]]:
-    """Factors of dataset pairs to try, by names as in ``0 against 3, 1 against 2 among 5, 0``."""
-    most = max(1, int((_TRIES + 0.5) ** (1.0 / len(parts))))
-    tried = [list(itertools.islice(_datasets(part, bool(i)), most)) for i, part in enumerate(parts)]
-    found = {}
-    for chosen in itertools.product(*tried):
-        inputs = ", ".join(inputs or "any two" for inputs, _, _ in chosen)
-        others = ", ".join(others for _, others, _ in chosen)
-        found[f"{inputs} among {others}"] = [pair for _, _, pair in chosen]
-    return found
+    """Return factors of dataset pairs to try, such as ``0 against 3, 1 against 2 among 5, 0``."""
+    count = max(1, int((_MAX_TRIED_DATASETS + 0.5) ** (1.0 / len(parts))))
+    datasets = [
+        list(itertools.islice(_datasets(part, bool(i)), count)) for i, part in enumerate(parts)
+    ]
+    factors = {}
+    for combination in itertools.product(*datasets):
+        inputs = ", ".join(inputs or "any two" for inputs, _, _ in combination)
+        other_inputs = ", ".join(x2 for _, x2, _ in combination)
+        factors[f"{inputs} among {other_inputs}"] = [pair for _, _, pair in combination]
+    return factors
 
 
 def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[CoordinatePair, ...]:
+    """Return the pairs of inputs of a part that may belong to a worst pair of the joint."""
     if not alike:
         return part.choices(apart=distance is not None)
     differing = CoordinatePair("any two", True, part.blanket())
-    # Differing is worse, whatever the other coordinates are (docs/engine.md, section 10).
+    # Different inputs are worse for all inputs in other coordinates (docs/engine.md, section 10).
     if distance is None:
         return (differing,)
     return differing, CoordinatePair("any in both", False, part.blanket().same_input())
@@ -207,41 +225,40 @@ def _different_orders(
     options: Sequence[Sequence[CoordinatePair]],
     distance: int | None,
 ) -> Iterator[Pattern]:
-    """All combinations, one of two that are each other in the reverse order."""
-    seen = set()
+    """Yield all patterns, but only one of two that are each other in reverse order."""
+    reversed_keys = set()
     for choices in combinations(options, groups):
         names = [[choices[i].inputs for i in group] for group in groups]
-        if _key(names) in seen:
+        if _order_free_key(names) in reversed_keys:
             continue
-        seen.add(_key([[_reversed(name) for name in some] for some in names]))
-        differing = sum(one.differs for one in choices)
+        reversed_names = [[_reversed(name) for name in group_names] for group_names in names]
+        reversed_keys.add(_order_free_key(reversed_names))
+        differing = sum(pair.differs for pair in choices)
         if differing == distance or (distance is None and differing):
             yield Pattern(choices)
 
 
-def _key(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(sorted(some)) for some in names)
+def _order_free_key(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of each group, sorted."""
+    return tuple(tuple(sorted(group_names)) for group_names in names)
 
 
 def _reversed(inputs: str) -> str:
+    """Return the name of a pair of inputs in reverse order, such as ``3 against 0``."""
     return " against ".join(reversed(inputs.split(" against ")))
 
 
 def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, Decomposition]]:
-    """Names of inputs and x₂, and the pair; the order matters relative to other coordinates."""
+    """Yield the names of the inputs and of x₂, and the dataset pair.
+
+    With `both_orders`, pairs with names also come in reverse order, which matters relative to the
+    other coordinates.
+    """
     for name, pair in part.dataset_pairs().items():
-        inputs, others = named_inputs(name)
-        yield inputs, others, pair
+        inputs, x2 = named_inputs(name)
+        yield inputs, x2, pair
         if inputs and both_orders:
-            yield _reversed(inputs), others, pair.swap()
-
-
-_MOST_PAIRS = 1000
-# The same of all distances, for crowds, unless they have few patterns in all.
-_MOST_CROWDS, _FEW_PATTERNS = 40, 4500
-# Components of two continuous parts, and of more parts together, whose product has some thousand
-# pieces for each input of another user. Speed and width only (benchmarks/mechanisms.py).
-_OF_TWO, _OF_MORE = 90, 60
+            yield _reversed(inputs), x2, pair.swap()
 
 
 @dataclass(frozen=True)
@@ -251,12 +268,12 @@ class Joint(Composition):
     Parameters
     ----------
     parts
-        Randomizers, each of its own coordinate of the user's input, with randomness of its own.
+        Randomizers, each for its own coordinate of the user's input, with its own randomness.
 
     Raises
     ------
     ValueError
-        Where there is none, or where the bound would not cover every pair of inputs.
+        If there are no parts, or if the bound would not cover every pair of inputs.
 
     Notes
     -----
@@ -271,22 +288,22 @@ class Joint(Composition):
     """
 
     parts: Sequence[Randomizer]
-    # Of which parts any two inputs are alike.
+    # Whether any two inputs are alike, for each part.
     _alike: tuple[bool, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        parts, alike = checked(self.parts, several=True)
+        parts, alike = check_parts(self.parts, several=True)
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "_alike", alike)
 
     @property
     def is_alike(self) -> bool:
-        """Whether any two inputs are alike that differ in every coordinate."""
+        """Whether any two inputs that differ in every coordinate are alike."""
         return all(self._alike)
 
     @property
     def label(self) -> str:
-        """Such as 10-RR and BLH together, or 4 × 10-RR."""
+        """The parts' labels, such as 10-RR and BLH together, or 4 × 10-RR."""
         if len(set(self.parts)) == 1:
             return f"{len(self.parts)} × {self.parts[0].label}"
         *first, last = (part.label for part in self.parts)
@@ -294,12 +311,12 @@ class Joint(Composition):
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
-        """The sum of the parts' ε₀, rounded up; None where a part has none."""
+        """The sum of the parts' ε₀, rounded up; None if a part has none."""
         budgets = [part.eps0 for part in self.parts if part.eps0 is not None]
         if len(budgets) < len(self.parts):
             return None
         total = math.fsum(budgets)
-        if math.isinf(total):  # of outputs that one input never has
+        if math.isinf(total):
             return total
         return total if sum(map(Fraction, budgets)) <= total else math.nextafter(total, math.inf)
 
@@ -310,39 +327,39 @@ class Joint(Composition):
         return "not be joints of inputs that are not alike: all of it may be one joint"
 
     def blanket(self) -> Decomposition:
-        """Of inputs that differ in every coordinate, the worst of all pairs.
+        """Return the blanket of inputs that differ in every coordinate, the worst of all pairs.
 
-        Raises ValueError where the product is too large for memory, and where other pairs may be
-        worse: `blankets` has them all.
+        Raises ValueError if the product is too large for memory, or if other pairs may be worse:
+        `blankets` has them all.
         """
         if not self.is_alike:
-            return the_only(self.blankets())
+            return single_blanket(self.blankets())
         return _product([part.blanket() for part in self.parts])
 
     def blankets(self, distance: int | None = None) -> dict[str, Decomposition]:
-        """Of inputs at this Hamming distance, by the coordinates that differ, such as ``1 2 4``.
+        """Return blankets by the coordinates in which the inputs differ, such as ``1 2 4``.
 
-        One of every kind: which of several equal parts differ does not matter. Of parts whose
-        inputs are not alike, those of all `patterns`, by names such as ``0 against 3, 1 in both``.
-        Of all distances, where these are too many or too large, the stronger clone of ε₀, which
-        bounds all pairs.
+        There is one for every kind of pair: it does not matter which of several equal parts differ.
+        If the inputs of a part are not alike, the blankets are those of all `patterns`, with names
+        such as ``0 against 3, 1 in both``. If no distance is given and these are too many or too
+        large, the stronger clone of ε₀ stands for all pairs.
 
         Parameters
         ----------
         distance
-            In how many coordinates the inputs differ, 1 to the number of parts; None stands for all
-            that may be the worst.
+            The number of coordinates in which the inputs differ, 1 to the number of parts; None
+            stands for all that may be the worst.
 
         Returns
         -------
         dict of str to Decomposition
-            The pairs of inputs any of which may be the worst.
+            The blankets of all pairs of inputs that may be the worst.
 
         Raises
         ------
         ValueError
-            For a distance outside this range, where there are too many kinds at a distance, and
-            where a part has no ε₀ either.
+            For a distance outside this range, if there are too many kinds at a distance, and if
+            there are too many kinds in all but a part has no ε₀.
         """
         try:
             return self._blankets_at(distance)
@@ -354,72 +371,83 @@ class Joint(Composition):
             return {"any two": clone}
 
     def _blankets_at(self, distance: int | None) -> dict[str, Decomposition]:
+        """Return `blankets`; raise ValueError if they are too many or too large."""
         if not self.is_alike:
-            return {one.inputs: _product(one.factors) for one in self.patterns(distance)}
+            return {
+                pattern.inputs: _product(pattern.factors) for pattern in self.patterns(distance)
+            }
         return {
             " ".join(str(i + 1) for i in differing): _product(self._factors(differing))
-            for differing in self._pairs(len(self.parts) if distance is None else distance)
+            for differing in self._differing_choices(
+                len(self.parts) if distance is None else distance
+            )
         }
 
     def patterns(self, distance: int | None = None) -> list[Pattern]:
-        """What the two inputs may be in the coordinates, where not any two are alike.
+        """Return the patterns of pairs of inputs of a joint whose inputs are not all alike.
 
         Parameters
         ----------
         distance
-            As for `blankets`.
+            See `blankets`.
 
         Returns
         -------
         list of Pattern
-            All that may be the worst. What is raised is as for `blankets`.
+            All patterns that may be the worst. It raises the errors of `blankets`.
         """
         if distance is not None:
             validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
         return patterns(self.parts, self._alike, distance)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """All coordinates differ; the parts take the same x₂ as far as they have it.
+        """Return the pairs whose inputs differ in all coordinates; the parts use the same x₂.
 
-        Of parts whose inputs are not alike, those that tell them apart best, in either order.
+        A part without this x₂ uses its first one. If the inputs of a part are not alike, the pairs
+        are those that distinguish them best, in either order.
         """
         return {name: _product(factors) for name, factors in self._dataset_factors().items()}
 
     def _dataset_factors(self) -> dict[str, list[Decomposition]]:
+        """Return the factors of `dataset_pairs`, one for each part."""
         if not self.is_alike:
             return dataset_choices(self.parts)
-        return by_others(part.dataset_pairs() for part in self.parts)
+        return combine_dataset_pairs(part.dataset_pairs() for part in self.parts)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of inputs that differ in any number of coordinates; none where these are too many."""
+        """Return the crowds of inputs that differ in any coordinates; none if they are too many."""
         coarser = _coarser(self.parts)
         crowds = single_crowds(coarser)
-        # Where inputs are not alike, which of a part's two goes with which of another's matters.
+        # If inputs are not alike, it matters which input of a part goes with which of another part.
         if crowds is None or not self.is_alike:
             return ()
         pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
-        are_few = pattern_count(linked_kinds(crowds, self.parts)) <= _FEW_PATTERNS
-        places = (
+        are_few = pattern_count(linked_kinds(crowds, self.parts)) <= _MAX_PATTERNS_OF_CROWDS
+        differing_choices = (
             differing
             for distance in range(len(self.parts), 0, -1)
-            for differing in self._pairs(distance)
+            for differing in self._differing_choices(distance)
         )
-        found = (
+        joint_crowds = (
             (
                 differing,
                 joint_crowd(
                     coordinate_crowds(crowds, differing), coordinate_kinds(self.parts, differing)
                 ),
             )
-            for differing in (places if pairs <= _MOST_CROWDS or are_few else ())
+            for differing in (differing_choices if pairs <= _MAX_CROWDS or are_few else ())
         )
-        return named(len(self.parts), found) or self._linked()
+        return name_by_differing(len(self.parts), joint_crowds) or self._linked()
 
     def few_crowds(self) -> tuple[Crowd, ...]:
-        """One by moments of the parts, where there is one (docs/closing-the-gap.md, section 8)."""
+        """Return one crowd by moments of the parts if there is one, else `crowds`.
+
+        The proof is in docs/closing-the-gap.md, section 8.
+        """
         return (self._linked() if self.is_alike else ()) or self.crowds()
 
     def _linked(self) -> tuple[Crowd, ...]:
+        """Return the crowd by moments, or none."""
         coarse, exact = single_crowds(_coarser(self.parts)), single_crowds(self.parts)
         if coarse is None:
             return ()
@@ -427,28 +455,28 @@ class Joint(Composition):
         return () if linked is None else (linked,)
 
     def check_distance(self, distance: int) -> None:
-        """Raise ValueError where `blankets` would, but for the size of its products.
+        """Raise the ValueError that `blankets` would raise, except for too large products.
 
         Parameters
         ----------
         distance
-            As for `blankets`.
+            See `blankets`.
         """
         if self.is_alike:
-            self._pairs(distance)
+            self._differing_choices(distance)
         else:
             self.patterns(distance)
 
     def _reported(self) -> list[tuple[float, Randomizer]]:
-        """All of them."""
+        """Return all parts, each with probability 1."""
         return [(1.0, part) for part in self.parts]
 
-    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+    def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
         return [np.ones(users, dtype=bool)] * len(self.parts)
 
     @property
     def bits(self) -> float:
-        """Of all parts."""
+        """The number of bits of the reports of all parts."""
         return math.fsum(part.bits for part in self.parts)
 
     def check_size(self) -> None:
@@ -462,21 +490,23 @@ class Joint(Composition):
             check_joint(factors)
 
     def _factors(self, differing: Sequence[int]) -> list[Decomposition]:
+        """Return the parts' blankets for inputs that differ in the coordinates `differing`."""
         blankets = [part.blanket() for part in self.parts]
         return [
             blanket if i in differing else blanket.same_input()
             for i, blanket in enumerate(blankets)
         ]
 
-    def _pairs(self, distance: int) -> list[tuple[int, ...]]:
+    def _differing_choices(self, distance: int) -> list[tuple[int, ...]]:
+        """Return the choices of `distance` coordinates that differ, one for each kind."""
         validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
         groups = equal_places(self.parts)
-        counts = _counts([len(group) for group in groups], distance)
-        kinds = list(itertools.islice(counts, _MOST_PAIRS + 1))
-        if len(kinds) > _MOST_PAIRS:
+        counts = _ways_to_take([len(group) for group in groups], distance)
+        kinds = list(itertools.islice(counts, _MAX_CHOICES_AT_DISTANCE + 1))
+        if len(kinds) > _MAX_CHOICES_AT_DISTANCE:
             raise ValueError(
-                f"distance must leave at most {_MOST_PAIRS} choices of coordinates to differ, "
-                f"got {distance} of {len(self.parts)} parts"
+                f"distance must leave at most {_MAX_CHOICES_AT_DISTANCE} choices of coordinates "
+                f"to differ, got {distance} of {len(self.parts)} parts"
             )
         return [
             tuple(sorted(i for group, c in zip(groups, count, strict=True) for i in group[:c]))
@@ -485,30 +515,33 @@ class Joint(Composition):
 
 
 def repeated(part: Randomizer, k: int) -> Randomizer:
-    """k-joint: `k` independent reports of the same randomizer sent together; `part` for k = 1."""
+    """Return the joint of `k` independent reports of one randomizer; `part` itself for k = 1."""
     return part if validation.whole("k_joint", k, minimum=1) == 1 else Joint([part] * k)
 
 
-def _counts(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
-    """All ways to take `total` things from groups of these sizes, by how many of each."""
+def _ways_to_take(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to take `total` things from groups of these sizes: a number for each group."""
     if not sizes:
         yield ()
         return
-    size, *others = sizes
-    for count in range(max(0, total - sum(others)), min(size, total) + 1):
-        for rest in _counts(others, total - count):
-            yield count, *rest
+    size, *later_sizes = sizes
+    for count in range(max(0, total - sum(later_sizes)), min(size, total) + 1):
+        for later_counts in _ways_to_take(later_sizes, total - count):
+            yield count, *later_counts
 
 
 def _coarser(parts: Sequence[Randomizer]) -> list[Randomizer]:
-    """Continuous ones with few enough components for a product."""
+    """Return the parts, several continuous ones with few enough components for a product."""
     count = sum(part.coarser(3) != part for part in parts)
     if count < 2:
         return list(parts)
-    most = _OF_TWO if count == 2 else max(3, round(_OF_MORE / count))
-    return [part.coarser(most) for part in parts]
+    size = (
+        _COMPONENTS_OF_TWO_PARTS if count == 2 else max(3, round(_COMPONENTS_OF_MORE_PARTS / count))
+    )
+    return [part.coarser(size) for part in parts]
 
 
 def _product(factors: Sequence[Decomposition]) -> Decomposition:
+    """Return the product of the factors, its ends coarsened; ValueError if it is too large."""
     check_joint(factors)
     return coarsened(reduce(Decomposition.joint, factors))

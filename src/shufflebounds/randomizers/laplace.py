@@ -70,7 +70,7 @@ class _LaplaceNoise(Randomizer):
         refuse_frequencies(self, frequencies)
         return of_numbers(2.0 / self.eps0**2, radius=0.5)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers."""
         numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
         return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
@@ -219,7 +219,7 @@ class Laplace(_LaplaceNoise):
         """See `Randomizer`: with fewer cells, to whose ends all is spread."""
         return replace(self, cells=max(1, min(self._cells, (components - 1) // 2)))
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers, rounded first if they are to be."""
         if self.domain == "rounded":
             places = sampling.checked_numbers(inputs, 0.0, 1.0) * (self.steps or 1)
@@ -229,7 +229,7 @@ class Laplace(_LaplaceNoise):
                 "inputs must be 0 or 1 on the binary domain; domain='rounded' rounds others at "
                 "random, domain='interval' takes them as they are"
             )
-        return super()._drawn(inputs, rng)
+        return super()._draw_reports(inputs, rng)
 
     def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfNumbers:
         """That of the noise and, on the rounded domain, of rounding."""

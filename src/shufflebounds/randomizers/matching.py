@@ -209,7 +209,7 @@ class _Sets(MatchingRandomizer):
         """The values that users hold, a row a user."""
         return sampling.checked_values("inputs", inputs, self.domain_size, self.items)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Sets, a row a user."""
         d, s, k = self.domain_size, self.items, self._size
         # How many of the user's values are in a set, if all sets are equally likely.
@@ -401,7 +401,7 @@ class HadamardBlocks(MatchingRandomizer):
         """b, the columns of a block."""
         return 2 ** math.ceil(required("domain_size", self.domain_size) / self.blocks).bit_length()
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Columns, by number, block by block."""
         blocks, order = self.blocks, self._order()
         held = sampling.checked_values("inputs", inputs, self.domain_size or 0)

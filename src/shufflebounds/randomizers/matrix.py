@@ -27,8 +27,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.products import SMALLEST_MASS, relative_gap
 from shufflebounds.core.work import fall_short, spend
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, the_only
-from shufflebounds.randomizers.crowds import lacking
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
+from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.joint import Joint
 
 # A name, rows a, b and c, and how uncertain their entries are.
@@ -116,7 +116,7 @@ class MatrixRandomizer(Randomizer):
 
         No one of several is a bound by itself: take the largest over `blankets`.
         """
-        return the_only(self.blankets())
+        return single_blanket(self.blankets())
 
     def blankets(self) -> dict[str, Decomposition]:
         """P(x₁⁰), P(x₁¹), inf_x P(x) of every pair that may be the worst, such as ``0 against 3``.
@@ -386,7 +386,7 @@ class KFold(MatrixRandomizer):
         rows = self.randomizer.matrix()  # type: ignore[attr-defined]
         if len(rows) ** 3 * rows.shape[1] ** self.k <= _LARGEST_CROWDS:
             return super().crowds()
-        if lacking(self.randomizer):
+        if missing_property(self.randomizer):
             return ()
         joint = Joint([self.randomizer] * self.k).crowds()
         return tuple(replace(one, attained=False, tried=()) for one in joint if not one.differing)

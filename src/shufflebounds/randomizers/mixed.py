@@ -17,13 +17,13 @@ from shufflebounds.randomizers.accuracy import Spread
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer
 from shufflebounds.randomizers.crowds import (
     Composition,
-    by_others,
+    check_parts,
     check_sizes,
-    checked,
+    combine_dataset_pairs,
     coordinate_crowds,
     coordinate_kinds,
-    lacking,
-    named,
+    missing_property,
+    name_by_differing,
     parallel_crowd,
     single_crowds,
 )
@@ -64,7 +64,7 @@ class Parallel(Composition):
     def __post_init__(self) -> None:
         parts = validation.pairs("parts", self.parts, "(weight, randomizer)")
         weights = [weight for weight, _ in parts]
-        randomizers, _ = checked(randomizer for _, randomizer in parts)
+        randomizers, _ = check_parts(randomizer for _, randomizer in parts)
         validation.weights(weights)
         object.__setattr__(self, "parts", tuple(zip(weights, randomizers, strict=True)))
 
@@ -92,7 +92,9 @@ class Parallel(Composition):
         weights = [weight for weight, _ in self.parts]
         return {
             name: parallel(zip(weights, pairs, strict=True))
-            for name, pairs in by_others(part.dataset_pairs() for _, part in self.parts).items()
+            for name, pairs in combine_dataset_pairs(
+                part.dataset_pairs() for _, part in self.parts
+            ).items()
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
@@ -102,7 +104,7 @@ class Parallel(Composition):
         if crowds is None or len(parts) > _MOST_ALTERNATIVES:
             return ()
         kinds = list(zip(weights, parts, strict=True))
-        return named(
+        return name_by_differing(
             len(parts),
             (
                 (
@@ -121,7 +123,7 @@ class Parallel(Composition):
         """One of them."""
         return self.parts
 
-    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+    def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
         drawn = rng.choice(len(self.parts), size=users, p=[weight for weight, _ in self.parts])
         return [drawn == i for i in range(len(self.parts))]
 
@@ -176,7 +178,7 @@ class Subsampled(Composition):
 
     def __post_init__(self) -> None:
         # ⊥ shifts the GPARV, which may change which pair of inputs is the worst.
-        checked([self.randomizer], several=True)
+        check_parts([self.randomizer], several=True)
         validation.probability("rate", self.rate)
 
     @property
@@ -191,7 +193,7 @@ class Subsampled(Composition):
 
     def lacking(self) -> str:
         """See `Composition`; ⊥ has the same masses for all inputs."""
-        return lacking(self.randomizer)
+        return missing_property(self.randomizer)
 
     def blanket(self) -> Decomposition:
         """Of the same inputs, ⊥ being sure of its share of every user's reports."""
@@ -226,7 +228,7 @@ class Subsampled(Composition):
         """Of a user who takes part."""
         return [(self.rate, self.randomizer)]
 
-    def _asked(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+    def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
         return [rng.random(users) < self.rate]
 
     @property

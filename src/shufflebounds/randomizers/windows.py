@@ -151,7 +151,7 @@ class Piecewise(MatchingRandomizer):
         less = math.expm1(self.eps0 / 2.0)
         return of_numbers((less + 4.0) / (3.0 * less**2), 1.0 / less)
 
-    def _drawn(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
+    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Numbers in [−C, C], in the window more often than at random by (h − 1)/h."""
         numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
         h, end, start = self._window(numbers)
