@@ -446,7 +446,7 @@ def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
     return replace(
         spread,
         histograms=items,
-        at=lambda shares: spread.at(shares) + (items - 1) * np.asarray(spread.other),
+        at=lambda shares: spread.at(shares) + (items - 1) * np.asarray(spread.other_value),
     )
 
 

@@ -1,7 +1,7 @@
-"""How far estimates from local reports lie off: shares of users by value, means of numbers.
+"""Errors of estimates from local reports: of the shares of users by value, of means of numbers.
 
-The estimates are linear in the reports and unbiased, given what users hold. docs/accuracy.md
-derives every formula.
+The estimates are linear in the reports and unbiased, for any fixed inputs of the users.
+docs/accuracy.md derives every formula.
 """
 
 from __future__ import annotations
@@ -18,45 +18,52 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.products import FloatArray
 
-# Sums of shares that users are given by.
+# Bits of a report that is a real number, and of the seed of a hash.
+WORD = 64.0
+# Largest absolute amount by which a share of users may exceed 1 by rounding.
 _SUM_TOLERANCE = 1e-9
 # Expected number of reports below which m ≥ 1 means m = 1, up to rounding.
-_HARDLY_ANYBODY = 2.0**-53
+_NEGLIGIBLE_REPORTS = 2.0**-53
 # Nodes of the quadrature of `mean_reciprocal`. 16 leave a relative error of 1e-9, 20 only rounding.
 _NODES = 32
 # Where the quadrature of `mean_reciprocal` ends, in units of 1/(n·rate): e^-40 is left out.
 _REACH = 40.0
-# A singular value below this, relative to the largest, is a rounding error.
+# Largest singular value, relative to the largest one, that is a rounding error.
 _RANK_TOLERANCE = 1e-12
-# Variances of all values at given shares of users.
+# Smallest size of sets for which `bits_of_sets` uses the Beta function instead of a sum of so many
+# terms.
+_MIN_SIZE_FOR_BETA = 1000
+# Bisections of `gaussian_noise`, which are more than a double has bits.
+_BISECTIONS = 200
+# A function that maps the shares of users to the variances of all values.
 _Variances: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Error:
-    """How far an unbiased estimate from n local reports lies off, given what users hold.
+    """The error of an unbiased estimate from n local reports, for fixed inputs of the users.
 
-    Estimated is the share of the users who hold a value (an item, of sets), for every value; or
-    the mean of all users' numbers, a single value. If users report at random, the errors are those
-    given that at least one of them does.
+    The estimate is the share of the users who hold a value (or an item of their set), for every
+    value, or the mean of all users' numbers, which is a single value. If users report at random,
+    the errors are conditional on at least one report.
 
     Parameters
     ----------
     n
         Number of users who report.
     values
-        How many values there are; inf for the limit of many.
+        Number of values; inf for the limit of many.
     mse
-        Mean squared error of the shares, summed over all values: the measure to compare mechanisms
-        by. The largest over all data, of which it does not depend for most mechanisms; of numbers
-        in the squared unit of these.
+        Mean squared error of the shares, summed over all values, which is the measure to compare
+        mechanisms by. It is the largest over all data, and most mechanisms have the same one for
+        all data. For numbers it is in the square of their unit.
     rare
-        Variance of the share of a value that nobody holds, the largest over all data; of numbers
-        the same as ``mse``.
+        Variance of the share of a value that nobody holds, the largest over all data. For numbers
+        it is the same as ``mse``.
     largest
-        The largest variance of any value's share, whatever users hold.
+        The largest variance of any value's share over all data.
     variances
-        Of every value's share, where it is known what users hold; else None.
+        The variance of every value's share, if the data are known; else None.
 
     Examples
     --------
@@ -74,21 +81,21 @@ class Error:
 
     @property
     def standard_error(self) -> float:
-        """Of a value's share: the root of ``mse`` over the number of values."""
+        """The standard error of a value's share: the root of ``mse`` over the number of values."""
         return math.sqrt(self.rare if math.isinf(self.values) else self.mse / self.values)
 
     def in_users(self, variance: float) -> float:
-        """The standard error of a number of users.
+        """Return the standard error of a number of users.
 
         Parameters
         ----------
         variance
-            That of a share, such as ``rare``.
+            The variance of a share, such as ``rare``.
 
         Returns
         -------
         float
-            n times its root.
+            The number n times the root of the variance.
         """
         return self.n * math.sqrt(variance)
 
@@ -104,7 +111,7 @@ class Largest:
 
 @dataclass(frozen=True, kw_only=True)
 class Spread(ABC):
-    """Variances of what one report says of the shares of `values` values, or of a mean.
+    """Variances of the estimate from one report, of the shares of `values` values or of a mean.
 
     Each user reports with probability ``rate``, independently of all else. ``at`` maps the shares
     of the users who hold each value to the mean variance of a report, for every value.
@@ -116,22 +123,23 @@ class Spread(ABC):
 
     @abstractmethod
     def largest(self, growth: float, odds: float) -> Largest:
-        """The largest of `growth` times a report's variance plus `odds` times that of the data."""
+        """Return the largest `growth` times the variance of a report + `odds` times `diversity`."""
 
     @abstractmethod
     def diversity(self, shares: FloatArray) -> FloatArray:
-        """The variance among users of what they hold, for every value at these shares."""
+        """Return the variance of the data among users, for every value at these shares."""
 
     def sampled(self, rate: float) -> Spread:
-        """Of a random sample of the users: each of them reports with a probability of `rate`."""
+        """Return the variances if each user reports with probability `rate` only."""
         if rate == 0.0:
             raise ValueError("rate must be more than 0 for there to be reports to estimate from")
         return replace(self, rate=self.rate * rate)
 
     def error(self, n: int, shares: ArrayLike | None) -> Error:
-        """Of the reports of n users, if at least one of them reports (docs/accuracy.md).
+        """Return the error for n users, given that at least one of them reports.
 
-        Raises ValueError for shares of a wrong number of values or below 0.
+        The formula is in docs/accuracy.md. Raises ValueError for shares of a wrong number of values
+        or below 0.
         """
         growth, odds = 1.0, 0.0
         if self.rate < 1.0:
@@ -139,8 +147,8 @@ class Spread(ABC):
             odds = n * max(growth - 1.0, 0.0) / (n - 1) if n > 1 else 0.0
         variances = None
         if shares is not None:
-            checked = checked_shares(shares, self.values)
-            variances = (growth * self.at(checked) + odds * self.diversity(checked)) / n
+            frequencies = checked_shares(shares, self.values)
+            variances = (growth * self.at(frequencies) + odds * self.diversity(frequencies)) / n
         largest = self.largest(growth, odds)
         return Error(
             n, self.values, largest.mse / n, largest.rare / n, largest.variance / n, variances
@@ -149,18 +157,18 @@ class Spread(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadOfShares(Spread):
-    """Variances of what one report says of the shares of values.
+    """Variances of the estimates of the shares of values from one report.
 
-    ``held`` is the variance for a value that the user holds, ``other`` the largest for a value that
-    the user does not hold: numbers, or arrays with an entry for every value. ``totals`` has pairs:
-    the sum of the variances over all values for a user who holds one of some values, and how many
-    values these are. A user holds ``items`` values; if there are several, all totals are equal.
-    The estimate is the sum of those from ``histograms`` independent reports. A value that a user
-    holds is in one of these at most.
+    ``own_value`` is the variance for a value that the user holds, and ``other_value`` the largest
+    one for a value that the user does not hold. Both are numbers, or arrays with an entry for every
+    value. ``totals`` has pairs for groups of values: the sum of the variances over all values for a
+    user who holds a value of the group, and the number of values in it. A user holds ``items``
+    values; if there are several, all totals are equal. The estimate is the sum of those from
+    ``histograms`` independent reports, and a value that a user holds is in one of these at most.
     """
 
-    held: float | FloatArray
-    other: float | FloatArray
+    own_value: float | FloatArray
+    other_value: float | FloatArray
     totals: Sequence[tuple[float, float]]
     items: int = 1
     histograms: int = 1
@@ -168,22 +176,22 @@ class SpreadOfShares(Spread):
     def largest(self, growth: float, odds: float) -> Largest:
         """See `Spread`."""
         total = self.histograms * self._largest_total(growth, odds)
-        rare = self.histograms * growth * np.max(self.other)
-        # A share f has the variance growth·(f·held + (s − f)·other) + odds·f·(1 − f/s), with s for
-        # the number of histograms. It is concave in f.
-        slope = growth * (np.asarray(self.held) - self.other)
+        rare = self.histograms * growth * np.max(self.other_value)
+        # With s histograms, a share f has the variance
+        # growth·(f·own_value + (s − f)·other_value) + odds·f·(1 − f/s), which is concave in f.
+        slope = growth * (np.asarray(self.own_value) - self.other_value)
         share = np.where(slope >= 0.0, 1.0, 0.0)
         if odds > 0.0:
             with np.errstate(over="ignore"):
                 share = np.clip(0.5 * self.histograms * (1.0 + slope / odds), 0.0, 1.0)
-        variances = self.histograms * growth * np.asarray(self.other) + share * slope
+        variances = self.histograms * growth * np.asarray(self.other_value) + share * slope
         variances += odds * share * (1.0 - share / self.histograms)
         return Largest(total, float(rare), float(np.max(variances)))
 
     def _largest_total(self, growth: float, odds: float) -> float:
-        """The largest growth·Σ f_v T_v + odds·Σ f_v(1 − f_v) over shares f, T_v being the totals.
+        """Return the largest growth·Σ f_v T_v + odds·Σ f_v(1 − f_v) over shares f, for totals T_v.
 
-        Lagrange: f_v = (growth·T_v − level)/(2·odds) where that is positive, else 0.
+        By Lagrange, f_v = (growth·T_v − level)/(2·odds) where that is positive, else 0.
         """
         totals, counts = np.array(sorted(self.totals, reverse=True), dtype=np.float64).T
         largest = growth * totals[0]
@@ -198,13 +206,13 @@ class SpreadOfShares(Spread):
         return float(largest + gain)
 
     def diversity(self, shares: FloatArray) -> FloatArray:
-        """See `Spread`; of several histograms the largest sum."""
+        """See `Spread`; for several histograms it is the largest sum."""
         return shares * (1.0 - shares / self.histograms)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadOfNumbers(Spread):
-    """Variances of reports whose mean is the user's number, which lies in an interval around 0.
+    """Variances of reports whose mean is the user's number, which is in an interval around 0.
 
     ``pieces`` has a row (low, high, a, b, c) for each piece of the interval: the report of a number
     x between low and high has the variance a + bx + cx². That of −x is the same. Errors are in a
@@ -224,39 +232,39 @@ class SpreadOfNumbers(Spread):
         return Largest(variance, variance, variance)
 
     def diversity(self, shares: FloatArray) -> FloatArray:
-        """See `Spread`; nobody can ask for it, since numbers have no shares."""
+        """See `Spread`; it is never called, since numbers have no shares."""
         raise NotImplementedError
 
     def times(self, factor: float) -> SpreadOfNumbers:
-        """Of numbers in a unit whose square is so many times as small."""
+        """Return the variances in a unit whose square is `factor` times as small."""
         return replace(self, factor=self.factor * factor)
 
 
 def mean_reciprocal(n: int, rate: float) -> float:
-    """E[1/m | m ≥ 1] of the number m of n users who report, each with probability `rate` below 1.
+    """Return E[1/m | m ≥ 1], where m of n users report, each with probability `rate` below 1.
 
     E[1/m; m ≥ 1] is the integral of ((1 − rate·u)ⁿ − (1 − rate)ⁿ)/(1 − u) over u from 0 to 1, by
     Gauss-Legendre quadrature. The relative error is below 10⁻¹².
     """
-    if n * rate < _HARDLY_ANYBODY:
+    if n * rate < _NEGLIGIBLE_REPORTS:
         return 1.0
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     reach = min(1.0, _REACH / (n * rate))
     u = 0.5 * reach * (1.0 + nodes)
-    nobody = n * math.log1p(-rate)
+    log_no_report = n * math.log1p(-rate)
     logarithm = n * np.log1p(-rate * u)
-    values = np.exp(logarithm) * -np.expm1(nobody - logarithm) / (1.0 - u)
-    return float(0.5 * reach * (weights @ values) / -math.expm1(nobody))
+    values = np.exp(logarithm) * -np.expm1(log_no_report - logarithm) / (1.0 - u)
+    return float(0.5 * reach * (weights @ values) / -math.expm1(log_no_report))
 
 
 @dataclass(frozen=True)
 class Supports:
-    """What a report supports: a value that the user holds with chance ``p``, another with ``q``.
+    """Supports of a pure mechanism (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
-    Wang, Blocki, Li and Jha (USENIX Security 2017) call mechanisms that do so pure: the share of
-    the reports that support a value, minus q, over p − q estimates the share of the users who hold
-    it. ``miss`` is 1 − p and ``gap`` is p − q, both without cancellation; of ``values`` values a
-    user holds so many as ``items`` says.
+    A report supports a value that the user holds with probability ``p``, and another value with
+    probability ``q``. The share of the reports that support a value, minus q, over p − q estimates
+    the share of the users who hold it. ``miss`` is 1 − p and ``gap`` is p − q, both without
+    cancellation. A user holds ``items`` of ``values`` values.
     """
 
     p: float
@@ -268,23 +276,26 @@ class Supports:
 
     @property
     def spread(self) -> SpreadOfShares:
-        """Any two bits of support may depend on each other: variances do not care."""
-        held = self.p * self.miss / self.gap / self.gap
-        other = self.q * (1.0 - self.q) / self.gap / self.gap
-        return of_pure(self.values, held, other, self.items)
+        """The variances, which do not depend on the dependence between supports of values."""
+        own_value = self.p * self.miss / self.gap / self.gap
+        other_value = self.q * (1.0 - self.q) / self.gap / self.gap
+        return of_pure(self.values, own_value, other_value, self.items)
 
     def shares(self, supporters: NDArray, reports: int) -> FloatArray:
-        """The estimates, from how many of the reports support each value."""
+        """Return the estimates from the number of reports that support each value."""
         return np.asarray((supporters / reports - self.q) / self.gap, dtype=np.float64)
 
 
 def of_numbers(variance: float, square: float = 0.0, radius: float = 1.0) -> SpreadOfNumbers:
-    """Of the mean of numbers x from −radius to radius: reports vary by variance + square·x²."""
+    """Return the spread of the mean of numbers x from −radius to radius.
+
+    The variance of a report is variance + square·x².
+    """
     return of_pieces(np.array([[-radius, radius, variance, 0.0, square]]))
 
 
 def of_pieces(pieces: FloatArray) -> SpreadOfNumbers:
-    """Of the mean of numbers, with the pieces of `SpreadOfNumbers`."""
+    """Return the spread of the mean of numbers with the pieces of `SpreadOfNumbers`."""
     return SpreadOfNumbers(values=1, at=_refuse_shares, pieces=pieces)
 
 
@@ -293,7 +304,7 @@ def _refuse_shares(_: FloatArray) -> FloatArray:
 
 
 def of_rounded(points: FloatArray, noise: float, gap: float = 1.0) -> SpreadOfNumbers:
-    """Of the mean of numbers that are rounded at random to one of two neighbours in `points`.
+    """Return the spread of the mean of numbers that are rounded at random to `points`.
 
     A number x between the neighbours g and h is their mean: the rounded number has the mean square
     (g + h)x − gh. The report has this over `gap`, plus `noise`, as mean square, and the mean x.
@@ -304,44 +315,43 @@ def of_rounded(points: FloatArray, noise: float, gap: float = 1.0) -> SpreadOfNu
     return of_pieces(np.column_stack([low, high, constants, slopes, squares]))
 
 
-def of_pure(values: float, held: float, other: float, items: int = 1) -> SpreadOfShares:
-    """Of values whose variances are ``held`` for a user who holds them, ``other`` for the rest.
+def of_pure(values: float, own_value: float, other_value: float, items: int = 1) -> SpreadOfShares:
+    """Return the spread of values with one variance for own values, and one for all others.
 
-    A user holds so many `items` of them.
+    A user holds `items` values.
     """
-    rest = values - items
-    # A domain may have no more values than a user holds.
-    total = items * held + (rest * other if rest else 0.0)
+    other_values = values - items
+    # A domain may have no more values than a user holds; `other_value` may be infinite.
+    total = items * own_value + (other_values * other_value if other_values else 0.0)
     return SpreadOfShares(
         values=values,
-        at=lambda shares: shares * held + (1.0 - shares) * other,
-        held=held,
-        other=other,
+        at=lambda shares: shares * own_value + (1.0 - shares) * other_value,
+        own_value=own_value,
+        other_value=other_value,
         totals=[(total, values)],
         items=items,
     )
 
 
 def of_grid(supports: Supports) -> SpreadOfNumbers:
-    """Of the mean of numbers in [−1, 1], each of them one of k values, evenly spaced.
+    """Return the spread of the mean of numbers in [−1, 1] by a mechanism of k values.
 
-    A number becomes one of its two neighbours at random, with the number as mean, and a report the
-    value g that it supports over p − q: its mean square is E g²/(p − q) + qΣg²/(p − q)².
+    The values are evenly spaced. A number is rounded at random to one of its two neighbours, with
+    the number as mean. A report counts as the sum of the values g that it supports, over p − q. Its
+    mean square is E g²/(p − q) + qΣg²/(p − q)².
     """
     points = np.linspace(-1.0, 1.0, int(supports.values))
     noise = supports.q * float(np.sum(points**2)) / supports.gap**2
     return of_rounded(points, noise, supports.gap)
 
 
-# Any randomizer of finitely many inputs and outputs.
-
-
 def best_linear(matrix: NDArray[np.float64], weights: FloatArray) -> FloatArray:
-    """G of the best linear unbiased estimator: shares are G times the shares of the outputs.
+    """Return the matrix G of the best linear unbiased estimator, for any randomizer's `matrix`.
 
-    With D the diagonal of the outputs' shares where inputs have the `weights`, it is
-    (P D⁻¹ Pᵀ)⁻¹ P D⁻¹, P being the `matrix`, by a QR decomposition of D^{−1/2} Pᵀ. Raises
-    ValueError where different shares of inputs have the same law of reports.
+    The estimated shares of inputs are G times the shares of outputs. G = (P D⁻¹ Pᵀ)⁻¹ P D⁻¹, where
+    P is the `matrix` and D the diagonal of the outputs' shares for inputs with the `weights`. It is
+    computed by a QR decomposition of D^{−1/2} Pᵀ. Raises ValueError if different shares of inputs
+    have the same law of reports.
     """
     law = weights @ matrix
     used = law > 0.0
@@ -356,70 +366,63 @@ def best_linear(matrix: NDArray[np.float64], weights: FloatArray) -> FloatArray:
             "shares of the inputs must follow from the law of reports, but the matrix has "
             f"{len(matrix)} inputs and only {rank} independent rows: nobody can estimate them"
         )
-    found = np.zeros_like(matrix)
-    found[:, used] = np.linalg.solve(r, q.T) / root
-    return found
+    estimator = np.zeros_like(matrix)
+    estimator[:, used] = np.linalg.solve(r, q.T) / root
+    return estimator
 
 
 def of_matrix(matrix: NDArray[np.float64], weights: ArrayLike | None = None) -> SpreadOfShares:
-    """Of the best linear unbiased estimator for inputs of these weights, uniform if None."""
-    each = uniform(len(matrix)) if weights is None else checked_shares(weights, len(matrix))
-    estimator = best_linear(matrix, each)
-    # Of value v, where the user holds x: its estimate has the mean 1 for v = x, else 0.
+    """Return the spread of the best linear unbiased estimator for inputs with these weights.
+
+    The weights are uniform if they are None.
+    """
+    shares = uniform(len(matrix)) if weights is None else checked_shares(weights, len(matrix))
+    estimator = best_linear(matrix, shares)
+    # Entry (v, x) is for value v and a user who holds x: the estimate has mean 1 for v = x, else 0.
     variances = np.maximum(estimator**2 @ matrix.T - np.eye(len(matrix)), 0.0)
-    held = np.diag(variances).copy()
+    own_value = np.diag(variances).copy()
     return SpreadOfShares(
         values=len(matrix),
         at=lambda shares: variances @ shares,
-        held=held,
-        other=(variances - np.diag(held)).max(axis=1),
+        own_value=own_value,
+        other_value=(variances - np.diag(own_value)).max(axis=1),
         totals=[(float(total), 1) for total in variances.sum(axis=0)],
     )
 
 
 def uniform(values: int) -> FloatArray:
-    """Every value is held by as many users."""
+    """Return equal shares of all values."""
     return np.full(values, 1.0 / values)
 
 
 def checked_shares(shares: ArrayLike, values: float) -> FloatArray:
-    """Shares of the users who hold each value, from 0 to 1; ValueError for others."""
-    found = np.asarray(shares, dtype=np.float64)
-    if found.shape != (values,) or not np.all((found >= 0.0) & (found <= 1.0 + _SUM_TOLERANCE)):
+    """Return shares of users, one for each value; raise ValueError unless they are from 0 to 1."""
+    array = np.asarray(shares, dtype=np.float64)
+    if array.shape != (values,) or not np.all((array >= 0.0) & (array <= 1.0 + _SUM_TOLERANCE)):
         raise ValueError(
             f"frequencies must be {values} shares of users from 0 to 1, one of every value, got "
-            f"an array of shape {found.shape}"
+            f"an array of shape {array.shape}"
         )
-    return found
-
-
-# Bits that tell one of so many outcomes; and what stands for a real number or the seed of a hash.
-
-WORD = 64.0
-_FEW = 1000
+    return array
 
 
 def bits_of_sets(values: int, size: int) -> float:
-    """log₂ C(values, size)."""
+    """Return log₂ C(values, size), the number of bits of a set of `size` values."""
     size = min(size, values - size)
-    if size < _FEW:
+    if size < _MIN_SIZE_FOR_BETA:
         return math.fsum(math.log2((values - i) / (i + 1)) for i in range(size))
     from scipy.special import betaln  # takes longer to load than most answers
 
-    # Logarithms of factorials of large numbers would cancel.
+    # A difference of logarithms of factorials would cancel for large numbers.
     return float(-math.log(values + 1) - betaln(values - size + 1, size + 1)) / math.log(2.0)
 
 
-# What a trusted curator's answer is off by: the Gaussian mechanism, calibrated exactly.
-
-_BISECTIONS = 200
-
-
 def gaussian_noise(eps: float, delta: float) -> float:
-    """The standard deviation per L2 sensitivity at which Gaussian noise is (ε, δ)-DP, and no less.
+    """Return the smallest standard deviation per L2 sensitivity with (ε, δ)-DP Gaussian noise.
 
-    Balle and Wang (ICML 2018), Theorem 8: s with Φ(1/(2s) − εs) − e^ε Φ(−1/(2s) − εs) = δ. T
-    rounds are one with √T times the sensitivity. For comparisons only: nothing is certified.
+    Balle and Wang (ICML 2018), Theorem 8: s with Φ(1/(2s) − εs) − e^ε Φ(−1/(2s) − εs) = δ. T rounds
+    are as one round with √T times the sensitivity. It serves for comparisons with a trusted curator
+    and is not certified.
     """
     from scipy.special import log_ndtr  # takes longer to load than most answers
 
@@ -445,14 +448,14 @@ def gaussian_noise(eps: float, delta: float) -> float:
 def curator_mse(
     values: int, n: int, eps: float, delta: float, *, items: int = 1, sums: int = 1
 ) -> float:
-    """Total mean squared error of a histogram of n users that a trusted curator publishes.
+    """Return the total mean squared error of a histogram of n users from a trusted curator.
 
-    Users hold so many `items` of the `values` values, and `sums` histograms (attributes times
-    rounds) together are (ε, δ)-DP: to replace a user changes them by √(2·items·sums)/n.
+    A user holds `items` of the `values` values. All `sums` histograms (attributes times rounds)
+    together are (ε, δ)-DP: replacing a user changes them by √(2·items·sums)/n.
     """
     return values * 2.0 * items * sums * (gaussian_noise(eps, delta) / n) ** 2
 
 
 def curator_mse_of_mean(n: int, eps: float, delta: float, *, sums: int = 1) -> float:
-    """The same of the mean of numbers in [−1, 1], which one user changes by 2/n."""
+    """Return the error of a curator's mean of numbers in [−1, 1], which a user changes by 2/n."""
     return 4.0 * sums * (gaussian_noise(eps, delta) / n) ** 2

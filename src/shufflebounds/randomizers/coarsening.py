@@ -1,11 +1,12 @@
-"""Joint reports of continuous randomizers in fewer components, at little cost of precision.
+"""Joint reports of continuous randomizers in fewer components, with little loss of precision.
 
-The ends of a product, `inner` and `outer`, have a component per pair of components of its factors,
-many more than it takes to tell one end from the other. Components lie in the plane at (a/c, b/c),
-which is cut into boxes along either axis, narrow where precision is worth most (`stakes`). The
-inner end *unites* what a box holds, which is post-processing. The outer end *spreads* it to the
-corners of the box, with the means of a/c and b/c kept: a dilation. docs/engine.md, section 5,
-proves both.
+The ends of a product, `inner` and `outer`, have a component for each pair of components of its
+factors, which are many more than the distance of the ends requires. A component lies in the plane
+at (a/c, b/c). The plane is cut into boxes along either axis, which are narrow where precision
+matters most (`stakes`). The inner end *unites* the components of a box, which is post-processing.
+The outer end *spreads* them to the corners of the box and keeps the means of a/c and b/c, which is
+a dilation. docs/engine.md, section 5, proves both. Where boxes are narrow affects speed and width
+only (benchmarks/deployer_grid.py).
 """
 
 from __future__ import annotations
@@ -20,54 +21,69 @@ from numpy.typing import NDArray
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, compounded
 
-# What is narrow where decides speed and width only (benchmarks/deployer_grid.py).
-#
-# Ends this short are left as they are, and so are those that would hardly become shorter.
-_FEW, _SHORTER = 6000, 0.95
-# How far either end may move, in terms of how far they are apart.
-_INNER_SHARE, _OUTER_SHARE = 1.5, 3.0
-# Orders s of Σ a (a/b)^s, and θ times the largest a/c, that are looked at.
-_ORDERS, _TILTS = tuple(2.0**k for k in range(-6, 10)), tuple(2.0**k for k in range(9))
-# Nobody asks for more.
-_FLOOR = 1e-9
-# Where costs are told apart along an axis; what share of strips has an even width; and the most.
-_BINS, _EVENLY = 64, 0.2
-_MOST_STRIPS = 2**12
-# No strip is wider, in logarithms: shares of masses at corners keep within floats.
-_WIDEST = 4.0
-# Ratios no further apart differ by rounding.
-_EQUAL = 1e-11
-# Beyond, masses at the corners or squares of ratios might not fit in floats.
-_SMALLEST_MASS, _WIDEST_RATIO = 1e-250, 1e70
-# Components this close to their own mirror image belong to both halves of a symmetric law. None may
-# be only about so close, or its own image might be on the other side of the limit.
-_ON_THE_AXIS, _DOUBTFUL = 1e-9, 1.01
+# Largest number of components of an end that is not coarsened. Speed and width only.
+_MAX_EXACT_COMPONENTS = 6000
+# Largest share of its components that a coarser end may have; otherwise it is not coarsened. Speed
+# and width only.
+_MAX_SHORTENED_SHARE = 0.95
+# Distance by which the inner end may move, in units of the distance between the ends. Width only.
+_INNER_SHARE = 1.5
+# Distance by which the outer end may move, in units of the distance between the ends. Width only.
+_OUTER_SHARE = 3.0
+# Orders s of the laws a (a/b)^s at which `stakes` evaluates components. Width only.
+_ORDERS = tuple(2.0**k for k in range(-6, 10))
+# Tilts θ, in units of 1 over the largest a/c, at which `stakes` evaluates components. Width only.
+_TILTS = tuple(2.0**k for k in range(9))
+# Smallest relative distance of the ends that matters: no question has a smaller rtol.
+_MIN_DISTANCE = 1e-9
+# Number of bins along an axis in which costs are added up to place borders. Width only.
+_BINS = 64
+# Share of the strips that are distributed evenly along an axis. Width only.
+_EVEN_SHARE = 0.2
+# Largest number of strips of an axis, unless `_MAX_STRIP_WIDTH` requires more. Speed and width only.
+_MAX_STRIPS = 2**12
+# Largest width of a strip (natural logarithm): shares of masses at corners stay within floats.
+_MAX_STRIP_WIDTH = 4.0
+# Largest relative difference of ratios that counts as rounding.
+_EQUAL_RATIOS = 1e-11
+# Smallest mass of ends that are coarsened: smaller ones might underflow at the corners.
+_MIN_MASS = 1e-250
+# Largest ratio a/c of ends that are coarsened: squares of larger ones might overflow.
+_MAX_RATIO = 1e70
+# Largest relative difference |a − b|/a of components that count as their own mirror image, and
+# belong to both halves of a symmetric law.
+_AXIS_WIDTH = 1e-9
+# If a difference is within this factor of `_AXIS_WIDTH`, the component's image might be on the
+# other side of the limit, and the law is not halved.
+_DOUBTFUL_FACTOR = 1.01
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
 
-# Fewer masses a, b, c, shape (3, J), and their rounding, from masses and costs as in `Strips.of`.
+# A function that maps masses a, b, c, shape (3, J), and costs of `Strips.of` to fewer masses and
+# their relative error.
 _Coarsen = Callable[[FloatArray, FloatArray], tuple[FloatArray, float]]
 
 
 def coarsened(joint: Decomposition) -> Decomposition:
-    """The same with fewer components in both ends, which then lie hardly further apart.
+    """Return the decomposition with fewer components in both ends and almost the same distance.
 
-    As it is where the arrays are the whole truth, and where components are few or masses 0 or
-    so small that nothing is gained.
+    It is returned unchanged if it is finite (`Decomposition.is_finite`), if components are few, and
+    if a mass is 0 or very small.
     """
     bounds = joint.bounds()
-    if joint.is_finite() or max(map(len, bounds)) <= _FEW:
+    if joint.is_finite() or max(map(len, bounds)) <= _MAX_EXACT_COMPONENTS:
         return joint
     inner, outer = (np.stack([end.a, end.b, end.c]) for end in bounds)
     for masses in (inner, outer):
-        if masses.min() < _SMALLEST_MASS or masses[:2].max() / masses.min() > _WIDEST_RATIO:
+        if masses.min() < _MIN_MASS or masses[:2].max() / masses.min() > _MAX_RATIO:
             return joint
-    distance = _distance(inner, outer)
+    distance = _end_distance(inner, outer)
     symmetric = joint.is_symmetric()
     below, above = (
-        _shorter(end, stakes(masses) / (share * distance), coarsen, symmetric=symmetric)
+        _shorten_end(end, stakes(masses) / (share * distance), coarsen, symmetric=symmetric)
         for end, masses, share, coarsen in (
-            (bounds[0], inner, _INNER_SHARE, _united),
-            (bounds[1], outer, _OUTER_SHARE, _spread),
+            (bounds[0], inner, _INNER_SHARE, _unite_boxes),
+            (bounds[1], outer, _OUTER_SHARE, _spread_to_corners),
         )
     )
     if joint.inner is None:
@@ -76,38 +92,38 @@ def coarsened(joint: Decomposition) -> Decomposition:
 
 
 def stakes(masses: FloatArray) -> FloatArray:
-    """What precision of each component's a/c and b/c is worth, shape (J,), for a, b, c > 0.
+    """Return how much the precision of each component's a/c and b/c matters, shape (J,).
 
-    The share of the component, the largest over laws that different questions look at: few users at
-    a (a/b)^s, many at the squares of the values, or at these tilted by e^{θ a/c}.
+    It is the largest share of the component in the laws on which questions depend: a (a/b)^s for
+    few users, and (a − b)²/c or a²/c tilted by e^{θ a/c} for many. All a, b, c must be positive.
     """
-    found = np.zeros(masses.shape[1])
+    shares = np.zeros(masses.shape[1])
     for a, b, c in (masses, masses[[1, 0, 2]]):
         losses, x = np.log(a / b), a / c
         losses, x = losses - losses.max(), x / x.max()
         laws = [a * np.exp(order * losses) for order in _ORDERS]
         laws += [(a - b) ** 2 / c, *(a * x * np.exp(tilt * (x - 1.0)) for tilt in _TILTS)]
         for law in laws:
-            np.maximum(found, law / (law.sum() or 1.0), out=found)
-    return found
+            np.maximum(shares, law / (law.sum() or 1.0), out=shares)
+    return shares
 
 
-def _distance(inner: FloatArray, outer: FloatArray) -> float:
-    """How far the ends are apart: in Σ(a − b)²/c, relatively, which is what many users look at."""
+def _end_distance(inner: FloatArray, outer: FloatArray) -> float:
+    """Return the relative distance of the ends in Σ(a − b)²/c, which decides for many users."""
     below, above = (float(np.sum((a - b) ** 2 / c)) for a, b, c in (inner, outer))
-    return max(above / below - 1.0, _FLOOR) * min(below, 1.0)
+    return max(above / below - 1.0, _MIN_DISTANCE) * min(below, 1.0)
 
 
-def _shorter(
+def _shorten_end(
     end: Decomposition, costs: FloatArray, coarsen: _Coarsen, *, symmetric: bool
 ) -> Decomposition:
-    """One end by itself, coarser if that makes it much shorter."""
+    """Return an end as a decomposition of its own, coarser if that makes it much shorter."""
     masses, rel_err = np.stack([end.a, end.b, end.c]), end.rel_err
-    distances = np.abs(end.a - end.b) / (_ON_THE_AXIS * end.a)
-    doubtful = (distances > 1.0 / _DOUBTFUL) & (distances < _DOUBTFUL)
+    distances = np.abs(end.a - end.b) / (_AXIS_WIDTH * end.a)
+    doubtful = (distances > 1.0 / _DOUBTFUL_FACTOR) & (distances < _DOUBTFUL_FACTOR)
     symmetric = symmetric and not doubtful.any()
     if symmetric:
-        # The law is one half and its mirror image, so that what bounds the half does for both.
+        # The law consists of a half and its mirror image, so a bound on the half bounds both.
         on_the_axis = distances <= 1.0
         half = on_the_axis | (end.a > end.b)
         share = np.where(on_the_axis, 0.5, 1.0)[half]
@@ -116,85 +132,92 @@ def _shorter(
     masses, rounding = coarsen(masses, costs)
     if symmetric:
         masses = np.concatenate([masses, masses[[1, 0, 2]]], axis=1)
-    if masses.shape[1] > _SHORTER * len(end):
+    if masses.shape[1] > _MAX_SHORTENED_SHARE * len(end):
         return Decomposition(end.a, end.b, end.c, end.rel_err)
     a, b, c = masses
     return Decomposition(a, b, c, compounded(rel_err, rounding)).merge()
 
 
-def _united(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
-    """What the boxes hold."""
+def _unite_boxes(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
+    """Return the sums of the masses in each box, and their relative error."""
     # The mean square distance from the mean of an interval is a twelfth of its square.
     x, y = (Strips.of(ratios, costs / 12.0) for ratios in masses[:2] / masses[2])
-    return _sums(x.strip * y.borders.size + y.strip, masses)
+    return _sums_at_places(x.strip * y.borders.size + y.strip, masses)
 
 
-def _spread(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
-    """What the corners of the boxes hold."""
+def _spread_to_corners(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
+    """Return the masses a, b, c at the corners of the boxes, and their relative error."""
     c = masses[2]
-    # It is a sixth where masses are moved to its ends.
+    # The mean square distance is a sixth if masses are moved to the ends of the interval.
     x, y = (Strips.of(ratios, costs / 6.0) for ratios in masses[:2] / c)
     (columns, p), (rows, q) = x.ends(), y.ends()
     places = columns[:, None] * y.borders.size + rows
     shares = p[:, None] * q * c
     used = shares > 0.0
-    at, labels = np.unique(places[used], return_inverse=True)
-    (at_corners,), rounding = _sums(labels, shares[used][None])
-    column, row = np.divmod(at, y.borders.size)
-    found = np.stack([x.borders[column] * at_corners, y.borders[row] * at_corners, at_corners])
-    return found, compounded(x.off, y.off, rounding)
+    corners, labels = np.unique(places[used], return_inverse=True)
+    (at_corners,), rounding = _sums_at_places(labels, shares[used][None])
+    column, row = np.divmod(corners, y.borders.size)
+    spread = np.stack([x.borders[column] * at_corners, y.borders[row] * at_corners, at_corners])
+    return spread, compounded(x.max_error, y.max_error, rounding)
 
 
-def _sums(places: NDArray[np.int64], rows: FloatArray) -> tuple[FloatArray, float]:
-    """Of each row over equal places, and their rounding: terms are good to a dozen roundings."""
+def _sums_at_places(places: NDArray[np.int64], rows: FloatArray) -> tuple[FloatArray, float]:
+    """Return the sums of each row over equal places, and their relative error.
+
+    A term may have a dozen roundings itself.
+    """
     labels = np.unique(places, return_inverse=True)[1]
-    # NumPy's stubs have bincount count, whether there are weights or not.
+    # NumPy's stubs say that bincount returns integers, which is wrong with weights.
     sums = np.stack([np.bincount(labels, weights=row) for row in rows]).astype(np.float64)
     return sums, (12.0 + float(np.bincount(labels).max())) * _U
 
 
 @dataclass(frozen=True)
 class Strips:
-    """Strips along an axis: component j of ratio ``ratios[j]`` is in ``strip[j]``.
+    """Strips along an axis: component j of ratio ``ratios[j]`` is in the strip ``strip[j]``.
 
-    That is between its border of the same number and the next one. Where ratios differ by rounding
-    only, there is one border, and no ratio is further from it than ``off``, relatively.
+    Strip k is between the borders k and k + 1. If all ratios differ by rounding only, there is one
+    border, and ``max_error`` is the largest relative distance of a ratio from it.
     """
 
     ratios: FloatArray
     borders: FloatArray
     strip: NDArray[np.int64]
-    off: float = 0.0
+    max_error: float = 0.0
 
     @staticmethod
     def of(ratios: FloatArray, costs: FloatArray) -> Strips:
-        """Of positive ratios.
+        """Return strips of positive ratios whose costs add up to about 1/2.
 
-        `costs` are what components cost in a strip that is wide by one, in logarithms; they grow
-        with the square of the width, and sum to about 1/2.
+        The cost of a component is `costs` times the square of the width of its strip, which is a
+        difference of natural logarithms.
         """
-        least, largest = float(ratios.min()), float(ratios.max())
-        if largest - least <= _EQUAL * least:
+        smallest, largest = float(ratios.min()), float(ratios.max())
+        if largest - smallest <= _EQUAL_RATIOS * smallest:
             strip = np.zeros(ratios.size, dtype=np.int64)
-            return Strips(ratios, np.array([least]), strip, (largest - least) / least)
-        span = math.log(largest / least)
-        places = np.log(ratios / least) / span
+            return Strips(ratios, np.array([smallest]), strip, (largest - smallest) / smallest)
+        span = math.log(largest / smallest)
+        places = np.log(ratios / smallest) / span
         weights, edges = np.histogram(places, _BINS, (0.0, 1.0), weights=costs)
-        # The sum of costs times squared widths is least for a density of borders like the cube
-        # root of that of costs.
+        # The total cost is smallest if the density of borders is proportional to the cube root of
+        # the density of costs.
         density = np.cbrt(weights)
         total = float(density.sum())
-        wanted = span / _BINS * math.sqrt(2.0 * total * total * total) / (1.0 - _EVENLY)
-        wanted = max(min(wanted, _MOST_STRIPS), span / (_WIDEST * _EVENLY))
-        shares = (1.0 - _EVENLY) * density / (total or 1.0) + _EVENLY / _BINS
-        reached = np.append(0.0, np.cumsum(shares))
-        cuts = np.linspace(0.0, reached[-1], math.ceil(wanted) + 1)[1:-1]
-        between = least * np.exp(np.interp(cuts, reached, edges) * span)
-        borders = np.unique(np.clip([least, *between, largest], least, largest))
+        count = span / _BINS * math.sqrt(2.0 * total * total * total) / (1.0 - _EVEN_SHARE)
+        count = max(min(count, _MAX_STRIPS), span / (_MAX_STRIP_WIDTH * _EVEN_SHARE))
+        shares = (1.0 - _EVEN_SHARE) * density / (total or 1.0) + _EVEN_SHARE / _BINS
+        cumulative = np.append(0.0, np.cumsum(shares))
+        cuts = np.linspace(0.0, cumulative[-1], math.ceil(count) + 1)[1:-1]
+        inner_borders = smallest * np.exp(np.interp(cuts, cumulative, edges) * span)
+        borders = np.unique(np.clip([smallest, *inner_borders, largest], smallest, largest))
         return Strips(ratios, borders, np.searchsorted(borders[1:-1], ratios, side="right"))
 
     def ends(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Numbers of the borders that each component goes to, and its shares, whose mean it is."""
+        """Return for each component the two borders of its strip, and its shares at them.
+
+        The shares keep the mean of the ratio. Both arrays have shape (2, J), or (1, J) if there is
+        one border.
+        """
         if self.borders.size == 1:
             return self.strip[None], np.ones((1, self.strip.size))
         below, above = self.borders[self.strip], self.borders[self.strip + 1]

@@ -34,8 +34,11 @@ from shufflebounds.randomizers.base import (
 )
 from shufflebounds.randomizers.sampling import mean_of, required
 
-# Of a matrix, which has that many rows and columns.
-_MOST_VALUES = 4096
+# Largest number of values of k-RR for which `KRR.matrix` makes its rows and columns: 128 MB.
+_MAX_MATRIX_VALUES = 4096
+# Relative error of the masses of `Collision`: products of three factors, three probabilities and
+# the total.
+_COLLISION_ERR = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -70,77 +73,74 @@ class KRR(Randomizer):
     eps0: float
 
     def __post_init__(self) -> None:
-        # Beyond this floats skip integers.
+        # Not every integer above 2⁵³ is a float.
         validation.whole("k", self.k, minimum=2, maximum=2**53)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     @property
     def label(self) -> str:
-        """Such as 10-RR."""
+        """A label such as 10-RR."""
         return f"{self.k}-RR"
 
     def blanket(self) -> Decomposition:
-        """Table 2 of the paper: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
+        """Return the blanket of Table 2: p = 1/(e^{ε₀} + k − 1), q = 0, r = (k − 2)p."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
         return five_point(self.eps0, p, 0.0, (self.k - 2) * p)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """The others hold a third input or, for k = 2 always, x₁¹."""
+        """Return the pairs in which all others hold a third input, if k > 2, or x₁¹."""
         return pairs_of_channel(self._rows(), self.eps0)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Any two values, and any third."""
+        """Return the crowd of any two values among these and a third value."""
         rows = self._rows()
         return crowd_of_rows(rows, rows.min(axis=0))
 
     def _rows(self) -> NDArray[np.float64]:
-        """Of three inputs if there are as many; the last column is what none of them holds."""
+        """Return the rows of three inputs, or two if k = 2; the last column is all other values."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
         inputs = min(self.k, 3)
         outputs = np.full((inputs, inputs), p)
         np.fill_diagonal(outputs, math.exp(self.eps0) * p)
-        others = np.full((inputs, 1), (self.k - inputs) * p)
-        return np.hstack([outputs, others])
+        other_outputs = np.full((inputs, 1), (self.k - inputs) * p)
+        return np.hstack([outputs, other_outputs])
 
     @property
     def bits(self) -> float:
-        """Of one of k values."""
+        """The number of bits of one of k values."""
         return math.log2(self.k)
 
     def _supports(self) -> Supports:
-        """A report supports the value that it names."""
+        """Return the supports: a report supports the value that it names."""
         total = math.exp(self.eps0) + self.k - 1
         miss, gap = (self.k - 1) / total, math.expm1(self.eps0) / total
         return Supports(math.exp(self.eps0) / total, miss, 1.0 / total, gap, self.k)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """The values that users name."""
-        held = sampling.checked_values("inputs", inputs, self.k)
-        return sampling.truthful(held, self.k, self._supports().gap, rng)
+        """Return the values that users report."""
+        values = sampling.checked_values("inputs", inputs, self.k)
+        return sampling.truthful(values, self.k, self._supports().gap, rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
         return np.bincount(sampling.checked_values("reports", reports, self.k), minlength=self.k)
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
+        """Return the probabilities R(x)(y), shape (k, k): rows are inputs, columns outputs.
 
-        Raises ValueError where k is more than 4096.
+        Raises ValueError if k is more than 4096.
         """
-        validation.whole("k", self.k, minimum=2, maximum=_MOST_VALUES)
+        validation.whole("k", self.k, minimum=2, maximum=_MAX_MATRIX_VALUES)
         e = math.exp(self.eps0)
         return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)
-
-
-# Hadamard response (Acharya, Sun and Zhang, AISTATS 2019).
 
 
 @dataclass(frozen=True)
 class HadamardResponse(DomainRandomizer):
     """HR: a column of a Hadamard matrix, those with +1 in the input's row e^{ε₀} times as likely.
 
-    Value x has row x + 1 of the Sylvester matrix of order K, the least power of 2 above the size of
-    the domain; the row of ones says nothing and is not used. Two distinct rows agree in half of
-    the columns, with either sign in a quarter.
+    Value x has row x + 1 of the Sylvester matrix of order K, the smallest power of 2 above the size
+    of the domain; row 0, which has only ones, is not used. Two distinct rows agree in half of the
+    columns, with either sign in a quarter.
 
     Parameters
     ----------
@@ -169,10 +169,10 @@ class HadamardResponse(DomainRandomizer):
     NAME = "Hadamard response"
 
     def blanket(self) -> Decomposition:
-        """Table 2 of the paper at K columns; its entries are those for K → ∞.
+        """Return the blanket for K columns; Table 2 of the paper has its limit for K → ∞.
 
-        Of the quarter of the columns where both rows hold +1, in one (of mass 4/K of the quarter)
-        all the others do so too.
+        Both rows hold +1 in a quarter of the columns. In one column of this quarter, which has 4/K
+        of its mass, all other rows hold +1, too.
         """
         e, size = math.exp(self.eps0), self.domain_size
         p = 1.0 / (2.0 * (e + 1.0))
@@ -180,20 +180,20 @@ class HadamardResponse(DomainRandomizer):
         return five_point(self.eps0, p, p * (1.0 - all_plus), p * (1.0 + all_plus * e))
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """The victim holds rows 1 and 2, another user one of these, their product or another row.
+        """Return the crowd of rows 1 and 2 among these, their product and another row.
 
-        Of such a row all eight triples of signs are equally frequent. Where some pairs of a domain
-        have no product in it, what is bounded is a larger one.
+        With another row, all eight triples of signs are equally frequent. If a domain does not
+        contain the products of all pairs, the crowd is that of a larger domain, which bounds it.
         """
         e, size = math.exp(self.eps0), self.domain_size
-        one, two, three = (np.arange(8) >> np.arange(3)[:, np.newaxis]) & 1 == 0
-        plus = np.stack([one, two, one == two, three])
+        row1, row2, row3 = (np.arange(8) >> np.arange(3)[:, np.newaxis]) & 1 == 0
+        plus = np.stack([row1, row2, row1 == row2, row3])
         share = 0.0 if size is None else 2.0 ** -_log_order(size)
         if share > 1.0 / 8.0:
             plus, share = plus[:3, :4], 0.25
         if size == 2:
             plus = plus[:2]
-        # The first column of all, where every row holds +1.
+        # In the first column of the matrix every row holds +1; it gets a component of its own.
         columns = np.full(plus.shape[1], 1.0 / plus.shape[1])
         columns[0] -= share
         rows = np.where(plus, e, 1.0)
@@ -202,23 +202,23 @@ class HadamardResponse(DomainRandomizer):
         sure = np.append(np.ones(columns.size), e) * masses
         used = masses > 0.0
         names = ("x0", "x1", "product", "other")
-        others = dict(zip(names, rows[:, used], strict=False))
+        laws_by_name = dict(zip(names, rows[:, used], strict=False))
         laws = rows[0][used], rows[1][used], sure[used]
         err = CLOSED_FORM_ERR
-        return (Crowd.of_laws(*laws, others, err, attained=False, symmetric=True),)
+        return (Crowd.of_laws(*laws, laws_by_name, err, attained=False, symmetric=True),)
 
     @property
     def bits(self) -> float:
-        """Of one of K columns."""
+        """The number of bits of one of K columns."""
         return math.inf if self.domain_size is None else float(_log_order(self.domain_size))
 
     def _supports(self) -> Supports:
-        """A column supports the values whose rows hold +1 there."""
+        """Return the supports: a column supports the values whose rows hold +1 there."""
         e, gap = math.exp(self.eps0), math.tanh(self.eps0 / 2.0) / 2.0
         return Supports(e / (e + 1.0), 1.0 / (e + 1.0), 0.5, gap, self.domain_size or math.inf)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Columns, by number."""
+        """Return the numbers of the reported columns."""
         size = required("domain_size", self.domain_size)
         rows = sampling.checked_values("inputs", inputs, size) + 1
         plus = rng.random(rows.size) < self._supports().p
@@ -227,9 +227,9 @@ class HadamardResponse(DomainRandomizer):
     def _supporters(self, reports: NDArray) -> NDArray:
         size = required("domain_size", self.domain_size)
         order = 2 ** _log_order(size)
-        found = sampling.checked_values("reports", reports, order)
-        sums = sampling.walsh(np.bincount(found, minlength=order))
-        return (found.size + sums[1 : size + 1]) // 2
+        columns = sampling.checked_values("reports", reports, order)
+        sums = sampling.walsh(np.bincount(columns, minlength=order))
+        return (columns.size + sums[1 : size + 1]) // 2
 
     def _channel(self, size: int) -> NDArray[np.float64]:
         e, order = math.exp(self.eps0), 2 ** _log_order(size)
@@ -239,20 +239,18 @@ class HadamardResponse(DomainRandomizer):
 
 
 def _log_order(size: int) -> int:
-    """log₂ of the least power of 2 strictly above `size`."""
+    """Return log₂ of the smallest power of 2 that is above `size`."""
     return size.bit_length()
-
-
-# The mechanism of Duchi, Jordan and Wainwright for numbers, and Harmony for vectors of them.
 
 
 @dataclass(frozen=True)
 class Duchi(Randomizer):
     """Duchi: for x in [−1, 1] one of two reports, 1 with chance (1 + x tanh(ε₀/2))/2, or −1.
 
-    Inputs −1 and 1 are the worst pair, of which it is 2-RR: the law of a report is linear in x, so
-    that any pair mixes pairs of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
-    Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it, and
+    This is the mechanism of Duchi, Jordan and Wainwright for numbers. The inputs −1 and 1 are the
+    worst pair, and for them it is 2-RR: the law of a report is linear in x, so that the laws of any
+    pair are mixtures of those of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
+    Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it. It
     has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
     uniting the coordinates changes nothing.
 
@@ -278,29 +276,29 @@ class Duchi(Randomizer):
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     def blanket(self) -> Decomposition:
-        """That of 2-RR."""
+        """Return the blanket of 2-RR."""
         return five_point(self.eps0, 1.0 / (math.exp(self.eps0) + 1.0), 0.0, 0.0)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """The victim holds −1 or 1; all others hold 0, whose reports are even, or 1."""
+        """Return the pairs of a victim with −1 or 1 among others with 0, or with 1."""
         ends = self.matrix()
         middle = np.full(2, 0.5)
         return {"third": from_channel([*ends, middle]), "x1": from_channel([*ends, ends[1]])}
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """The inputs −1 and 1, of which all laws are mixtures."""
+        """Return the crowd of the inputs −1 and 1; all laws are mixtures of theirs."""
         ends = self.matrix()
         return crowd_of_rows(ends, ends.min(axis=0))
 
     bits = 1.0
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers x in [−1, 1]: coth²(ε₀/2) − x²."""
+        """Return the variance of the mean of numbers x in [−1, 1]: coth²(ε₀/2) − x²."""
         refuse_frequencies(self, frequencies)
         return of_numbers(math.tanh(self.eps0 / 2.0) ** -2, -1.0)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """−1 or 1."""
+        """Return reports −1 or 1."""
         numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
         chances = (1.0 + numbers * math.tanh(self.eps0 / 2.0)) / 2.0
         return np.where(rng.random(numbers.size) < chances, 1, -1)
@@ -309,15 +307,9 @@ class Duchi(Randomizer):
         return mean_of(reports, -1.0, 1.0) / math.tanh(self.eps0 / 2.0)
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities of the reports −1 and 1 for the inputs −1 and 1, shape (2, 2)."""
+        """Return the probabilities of reports −1 and 1 for inputs −1 and 1, shape (2, 2)."""
         e = math.exp(self.eps0)
         return np.array([[e, 1.0], [1.0, e]]) / (e + 1.0)
-
-
-# The collision mechanism for sets of items (Wang et al., IEEE TMC 2023).
-
-# Of three factors, three probabilities and the total.
-_ERR = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -371,26 +363,27 @@ class Collision(Randomizer):
             validation.whole("domain_size", self.domain_size, minimum=self.items)
 
     def blanket(self) -> Decomposition:
-        """Of disjoint inputs in a large domain, where some input gets 1/Ω of every report.
+        """Return the blanket of disjoint inputs in a large domain.
 
-        In a small one it bounds from above.
+        There, every report has the probability 1/Ω (times its base) under some input. In a small
+        domain it is an upper bound.
         """
         a, b = self._rows(2)
-        return Decomposition(a, b, self._base(2) / self._total, _ERR).merge()
+        return Decomposition(a, b, self._base(2) / self._total, _COLLISION_ERR).merge()
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """The others hold a third disjoint input, or x₁¹."""
+        """Return the pairs in which all others hold a third disjoint input, or x₁¹."""
         x0, x1, third = self._rows(3)
-        others = {"third": third, "x1": x1}
-        return {name: Decomposition(x0, x1, c, _ERR).merge() for name, c in others.items()}
+        laws = {"third": third, "x1": x1}
+        return {name: Decomposition(x0, x1, c, _COLLISION_ERR).merge() for name, c in laws.items()}
 
     @property
     def bits(self) -> float:
-        """Of a hash value, and of the seed of its hash."""
+        """The number of bits of a hash value and of the seed of its hash."""
         return math.log2(self.hash_values) + WORD
 
     def _supports(self) -> Supports:
-        """A report (h, z) supports the items that hash to z."""
+        """Return the supports: a report (h, z) supports the items that hash to z."""
         s, l = self.items, self.hash_values  # noqa: E741
         total = self._total * l
         gap = math.expm1(self.eps0) * (l - s) / (l * total)
@@ -398,23 +391,23 @@ class Collision(Randomizer):
         return Supports(p, 1.0 - p, 1.0 / l, gap, self.domain_size or math.inf, s)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """A seed and a hash value."""
+        """Return rows of a seed and a hash value."""
         sampling.require_hashes(self.hash_values)
-        held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf, self.items)
-        seeds = sampling.seeds(len(held), rng)
-        own = np.sort(sampling.hashed(seeds[:, np.newaxis], held, self.hash_values), axis=1)
-        # Different hash values of own items, first in their rows, and how many there are.
-        new = np.hstack([np.ones((len(own), 1), dtype=bool), own[:, 1:] != own[:, :-1]])
-        own = np.take_along_axis(own, np.argsort(~new, axis=1, kind="stable"), axis=1)
-        count = new.sum(axis=1)
+        items = sampling.checked_values("inputs", inputs, self.domain_size or math.inf, self.items)
+        seeds = sampling.seeds(len(items), rng)
+        hashes = np.sort(sampling.hashed(seeds[:, np.newaxis], items, self.hash_values), axis=1)
+        # The distinct hash values of a user's items come first in the row; `count` says how many.
+        is_new = np.hstack([np.ones((len(hashes), 1), dtype=bool), hashes[:, 1:] != hashes[:, :-1]])
+        hashes = np.take_along_axis(hashes, np.argsort(~is_new, axis=1, kind="stable"), axis=1)
+        count = is_new.sum(axis=1)
         chances = count * math.exp(self.eps0) / (self._total * self.hash_values)
-        one = own[np.arange(len(own)), rng.integers(count)]
-        # Of the other hash values, numbered by themselves.
-        rest = rng.integers(self.hash_values - count)
+        own_hash = hashes[np.arange(len(hashes)), rng.integers(count)]
+        # A number among the hash values of no item, which the loop turns into the hash value.
+        other_hash = rng.integers(self.hash_values - count)
         for i in range(self.items):
-            rest += (i < count) & (rest >= own[:, i])
-        told = np.where(rng.random(len(own)) < chances, one, rest)
-        return np.stack([seeds, told.astype(np.uint64)], axis=1)
+            other_hash += (i < count) & (other_hash >= hashes[:, i])
+        reported = np.where(rng.random(len(hashes)) < chances, own_hash, other_hash)
+        return np.stack([seeds, reported.astype(np.uint64)], axis=1)
 
     def _supporters(self, reports: NDArray) -> NDArray:
         size = required("domain_size", self.domain_size)
@@ -428,9 +421,11 @@ class Collision(Randomizer):
 
     @cached_property
     def _factors(self) -> tuple[tuple[float, float], ...]:
-        """What one input may get, e or u_k, and the probabilities under hashes and even z."""
+        """Pairs: a factor of R(x), e or u_k, and its probability for random hashes and even z."""
         s, l, e = self.items, self.hash_values, math.exp(self.eps0)  # noqa: E741
-        used = {0: Fraction(1)}  # law of the number of different hash values of so many items
+        used = {
+            0: Fraction(1)
+        }  # The law of the number of different hash values of the items so far.
         for _ in range(s):
             grown = dict.fromkeys(range(1, s + 1), Fraction(0))
             for k, chance in used.items():
@@ -448,11 +443,12 @@ class Collision(Randomizer):
         return (e, float(hit)), *missed
 
     def _base(self, inputs: int) -> np.ndarray:
-        """Probabilities of what so many disjoint inputs may get together."""
+        """Return the probabilities of all combinations of factors of disjoint inputs."""
         chances = [chance for _, chance in self._factors]
         return np.array([math.prod(x) for x in itertools.product(chances, repeat=inputs)])
 
     def _rows(self, inputs: int) -> np.ndarray:
+        """Return the laws of disjoint inputs on all combinations of factors, a row for each."""
         factors = [factor for factor, _ in self._factors]
         combined = np.array(list(itertools.product(factors, repeat=inputs))).T
         return combined * (self._base(inputs) / self._total)

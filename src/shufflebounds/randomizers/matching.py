@@ -395,7 +395,7 @@ class HadamardBlocks(MatchingRandomizer):
             return shares * held + others * here + (1.0 - shares - others) * elsewhere
 
         other = here if size > blocks else elsewhere
-        return SpreadOfShares(values=size, at=at, held=held, other=other, totals=totals)
+        return SpreadOfShares(values=size, at=at, own_value=held, other_value=other, totals=totals)
 
     def _order(self) -> int:
         """b, the columns of a block."""

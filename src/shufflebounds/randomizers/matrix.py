@@ -31,20 +31,32 @@ from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_bl
 from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.joint import Joint
 
-# A name, rows a, b and c, and how uncertain their entries are.
+# A name, the rows a, b and c, and the relative uncertainty of their entries.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
 Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 
+# Largest absolute distance of the sum of a row from 1 that is accepted as rounding.
 SUM_TOLERANCE = 1e-9
-# Decompositions this close, relatively, are taken for one, whose uncertainty covers both.
+# Largest relative difference of decompositions that count as one, whose uncertainty covers both.
 _NEARLY_EQUAL = 1e-12
-# Pairs of inputs times inputs times outputs that are looked at.
-_LARGEST_CROWDS = 10**6
-# Inputs of which all datasets are tried, and what each different one costs.
-_FEW_INPUTS, _EACH_PAIR = 16, 1e6
-# Largest number of different pairs of inputs whose blankets are compared, which costs as much as
-# one question may.
-_MOST_PAIRS = 15_000
+# Largest number of inputs, cubed, times outputs for which `crowds` lists every pair of inputs.
+_MAX_CROWDS_SIZE = 10**6
+# Largest number of inputs for which all datasets are tried.
+_MAX_INPUTS_OF_ALL_DATASETS = 16
+# Work of one decomposition among many, in units of `shufflebounds.core.work`.
+_WORK_PER_PAIR = 1e6
+# Largest number of different pairs of inputs whose blankets are compared. Their work is the budget
+# of one question.
+_MAX_PAIRS = 15_000
+# Largest number of values times combinations of outputs of a k-fold composition: 80 MB.
+_MAX_FOLD_SIZE = 10**7
+# Relative error of an entry of a mechanism's matrix, which may be a product of a dozen factors.
+_ENTRY_ERR = 2.0**-46
+# Largest number of characters of a file. A matrix of so many could not be used in calculations.
+_MAX_FILE_LENGTH = 10**8
+# Largest relative distance of a sum from 1, or from 100, that rounded entries explain.
+_ROUNDED_SUM_TOLERANCE = 0.01
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
 
 
@@ -52,16 +64,16 @@ _U = 2.0**-53
 class MatrixRandomizer(Randomizer):
     """A randomizer by its matrix: rows are inputs, columns outputs, entries probabilities.
 
-    Nothing is known of its symmetries, so every pair of inputs may be the worst: `blankets` has
-    them all, but for those that are the same up to the order of outputs. A zero where another input
-    has none makes ε₀ infinite; the bounds hold all the same.
+    Its symmetries are unknown, so every pair of inputs may be the worst: `blankets` has them all,
+    except for those that are the same up to the order of outputs. If an output has probability 0
+    for one input and not for another, ε₀ is infinite. The bounds are valid then, too.
 
     Parameters
     ----------
     P
-        Numbers, shape (inputs, outputs), at least two rows; 0 or at least 10⁻³⁰⁰, rows sum to 1
-        within 10⁻⁹. Bounds are those of rows divided by their sums; by how much these miss 1 counts
-        as uncertainty of the entries, which covers ``P`` as it stands.
+        Probabilities, shape (inputs, outputs), at least two rows; 0 or at least 10⁻³⁰⁰, rows sum to
+        1 within 10⁻⁹. Bounds are those of rows divided by their sums. The distance of the sums from
+        1 is added to the uncertainty of the entries, so that bounds hold for ``P`` itself, too.
 
     Raises
     ------
@@ -78,56 +90,56 @@ class MatrixRandomizer(Randomizer):
     P: ArrayLike
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "P", _checked(self.P))
+        object.__setattr__(self, "P", _check_matrix(self.P))
 
     @cached_property
     def eps0(self) -> float:  # type: ignore[override]  # mechanisms are frozen: read-only, too
         """The largest log P(x)(y)/P(x′)(y), rounded up (natural log); inf next to a zero."""
         matrix = self.matrix()
         used = matrix[:, matrix.any(axis=0)]
-        largest, least = used.max(axis=0), used.min(axis=0)
-        if not least.all():
+        largest, smallest = used.max(axis=0), used.min(axis=0)
+        if not smallest.all():
             return math.inf
-        # A quotient, a logarithm and an entry's own rounding.
-        loss = float(np.max(np.log(largest) - np.log(least)))
-        sizes = np.abs(np.log(largest)) + np.abs(np.log(least))
+        loss = float(np.max(np.log(largest) - np.log(smallest)))
+        sizes = np.abs(np.log(largest)) + np.abs(np.log(smallest))
+        # The rounding of a quotient, of logarithms and of the entries themselves.
         rounding = 8.0 * _U * float(np.max(sizes)) + 2.01 * self._missing
         return loss + (rounding if loss > 0.0 else 0.0)
 
     @cached_property
     def _missing(self) -> float:
-        """By how much sums of rows miss 1, at most."""
+        """The largest distance of the sum of a row from 1."""
         return max(abs(math.fsum([-1.0, *row])) for row in self.matrix().tolist())
 
     @cached_property
     def _rel_err(self) -> float:
-        """Of `_normalized`, ``P`` and exact quotients within: what is missing, and roundings."""
+        """The relative error of `_normalized`, which covers ``P`` and the exact quotients."""
         return self._missing + 4.0 * _U
 
     @cached_property
     def _normalized(self) -> NDArray[np.float64]:
-        """``P`` with rows divided by their sums, but with no mass below the smallest."""
+        """``P`` with rows divided by their sums, masses raised to the smallest one allowed."""
         matrix = self.matrix()
         divided = matrix / np.array([[math.fsum(row)] for row in matrix.tolist()])
         return np.where(matrix > 0.0, np.maximum(divided, SMALLEST_MASS), 0.0)
 
     def blanket(self) -> Decomposition:
-        """That of every pair of inputs, if all pairs have the same; ValueError otherwise.
+        """Return the blanket if it is the same for all pairs of inputs; raise ValueError otherwise.
 
-        No one of several is a bound by itself: take the largest over `blankets`.
+        None of several blankets is a bound by itself: take the largest bound over `blankets`.
         """
         return single_blanket(self.blankets())
 
     def blankets(self) -> dict[str, Decomposition]:
-        """P(x₁⁰), P(x₁¹), inf_x P(x) of every pair that may be the worst, such as ``0 against 3``.
+        """Return P(x₁⁰), P(x₁¹), inf_x P(x) of the pairs that may be the worst: ``0 against 3``.
 
-        Those that tell the inputs apart best come first. Each stands for both of its directions,
+        Pairs that distinguish the inputs best come first. Each stands for both of its directions,
         for all pairs that differ from it in the order of outputs only, and for those that it
-        exceeds at every ε and n (`domination`). If there are more than 15 000 of them, the stronger
-        clone of ε₀ stands for all.
+        exceeds at every ε and n (`shufflebounds.core.domination`). If there are more than 15 000 of
+        them, the stronger clone of ε₀ stands for all.
         """
         clone = self.simple_bound()
-        if clone is not None and len(self._different_pairs) > _MOST_PAIRS:
+        if clone is not None and len(self._different_pairs) > _MAX_PAIRS:
             fall_short()
             return {"any two": clone}
         return dict(self._blankets)
@@ -138,10 +150,10 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _different_pairs(self) -> list[Pair]:
-        return _different(self._pairs(itertools.combinations))
+        return _different_floats(self._pairs(itertools.combinations))
 
     def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
-        """Two inputs against what all of them are sure of."""
+        """Yield the blanket of each pair of inputs in the given ordering."""
         matrix = self._normalized
         sure = matrix.min(axis=0)
         for x0, x1 in ordering(range(len(matrix)), 2):
@@ -149,14 +161,14 @@ class MatrixRandomizer(Randomizer):
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """See `Randomizer`."""
-        differing, equal = self._ordered
+        differing, equal = self._ordered_pairs
         pools = (differing, equal) if apart else ({**differing, **equal},)
-        kept = {name: one for pool in pools for name, one in undominated(pool).items()}
-        return tuple(CoordinatePair(name, name in differing, one) for name, one in kept.items())
+        worst = {name: pair for pool in pools for name, pair in undominated(pool).items()}
+        return tuple(CoordinatePair(name, name in differing, pair) for name, pair in worst.items())
 
     @cached_property
-    def _ordered(self) -> tuple[dict[str, Decomposition], dict[str, Decomposition]]:
-        """Ordered pairs of inputs, and equal ones."""
+    def _ordered_pairs(self) -> tuple[dict[str, Decomposition], dict[str, Decomposition]]:
+        """The blankets of ordered pairs of different inputs, and of pairs of equal inputs."""
         matrix = self._normalized
         sure = matrix.min(axis=0)
         equal = ((f"{x} in both", row, row, sure, self._rel_err) for x, row in enumerate(matrix))
@@ -164,25 +176,27 @@ class MatrixRandomizer(Randomizer):
         return _distinct(differing, both_orders=True), _distinct(equal, both_orders=True)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """P(x₁⁰), P(x₁¹), P(x₂) for all pairs and all x₂, such as ``0 against 3 among 5``.
+        """Return P(x₁⁰), P(x₁¹), P(x₂) for all pairs and x₂, such as ``0 against 3 among 5``.
 
-        Those that tell the inputs apart best come first.
+        Pairs that distinguish the inputs best come first.
         """
         return dict(self._dataset_pairs)
 
     def known_datasets(self) -> dict[str, Decomposition]:
-        """Those listed; of many inputs, those of the pairs whose blankets tell most."""
-        if len(self.matrix()) <= _FEW_INPUTS:
+        """Return `dataset_pairs`, or if inputs are many, promising ones among them."""
+        if len(self.matrix()) <= _MAX_INPUTS_OF_ALL_DATASETS:
             return self.dataset_pairs()
-        return dict(self._telling_datasets)
+        return dict(self._promising_datasets)
 
     @cached_property
-    def _telling_datasets(self) -> dict[str, Decomposition]:
-        most = max(1, _FEW_INPUTS**3 // len(self.matrix()) // 2)
-        if len(self._different_pairs) > _MOST_PAIRS:
-            names = [name for name, *_ in sorted(self._different_pairs, key=_pair_contrast)[-most:]]
+    def _promising_datasets(self) -> dict[str, Decomposition]:
+        """The datasets of the pairs of inputs whose blankets have the largest contrast."""
+        count = max(1, _MAX_INPUTS_OF_ALL_DATASETS**3 // len(self.matrix()) // 2)
+        if len(self._different_pairs) > _MAX_PAIRS:
+            by_contrast = sorted(self._different_pairs, key=_pair_contrast)
+            names = [name for name, *_ in by_contrast[-count:]]
         else:
-            names = list(itertools.islice(self._blankets, most))
+            names = list(itertools.islice(self._blankets, count))
         pairs = ((int(x0), int(x1)) for x0, x1 in (name.split(" against ") for name in names))
         return _distinct(self._datasets(pairs))
 
@@ -191,16 +205,16 @@ class MatrixRandomizer(Randomizer):
         return _distinct(self._datasets(itertools.combinations(range(len(self.matrix())), 2)))
 
     def _datasets(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Pair]:
-        """Two inputs against each that all others may hold."""
+        """Yield the dataset pair of each of the pairs of inputs and each x₂."""
         matrix = self._normalized
         for x0, x1 in pairs:
             for x2, row in enumerate(matrix):
                 yield f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], row, self._rel_err
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Every pair of inputs that differ, among all inputs; none where these are too many."""
+        """Return the crowd of every pair of different inputs; none if they are too many."""
         matrix = self._normalized
-        if len(matrix) ** 3 * matrix.shape[1] > _LARGEST_CROWDS:
+        if len(matrix) ** 3 * matrix.shape[1] > _MAX_CROWDS_SIZE:
             return ()
         names = [str(x) for x in range(len(matrix))]
         return tuple(
@@ -210,27 +224,27 @@ class MatrixRandomizer(Randomizer):
         )
 
     def matrix(self) -> NDArray[np.float64]:
-        """``P``, read-only."""
+        """Return ``P``, read-only."""
         return np.asarray(self.P)
 
 
-def _checked(rows: ArrayLike) -> NDArray[np.float64]:
-    """A read-only copy; ValueError where it is no matrix of probabilities."""
+def _check_matrix(rows: ArrayLike) -> NDArray[np.float64]:
+    """Return a read-only copy; raise ValueError if it is no matrix of probabilities."""
     if _is_masked(rows):
         raise ValueError("P must be a table without a mask, got one in which entries are masked")
     try:
-        given = np.array(rows)
+        table = np.array(rows)
     except ValueError:
         raise ValueError(f"P must be a table with rows of equal length, got {rows!r}") from None
-    matrix = given.astype(np.float64) if given.dtype.kind in "iuf" else _real(rows)
+    matrix = table.astype(np.float64) if table.dtype.kind in "iuf" else _read_reals(rows)
     if matrix.ndim != 2 or len(matrix) < 2 or not matrix.size:
         raise ValueError(f"P must have two dimensions and at least two rows, got {matrix.shape}")
     wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0.0)))
     tiny = np.argwhere((matrix > 0.0) & (matrix < SMALLEST_MASS))
-    for place, wanted in ((wrong, "numbers >= 0"), (tiny, f"0 or numbers >= {SMALLEST_MASS:g}")):
+    for place, allowed in ((wrong, "numbers >= 0"), (tiny, f"0 or numbers >= {SMALLEST_MASS:g}")):
         if place.size:
             x, y = place[0].tolist()
-            raise ValueError(f"P must hold {wanted}, got {float(matrix[x, y])!r} in row {x}")
+            raise ValueError(f"P must hold {allowed}, got {float(matrix[x, y])!r} in row {x}")
     for x, row in enumerate(matrix.tolist()):
         if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
@@ -239,14 +253,14 @@ def _checked(rows: ArrayLike) -> NDArray[np.float64]:
 
 
 def _is_masked(values: object) -> bool:
-    """Whether any of them has a mask, which NumPy would take off."""
+    """Return whether any of the values has a mask, which NumPy would ignore."""
     if isinstance(values, list | tuple):
         return any(map(_is_masked, values))
     return isinstance(values, np.ma.MaskedArray)
 
 
-def _real(rows: ArrayLike) -> NDArray[np.float64]:
-    """Rows of Python's numbers, such as fractions; ValueError for what else NumPy would convert."""
+def _read_reals(rows: ArrayLike) -> NDArray[np.float64]:
+    """Return rows of Python's real numbers, such as fractions; raise ValueError for other types."""
     entries = np.array(rows, dtype=object)
     for entry in entries.flat:
         if isinstance(entry, bool | np.bool_) or not isinstance(entry, Real | Decimal):
@@ -255,35 +269,41 @@ def _real(rows: ArrayLike) -> NDArray[np.float64]:
 
 
 def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, Decomposition]:
-    """Merged decompositions by name, one of those that agree up to rounding and order of outputs.
+    """Return merged decompositions by name, one for those that agree up to rounding and order.
 
-    With `both_orders` (a, b, c) and (b, a, c) do not agree, unless they are made of the same.
+    The order of outputs does not matter. The decompositions (a, b, c) and (b, a, c) agree unless
+    `both_orders` is true. Those with the largest contrast come first.
     """
-    different = _different(pairs)
-    spend(_EACH_PAIR * len(different))
-    kept: dict[str, Decomposition] = {}
-    alike: dict[int, list[tuple[str, NDArray]]] = {}
+    different = _different_floats(pairs)
+    spend(_WORK_PER_PAIR * len(different))
+    distinct: dict[str, Decomposition] = {}
+    names_by_sum: dict[int, list[tuple[str, NDArray]]] = {}
     for name, a, b, c, rel_err in different:
-        found = Decomposition(a, b, c, rel_err).merge()
-        masses = _in_order(np.stack([found.a, found.b, found.c]))
-        # Those that agree have sums that are next to each other.
+        candidate = Decomposition(a, b, c, rel_err).merge()
+        masses = _in_order(np.stack([candidate.a, candidate.b, candidate.c]))
+        # Decompositions that agree have equal or neighbouring rounded sums.
         place = round(1e9 * float(np.sqrt(masses[0] * masses[1]).sum() + masses[2].sum()))
-        for known, its in itertools.chain(*(alike.get(place + i, []) for i in (-1, 0, 1))):
-            gap = relative_gap(its, masses)
+        neighbours = (names_by_sum.get(place + i, []) for i in (-1, 0, 1))
+        for listed_name, listed_masses in itertools.chain(*neighbours):
+            gap = relative_gap(listed_masses, masses)
             if not both_orders:
-                gap = min(gap, relative_gap(its, _in_order(masses[[1, 0, 2]])))
+                gap = min(gap, relative_gap(listed_masses, _in_order(masses[[1, 0, 2]])))
             if gap <= _NEARLY_EQUAL:
-                covering = max(kept[known].rel_err, found.rel_err + 2.0 * gap)
-                kept[known] = replace(kept[known], rel_err=covering, tied=None)
+                listed = distinct[listed_name]
+                covering = max(listed.rel_err, candidate.rel_err + 2.0 * gap)
+                distinct[listed_name] = replace(listed, rel_err=covering, tied=None)
                 break
         else:
-            kept[name] = found
-            alike.setdefault(place, []).append((name, masses))
-    return dict(sorted(kept.items(), key=lambda item: -_contrast(item[1])))
+            distinct[name] = candidate
+            names_by_sum.setdefault(place, []).append((name, masses))
+    return dict(sorted(distinct.items(), key=lambda item: -_contrast(item[1])))
 
 
-def _different(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return one of those with the very same floats, which are many if inputs are symmetric."""
+def _different_floats(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs, but only one of those with exactly the same columns (a, b, c).
+
+    Symmetric inputs have many such pairs.
+    """
     different: dict[bytes, Pair] = {}
     for pair in pairs:
         masses = np.stack(pair[1:4])
@@ -292,52 +312,45 @@ def _different(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def _in_order(masses: NDArray) -> NDArray:
-    """Rows a, b and c with components sorted by their ratios, which rounding must not decide."""
+    """Return the rows a, b and c with components sorted by their ratios, rounded to 9 digits."""
     a, b, c = masses
     with np.errstate(over="ignore"):
         return masses[:, np.lexsort([np.round(x / (a + b), 9) for x in (c, a)])]
 
 
 def _contrast(decomposition: Decomposition) -> float:
-    """How well a report tells the inputs apart among many others: Σ(a − b)²/c."""
+    """Return Σ(a − b)²/c, which says how well many users' reports distinguish the inputs."""
     return _pair_contrast(("", decomposition.a, decomposition.b, decomposition.c, 0.0))
 
 
 def _pair_contrast(pair: Pair) -> float:
+    """Return the `_contrast` of a pair."""
     _, a, b, c, _ = pair
     with np.errstate(over="ignore"):
         return float(np.sum((a - b) ** 2 / np.maximum(c, SMALLEST_MASS)))
-
-
-# Several reports of one value (k-fold composition), where a joint has a value for each.
-
-# Values times combinations of outputs.
-_LARGEST_FOLD = 10**7
-# Of an entry of a mechanism's matrix, with room for a product of a dozen factors.
-_ENTRY_ERR = 2.0**-46
 
 
 @dataclass(frozen=True)
 class KFold(MatrixRandomizer):
     """k-fold composition: a user sends k independent reports of one value together.
 
-    As a `Joint` of k equal parts, but that all coordinates of a user are the same value: other
-    users are sure of more then, so that the bound is no larger. The order of the k outputs says
-    nothing about the value. So a column of the matrix stands for a multiset of outputs, in the
+    It is a `Joint` of k equal parts in which all coordinates of a user have the same value. Other
+    users are sure of more mass then, so that the bound is no larger. The order of the k outputs
+    says nothing about the value. So a column of the matrix stands for a multiset of outputs, in the
     order of `itertools.combinations_with_replacement`.
 
     Parameters
     ----------
     randomizer
-        Of one report: of finitely many values and outputs, with a ``matrix``.
+        The randomizer of one report, with finitely many values and outputs and a ``matrix``.
     k
         Number of reports, at least 1.
 
     Raises
     ------
     ValueError
-        For a randomizer without a matrix, and where values times combinations of outputs are more
-        than 10⁷.
+        For a randomizer without a matrix, and if values times combinations of outputs are more than
+        10⁷.
 
     Notes
     -----
@@ -365,9 +378,9 @@ class KFold(MatrixRandomizer):
                 f"randomizer must have finitely many outputs and a matrix, got {self.randomizer!r}"
             )
         rows = make()
-        if len(rows) * rows.shape[1] ** min(k, 64) > _LARGEST_FOLD:
+        if len(rows) * rows.shape[1] ** min(k, 64) > _MAX_FOLD_SIZE:
             raise ValueError(
-                f"k must leave at most {_LARGEST_FOLD:.0e} values times combinations of outputs, "
+                f"k must leave at most {_MAX_FOLD_SIZE:.0e} values times combinations of outputs, "
                 f"got {k} reports of {len(rows)} values and {rows.shape[1]} outputs each"
             )
         object.__setattr__(self, "P", _multiset_matrix(rows, k))
@@ -375,35 +388,37 @@ class KFold(MatrixRandomizer):
 
     @property
     def bits(self) -> float:
-        """Of k reports."""
+        """The number of bits of k reports."""
         return self.k * self.randomizer.bits
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Every pair of values; where these would take long, those of a joint of k values.
+        """Return the crowd of every pair of values or, if they take long, of a joint of k values.
 
-        A user of the joint may hold one value k times, so that its datasets include all of these.
+        A user of the joint may hold one value k times, so its datasets include those of this.
         """
         rows = self.randomizer.matrix()  # type: ignore[attr-defined]
-        if len(rows) ** 3 * rows.shape[1] ** self.k <= _LARGEST_CROWDS:
+        if len(rows) ** 3 * rows.shape[1] ** self.k <= _MAX_CROWDS_SIZE:
             return super().crowds()
         if missing_property(self.randomizer):
             return ()
         joint = Joint([self.randomizer] * self.k).crowds()
-        return tuple(replace(one, attained=False, tried=()) for one in joint if not one.differing)
+        return tuple(
+            replace(crowd, attained=False, tried=()) for crowd in joint if not crowd.differing
+        )
 
     @property
     def label(self) -> str:
-        """Such as 4 × 10-RR of one value."""
+        """A label such as 4 × 10-RR of one value."""
         return f"{self.k} × {self.randomizer.label} of one value"
 
     @cached_property
     def eps0(self) -> float | None:  # type: ignore[override]
-        """K times that of the randomizer, rounded up; None where it has none."""
-        one = self.randomizer.eps0
-        if one is None or math.isinf(one):
-            return one
-        whole = self.k * one
-        return whole if self.k * Fraction(one) <= whole else math.nextafter(whole, math.inf)
+        """K times the randomizer's ε₀, rounded up; None if it has none."""
+        eps0 = self.randomizer.eps0
+        if eps0 is None or math.isinf(eps0):
+            return eps0
+        total = self.k * eps0
+        return total if self.k * Fraction(eps0) <= total else math.nextafter(total, math.inf)
 
     @cached_property
     def _rel_err(self) -> float:
@@ -422,25 +437,17 @@ def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     return np.asarray([orders * np.prod(row[chosen], axis=1) for row in rows])
 
 
-# Any randomizer of finitely many inputs and outputs, its matrix read from a CSV file.
-
-# Of a file, in characters: far more than could be computed with.
-_LONGEST = 10**8
-# Largest relative distance of a sum from 1, or 100, that rounded entries explain.
-_ROUNDED = 0.01
-
-
 @dataclass(frozen=True)
 class MatrixFile(MatrixRandomizer):
     """The randomizer of the matrix in a CSV file: a line for every input, numbers between commas.
 
-    Semicolons, tabs or spaces may stand in place of the commas. Lines that begin with # are
-    comments. There is no header and no column of names. A path that is not absolute is looked for
-    in the working directory, which is the project's for Snakemake. ``digest`` stands for the
-    numbers; where it is given, the file must hold the ones that it was made of.
+    Semicolons, tabs or spaces may replace the commas. Lines that begin with # are comments. There
+    is no header and no column of names. A relative path starts at the working directory, which is
+    that of the project for Snakemake. ``digest`` is a digest of the numbers. If it is given, the
+    file must contain the numbers with this digest.
 
-    Raises ValueError, naming the file and, counted from 1, line and column, where the file cannot
-    be read or holds no matrix as `MatrixRandomizer` takes it.
+    Raises ValueError if the file cannot be read, or contains no matrix for `MatrixRandomizer`. The
+    message names the file and, counted from 1, line and column.
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("file",)
@@ -463,7 +470,7 @@ class MatrixFile(MatrixRandomizer):
 
     @classmethod
     def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters with the digest."""
+        """Return the parameters with the digest."""
         return {**parameters, "digest": cls(**parameters).digest}
 
     @property
@@ -473,26 +480,27 @@ class MatrixFile(MatrixRandomizer):
 
 
 def _read(file: object) -> NDArray[np.float64]:
+    """Return the matrix of a CSV file; raise ValueError if there is none."""
     if not isinstance(file, str) or not file:
         raise ValueError(f"file must be the path of a CSV file, got {file!r}")
     name = f"file {file!r}"
     try:
         if not stat.S_ISREG(os.stat(file).st_mode):
             raise ValueError(f"{name} must be a regular file: it is read more than once")
-        # utf-8-sig: spreadsheets put a mark at the beginning.
+        # Spreadsheets write a byte order mark at the beginning, which utf-8-sig skips.
         with open(file, encoding="utf-8-sig", newline="") as opened:
-            text = opened.read(_LONGEST + 1)
-        if len(text) > _LONGEST:
-            raise ValueError(f"{name} must have at most {_LONGEST} characters")
-        return _table(name, text)
+            text = opened.read(_MAX_FILE_LENGTH + 1)
+        if len(text) > _MAX_FILE_LENGTH:
+            raise ValueError(f"{name} must have at most {_MAX_FILE_LENGTH} characters")
+        return _parse_table(name, text)
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name} must be a CSV file of text in UTF-8: {error}") from None
 
 
-def _table(name: str, text: str) -> NDArray[np.float64]:
-    """The matrix of a text; ValueError for what is no table of numbers between separators."""
+def _parse_table(name: str, text: str) -> NDArray[np.float64]:
+    """Return the matrix of a text; raise ValueError if it is no table of probabilities."""
     lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.lstrip()[:1] != "#"}
     while lines and not lines[max(lines)].strip(" \t,;"):
         del lines[max(lines)]
@@ -503,7 +511,7 @@ def _table(name: str, text: str) -> NDArray[np.float64]:
         raise ValueError(
             f"{name} must have at least two rows, one for every input, got {len(table)}"
         )
-    if all(cells[-1:] == [""] for cells in table):  # a separator ends each line
+    if all(cells[-1:] == [""] for cells in table):  # A separator ends each line.
         table = [cells[:-1] for cells in table]
     first = min(lines)
     _refuse_header(f"{name}, line {first}", table[0])
@@ -519,9 +527,9 @@ def _table(name: str, text: str) -> NDArray[np.float64]:
 
 
 def _refuse_header(place: str, cells: list[str]) -> None:
-    """ValueError where the first line holds names of columns, such as 0, 1, …, k−1."""
+    """Raise ValueError if the first line has names of columns, such as 0, 1, …, k−1."""
     names = [cell.strip() for cell in (cells[1:] if cells[0] == "" else cells)]
-    numbers = list(map(_number, names))
+    numbers = list(map(_cell_number, names))
     is_count = len(names) > 1 and any(
         numbers == [start + i for i in range(len(names))] for start in (0, 1)
     )
@@ -537,8 +545,8 @@ def _refuse_header(place: str, cells: list[str]) -> None:
         )
 
 
-def _number(cell: str) -> float:
-    """The number of a cell; nan where it holds none."""
+def _cell_number(cell: str) -> float:
+    """Return the number of a cell; nan if it is none."""
     try:
         return float(cell)
     except ValueError:
@@ -546,8 +554,8 @@ def _number(cell: str) -> float:
 
 
 def _probabilities(place: str, cells: list[str]) -> list[float]:
-    """The numbers of one line; ValueError where they are no distribution."""
-    numbers = list(map(_number, cells))
+    """Return the numbers of one line; raise ValueError if they are no distribution."""
+    numbers = list(map(_cell_number, cells))
     for column, (number, cell) in enumerate(zip(numbers, cells, strict=True), start=1):
         if not (number == 0.0 or SMALLEST_MASS <= number <= 1.0 + SUM_TOLERANCE):
             raise ValueError(
@@ -562,15 +570,15 @@ def _probabilities(place: str, cells: list[str]) -> list[float]:
 
 
 def _hint(cells: list[str], numbers: list[float]) -> str:
-    """What to do about a line that is no distribution; empty where no common layout explains it."""
-    total, rest = math.fsum(numbers), math.fsum(numbers[1:])
-    # Of 0,25,0,75 that was meant as 0.25 and 0.75.
-    decimals = [_number(".".join(pair)) for pair in zip(cells[::2], cells[1::2], strict=False)]
+    """Return how to mend a line that is no distribution; empty if no common mistake explains it."""
+    total, total_without_first = math.fsum(numbers), math.fsum(numbers[1:])
+    # The line 0,25,0,75 with decimal commas means 0.25 and 0.75.
+    decimals = [_cell_number(".".join(pair)) for pair in zip(cells[::2], cells[1::2], strict=False)]
     if any(re.search(r"\d(,|\s+)\d", cell) for cell in cells) or _is_near(sum(decimals), 1.0):
         return "; write decimal points, not commas"
     if any("%" in cell for cell in cells) or _is_near(total, 100.0):
         return "; divide percentages by 100"
-    if _is_near(rest, 1.0) and not 0.0 < numbers[0] < 1.0:
+    if _is_near(total_without_first, 1.0) and not 0.0 < numbers[0] < 1.0:
         return "; delete the column that names or counts the lines (pandas: index=False)"
     if "" in cells:
         return "; write 0 for a probability of 0"
@@ -579,13 +587,14 @@ def _hint(cells: list[str], numbers: list[float]) -> str:
     return ""
 
 
-def _is_near(total: float, wanted: float) -> bool:
-    return math.isclose(total, wanted, rel_tol=_ROUNDED)
+def _is_near(total: float, target: float) -> bool:
+    """Return whether rounded entries explain the difference of a sum from its target."""
+    return math.isclose(total, target, rel_tol=_ROUNDED_SUM_TOLERANCE)
 
 
 def _digest(matrix: NDArray[np.float64]) -> str:
-    """Sixteen hexadecimal digits that stand for a matrix, however its file writes the numbers."""
+    """Return 16 hexadecimal digits, the same for all files with the same numbers."""
     shape = np.array(matrix.shape, dtype="<i8").tobytes()
-    # A zero may have a sign.
+    # Adding 0 removes the sign of a negative zero.
     content = (matrix + 0.0).astype("<f8").tobytes()
     return hashlib.sha256(shape + content).hexdigest()[:16]

@@ -37,7 +37,7 @@ def ends(ask):
 @pytest.fixture
 def many_inputs(monkeypatch):
     """A matrix with more pairs of inputs than a question may compare."""
-    monkeypatch.setattr(matrix, "_MOST_PAIRS", 20)
+    monkeypatch.setattr(matrix, "_MAX_PAIRS", 20)
     rng = np.random.default_rng(1)
     return sb.MatrixRandomizer(rng.dirichlet(np.full(8, 5.0), size=20) * 0.8 + 0.2 / 8)
 

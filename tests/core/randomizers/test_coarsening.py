@@ -20,8 +20,8 @@ def coarse(monkeypatch):
     """Coarsens whatever it is given, so far that the difference shows."""
 
     def given(joint, share=100.0):
-        monkeypatch.setattr(coarsening, "_FEW", 0)
-        monkeypatch.setattr(coarsening, "_SHORTER", 10.0)
+        monkeypatch.setattr(coarsening, "_MAX_EXACT_COMPONENTS", 0)
+        monkeypatch.setattr(coarsening, "_MAX_SHORTENED_SHARE", 10.0)
         monkeypatch.setattr(coarsening, "_INNER_SHARE", share)
         monkeypatch.setattr(coarsening, "_OUTER_SHARE", share)
         return coarsened(joint)
@@ -121,7 +121,7 @@ def test_ratios_that_differ_by_rounding_are_one():
     ratios = 1.0 + 2.0**-52 * np.array([0, 1, 3, 10_000])
     strips = Strips.of(ratios, np.ones(4))
     assert strips.borders.tolist() == [1.0]
-    assert ratios.max() - 1.0 <= strips.off < 1e-11
+    assert ratios.max() - 1.0 <= strips.max_error < 1e-11
 
 
 def test_strips_are_no_narrower_than_floats_lie_apart():

@@ -169,10 +169,10 @@ def test_what_has_no_end_is_not_read(path, tmp_path, device, monkeypatch):
     for endless in (device("zero", 5), tmp_path / "pipe"):
         with pytest.raises(ValueError, match=r"must be a regular file: it is read more than once"):
             MatrixFile(str(endless))
-    monkeypatch.setattr(matrix_file, "_LONGEST", len(TEXT) - 1)
+    monkeypatch.setattr(matrix_file, "_MAX_FILE_LENGTH", len(TEXT) - 1)
     with pytest.raises(ValueError, match=rf"must have at most {len(TEXT) - 1} characters"):
         MatrixFile(str(path))
-    monkeypatch.setattr(matrix_file, "_LONGEST", len(TEXT))
+    monkeypatch.setattr(matrix_file, "_MAX_FILE_LENGTH", len(TEXT))
     MatrixFile(str(path))
 
 
