@@ -40,7 +40,8 @@ _MIN_DISTANCE = 1e-9
 _BINS = 64
 # Share of the strips that are distributed evenly along an axis. Width only.
 _EVEN_SHARE = 0.2
-# Largest number of strips of an axis, unless `_MAX_STRIP_WIDTH` requires more. Speed and width only.
+# Largest number of strips of an axis, unless `_MAX_STRIP_WIDTH` requires more. Speed and width
+# only.
 _MAX_STRIPS = 2**12
 # Largest width of a strip (natural logarithm): shares of masses at corners stay within floats.
 _MAX_STRIP_WIDTH = 4.0

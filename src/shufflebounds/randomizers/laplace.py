@@ -21,30 +21,44 @@ from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
 
+# Largest number of cells of `Laplace` on each side of 1/2.
 MAX_CELLS = 100_000
-
-# What all others may hold in a lower bound, by its name in tables; the customary choice first.
+# Number of steps of numbers that are rounded, if the user gives none.
+_DEFAULT_STEPS = 8
+# Largest number of steps of numbers that are rounded. Each pair of inputs costs some milliseconds.
+_MAX_STEPS = 32
+# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Width and
+# speed only (benchmarks/mechanisms.py).
+_CORNER_WIDTH = 0.1
+# Factor by which a cell is wider than its neighbour towards 0 or 1. Width and speed only.
+_WIDTH_GROWTH = 2.0
+# Largest width of a cell, times ε₀. Width and speed only.
+_MAX_CELL_WIDTH = 2.0
+# The points of a grid are multiples of this unit, so that 1 − x is exact.
+_GRID_UNIT = 2.0**-40
+# Largest ε₀ with a bound for all datasets of [0, 1]: for larger ones the points take too long.
+_MAX_GRID_EPS0 = 10.0
+# The inputs that all others may have in a lower bound, by name and domain; the customary one first.
 _OTHERS: dict[str, dict[str, float]] = {
     "binary": {"1": 1},
     "rounded": {"1": 1},
     "interval": {"1": 1, "1/2": 0.5},
 }
-# Steps of numbers that are rounded: if nothing else is said, and at most (each pair of inputs costs
-# some milliseconds).
-_STEPS, _MOST_STEPS = 8, 32
 
 
 class _LaplaceNoise(Randomizer):
-    """Numbers in [0, 1], to which noise of the scale 1/ε₀ is added."""
+    """Numbers in [0, 1] with added Laplace noise of the scale 1/ε₀."""
 
     eps0: float
     cells: int | None
     bits = WORD
 
-    def _choose_cells(self, most: int) -> None:
-        """By ε₀ where nobody says how many."""
+    def _choose_cells(self, max_cells: int) -> None:
+        """Check the number of cells, and choose it by ε₀ if it is None."""
         cells = _default_cells(self.eps0) if self.cells is None else self.cells
-        object.__setattr__(self, "cells", validation.whole("cells", cells, minimum=1, maximum=most))
+        object.__setattr__(
+            self, "cells", validation.whole("cells", cells, minimum=1, maximum=max_cells)
+        )
 
     @property
     def _cells(self) -> int:
@@ -52,26 +66,29 @@ class _LaplaceNoise(Randomizer):
         return self.cells
 
     def blanket(self) -> Decomposition:
-        """With c = inf_x R(x) over [0, 1]. The arrays are the outer ones."""
+        """Return the blanket with c = inf_x R(x) over [0, 1]. The arrays are the outer ones."""
         inner, outer = self._ends(None)
         return replace(outer, inner=inner)
 
-    def _dataset_pair(self, others: float) -> Decomposition:
-        """Where all others hold `others`. The arrays are the inner ones."""
-        inner, outer = self._ends(others)
+    def _dataset_pair(self, other_input: float) -> Decomposition:
+        """Return the pair in which all others hold `other_input`. The arrays are the inner ones."""
+        inner, outer = self._ends(other_input)
         return replace(inner, outer=outer)
 
     @abstractmethod
-    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
-        """Inner and outer decompositions, all others holding what they may (None) or `others`."""
+    def _ends(self, other_input: float | None) -> tuple[Decomposition, Decomposition]:
+        """Return the inner and outer decompositions.
+
+        All others hold `other_input`, or any input if it is None.
+        """
 
     def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfNumbers:
-        """Of a mean of numbers in [0, 1]: that of the noise."""
+        """Return the variance of the noise, for the mean of numbers in [0, 1]."""
         refuse_frequencies(self, frequencies)
         return of_numbers(2.0 / self.eps0**2, radius=0.5)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Numbers."""
+        """Return the numbers with noise."""
         numbers = sampling.checked_numbers(inputs, 0.0, 1.0)
         return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
 
@@ -160,9 +177,9 @@ class Laplace(_LaplaceNoise):
             )
         self._choose_cells(MAX_CELLS)
         if self.domain == "rounded":
-            steps = _STEPS if self.steps is None else self.steps
+            steps = _DEFAULT_STEPS if self.steps is None else self.steps
             object.__setattr__(
-                self, "steps", validation.whole("steps", steps, minimum=1, maximum=_MOST_STEPS)
+                self, "steps", validation.whole("steps", steps, minimum=1, maximum=_MAX_STEPS)
             )
         elif self.steps is not None:
             raise ValueError(
@@ -171,7 +188,7 @@ class Laplace(_LaplaceNoise):
 
     @property
     def caveat(self) -> str:
-        """For which inputs and questions the best proven bound holds."""
+        """The inputs and questions for which the best proven bound holds."""
         return {
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
             "numbers between them ask for the domain interval, or round at random (rounded).",
@@ -182,26 +199,28 @@ class Laplace(_LaplaceNoise):
         }[self.domain]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """x₁⁰ is 0, x₁¹ is 1, and all others hold 1 or 1/2. The arrays are the inner ones."""
+        """Return pairs of x₁⁰ = 0 and x₁¹ = 1 among others with 1 or 1/2; arrays are inner ones."""
         return {
-            name: self._dataset_pair(others)
-            for name, others in _OTHERS[self.domain].items()
-            if self.others in (None, others)
+            name: self._dataset_pair(other_input)
+            for name, other_input in _OTHERS[self.domain].items()
+            if self.others in (None, other_input)
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of all inputs after rounding and spreading; on the interval by points of a grid.
+        """Return the crowds of all inputs after rounding and spreading, or of points of a grid.
 
-        Spreading makes a mechanism of which this one is a post-processing of every single report
-        (Blackwell): whatever all users hold, its divergence is no smaller. Here every input is an
-        end of cells. Of two pairs that are mirror images of each other one is listed.
+        On the interval they are those of a grid. Spreading makes a mechanism of which this one is a
+        post-processing of every single report (Blackwell). So its divergence is no smaller for any
+        inputs of the users. Every input is an end of cells here. Only one of two pairs that are
+        mirror images of each other is listed.
         """
         if self.domain == "interval":
-            return _interval_crowds(self.eps0, self._cells) if self.eps0 <= _MOST_EPS0 else ()
+            return _interval_crowds(self.eps0, self._cells) if self.eps0 <= _MAX_GRID_EPS0 else ()
         steps = self.steps or 1
         inputs = [Fraction(step, steps) for step in range(steps + 1)]
-        each = steps // math.gcd(steps, 2)
-        fine = replace(self, cells=-(-self._cells // each) * each)
+        # The smallest multiple of `divisor` makes every input an end of cells.
+        divisor = steps // math.gcd(steps, 2)
+        fine = replace(self, cells=-(-self._cells // divisor) * divisor)
         rows, sure, err = fine._spread(*inputs), np.minimum(*fine._spread(0, 1)), self._rel_err
         laws = {f"{float(x):g}": row for x, row in zip(inputs, rows, strict=True)}
         widest = Crowd.of_laws(rows[0], rows[-1], sure, laws, err, attained=False, symmetric=True)
@@ -212,15 +231,15 @@ class Laplace(_LaplaceNoise):
         )
 
     def few_crowds(self) -> tuple[Crowd, ...]:
-        """As `crowds`; none on the interval, where no few of them stand for all."""
+        """Return `crowds`, but none on the interval, where no few crowds stand for all."""
         return () if self.domain == "interval" else self.crowds()
 
     def coarser(self, components: int) -> Laplace:
-        """See `Randomizer`: with fewer cells, to whose ends all is spread."""
+        """Return the mechanism with fewer cells, to whose ends all masses are spread."""
         return replace(self, cells=max(1, min(self._cells, (components - 1) // 2)))
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Numbers, rounded first if they are to be."""
+        """Return the numbers with noise, rounded before on the rounded domain."""
         if self.domain == "rounded":
             places = sampling.checked_numbers(inputs, 0.0, 1.0) * (self.steps or 1)
             inputs = np.floor(places + rng.random(places.size)) / (self.steps or 1)
@@ -232,16 +251,16 @@ class Laplace(_LaplaceNoise):
         return super()._draw_reports(inputs, rng)
 
     def _variances(self, frequencies: ArrayLike | None = None) -> SpreadOfNumbers:
-        """That of the noise and, on the rounded domain, of rounding."""
+        """Return the variance of the noise and, on the rounded domain, of rounding."""
         if self.domain != "rounded":
             return super()._variances(frequencies)
         refuse_frequencies(self, frequencies)
         points = np.linspace(-0.5, 0.5, (self.steps or 1) + 1)
         return of_rounded(points, noise=2.0 / self.eps0**2)
 
-    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
-        """See `_LaplaceNoise`; without others c = min(a, b), of mass e^{−ε₀/2}."""
-        inputs = (0, 1) if others is None else (0, 1, Fraction(others))
+    def _ends(self, other_input: float | None) -> tuple[Decomposition, Decomposition]:
+        """See `_LaplaceNoise`; for other_input = None c is min(a, b), of mass e^{−ε₀/2}."""
+        inputs = (0, 1) if other_input is None else (0, 1, Fraction(other_input))
         inner, outer = (
             Decomposition(a, b, c[0] if c else np.minimum(a, b), self._rel_err)
             for a, b, *c in (self._binned(*inputs), self._spread(*inputs))
@@ -250,13 +269,13 @@ class Laplace(_LaplaceNoise):
 
     @property
     def _rel_err(self) -> float:
-        # Exponents reach −ε₀, and their rounding is relative.
+        # Exponents are as small as −ε₀, and their rounding is relative to ε₀.
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
     def _binned(self, *inputs: Fraction | int) -> FloatArray:
-        """Masses of the 2N cells between the two atoms, v ascending, a row for each input.
+        """Return the masses of the 2N cells and of the atoms at both sides, a row for each input.
 
-        Every input is an end of cells.
+        The variable v ascends. Every input must be an end of cells.
         """
         n = self._cells
         heights = np.full(2 * n + 2, math.sinh(self.eps0 / (4 * n)))
@@ -264,7 +283,7 @@ class Laplace(_LaplaceNoise):
         return self._masses(np.concatenate([[-n], np.arange(-n, n) + 0.5, [n]]), heights, inputs)
 
     def _spread(self, *inputs: Fraction | int) -> FloatArray:
-        """The same at the 2N + 1 ends of cells, atoms included."""
+        """Return the masses at the 2N + 1 ends of cells, to which all mass is spread."""
         n = self._cells
         heights = np.full(2 * n + 1, math.tanh(self.eps0 / (4 * n)))
         heights[[0, -1]] = (1.0 + heights[0]) / 2.0
@@ -273,7 +292,7 @@ class Laplace(_LaplaceNoise):
     def _masses(
         self, steps: NDArray, heights: FloatArray, inputs: Sequence[Fraction | int]
     ) -> FloatArray:
-        """`heights` times R(x) at v = `steps`·Δ, where N steps lie between y = 1/2 and an end."""
+        """Return `heights` times R(x) at v = `steps`·Δ; N steps lie between y = 1/2 and an end."""
         half_step = self.eps0 / (2 * self._cells)
         places = np.array([[float(self._cells * (1 - 2 * x))] for x in inputs])  # whole numbers
         masses: FloatArray = heights * np.exp(-np.abs(steps - places) * half_step)
@@ -281,14 +300,12 @@ class Laplace(_LaplaceNoise):
 
 
 def _default_cells(eps0: float) -> int:
-    """Cells for which inner and outer ε lie about 5·10⁻⁵ apart, relatively (measured).
+    """Return the number of cells for a relative distance of inner and outer ε of about 5·10⁻⁵.
 
-    The distance falls like 1/cells², and depends on n and on the number of joint parts only little.
+    This was measured. The distance falls like 1/cells², and depends little on n and on the number
+    of joint parts.
     """
     return math.ceil(4.0 + 48.0 * eps0**0.7)
-
-
-# The Laplace mechanism between two inputs of many: metric privacy (Alvim et al. 2018).
 
 
 @dataclass(frozen=True)
@@ -344,24 +361,24 @@ class MetricLaplace(_LaplaceNoise):
 
     @property
     def caveat(self) -> str:
-        """Other pairs are other questions."""
+        """The two inputs for which the bounds hold."""
         return f"The bounds are for inputs {self.x0:g} and {self.x1:g} only."
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Both inputs are points of the grid; none for large ε₀."""
-        if self.eps0 > _MOST_EPS0:
+        """Return the crowd of a grid that contains both inputs; none for large ε₀."""
+        if self.eps0 > _MAX_GRID_EPS0:
             return ()
         grid = sorted({*_grid(self.eps0), self.x0, self.x1})
         v, w = (grid.index(x) for x in (self.x0, self.x1))
         return (_Cover(self.eps0, self._cells, grid).crowd((v, v), (w, w)),)
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """All others hold the end that is further from x0, the other end, or x1."""
+        """Return the pairs in which all others hold the end further from x0, the other, or x1."""
         ends = sorted((0.0, 1.0), key=lambda end: -abs(end - self.x0))
         return {_number_name(x): self._dataset_pair(x) for x in dict.fromkeys([*ends, self.x1])}
 
     def density(self, x: float, y: float) -> float:
-        """The density of a report.
+        """Return the density of a report.
 
         Parameters
         ----------
@@ -375,10 +392,10 @@ class MetricLaplace(_LaplaceNoise):
         """
         return self.eps0 / 2.0 * math.exp(-self.eps0 * abs(y - x))
 
-    def _ends(self, others: float | None) -> tuple[Decomposition, Decomposition]:
+    def _ends(self, other_input: float | None) -> tuple[Decomposition, Decomposition]:
         """See `_LaplaceNoise`."""
-        points = sorted({self.x0, self.x1, 0.5 if others is None else others})
-        atoms = 0.5 * self._values(np.array([points[0], points[-1]]), others)
+        points = sorted({self.x0, self.x1, 0.5 if other_input is None else other_input})
+        atoms = 0.5 * self._values(np.array([points[0], points[-1]]), other_input)
         inner, outer = [atoms], [atoms]
         for low, up in itertools.pairwise(points):
             width = (up - low) / self._cells
@@ -386,50 +403,39 @@ class MetricLaplace(_LaplaceNoise):
             edges = low + width * np.arange(self._cells + 1)
             shares = np.full(self._cells + 1, math.tanh(half))
             shares[[0, -1]] /= 2.0
-            inner.append(math.sinh(half) * self._values(edges[:-1] + width / 2.0, others))
-            outer.append(shares * self._values(edges, others))
+            inner.append(math.sinh(half) * self._values(edges[:-1] + width / 2.0, other_input))
+            outer.append(shares * self._values(edges, other_input))
         below, above = (
             Decomposition(a, b, c, _point_err(self.eps0))
             for a, b, c in (np.concatenate(parts, axis=1) for parts in (inner, outer))
         )
         return below, above
 
-    def _values(self, y: NDArray, others: float | None) -> FloatArray:
-        """e^{−ε₀|y − x|} for x0, x1 and what all others are sure of, shape (3, points)."""
-        off = [np.abs(y - x) for x in (self.x0, self.x1)]
-        if others is None:
-            off.append(np.maximum(np.abs(y), np.abs(y - 1.0)))
+    def _values(self, y: NDArray, other_input: float | None) -> FloatArray:
+        """Return e^{−ε₀|y − x|} for x0, x1 and all others, or its infimum, shape (3, points)."""
+        distances = [np.abs(y - x) for x in (self.x0, self.x1)]
+        if other_input is None:
+            distances.append(np.maximum(np.abs(y), np.abs(y - 1.0)))
         else:
-            off.append(np.abs(y - others))
-        return np.exp(-self.eps0 * np.array(off))
-
-
-# The bound for all datasets of [0, 1]: docs/closing-the-gap.md, section 8, Lemmas L1 to L3.
-#
-# An input between two neighbouring points of a grid makes a report that is also made by one of the
-# two, or else one that lies between them. Others are left out when they send the latter. Of the
-# victim some of these reports are marked, and all of them spread to the two points.
-
-# Cells next to 0 and 1 times ε₀, how much wider each one is than its neighbour, and the widest.
-# And the number of which points are multiples, so that 1 − x is exact. Width and speed only
-# (benchmarks/mechanisms.py).
-_CORNER, _WIDER, _WIDEST, _UNIT = 0.1, 2.0, 2.0, 2.0**-40
-# Beyond, so many points take too long.
-_MOST_EPS0 = 10.0
+            distances.append(np.abs(y - other_input))
+        return np.exp(-self.eps0 * np.array(distances))
 
 
 def _grid(eps0: float) -> list[float]:
-    """Points from 0 to 1, the same when mirrored, and closer to each other at the ends."""
-    left, width = [0.0], _CORNER / eps0
-    while left[-1] + width < 0.5:
-        left.append(round((left[-1] + width) / _UNIT) * _UNIT)
-        width = min(_WIDER * width, _WIDEST / eps0)
-    return [*left, 0.5, *(1.0 - x for x in reversed(left))]
+    """Return points from 0 to 1, symmetric to 1/2, and closer to each other at the ends."""
+    left_half, width = [0.0], _CORNER_WIDTH / eps0
+    while left_half[-1] + width < 0.5:
+        left_half.append(round((left_half[-1] + width) / _GRID_UNIT) * _GRID_UNIT)
+        width = min(_WIDTH_GROWTH * width, _MAX_CELL_WIDTH / eps0)
+    return [*left_half, 0.5, *(1.0 - x for x in reversed(left_half))]
 
 
 @lru_cache(maxsize=2)
 def _interval_crowds(eps0: float, cells: int) -> tuple[Crowd, ...]:
-    """Every pair of inputs of [0, 1], one of two mirror images, those furthest apart first."""
+    """Return the crowds of all pairs of inputs of [0, 1], those furthest apart first.
+
+    Only one of two mirror images is listed.
+    """
     cover = _Cover(eps0, cells, _grid(eps0))
     last = len(cover.grid) - 1
     inputs = [(i, j) for i in range(last + 1) for j in (i, i + 1) if j <= last]
@@ -441,7 +447,12 @@ def _interval_crowds(eps0: float, cells: int) -> tuple[Crowd, ...]:
 
 @dataclass(frozen=True)
 class _Cover:
-    """Crowds of Laplace noise on [0, 1], by points of a grid, in ascending order.
+    """Crowds of Laplace noise on [0, 1], for a grid of points in ascending order.
+
+    They give the bound for all datasets of docs/closing-the-gap.md, section 8, Lemmas L1 to L3. The
+    report of an input between two neighbouring points of the grid is a report of one of the two, or
+    else a report that lies between them. Other users who send the latter are left out. Some of
+    these reports of the victim are marked, and all of them are spread to the two points.
 
     A victim's input is a pair (i, j) of numbers of points: x_i if they are the same; else it stands
     for all inputs between x_i and x_j = x_{i + 1}.
@@ -452,13 +463,13 @@ class _Cover:
     grid: Sequence[float]
 
     def crowd(self, v: tuple[int, int], w: tuple[int, int]) -> Crowd:
-        """Of the victim's inputs v and w."""
+        """Return the crowd of the victim's inputs v and w."""
         if v != w:
             mirror = sum(v + w) == 2 * (len(self.grid) - 1) and all(
                 x + y == 1.0 for x, y in zip(self.grid, reversed(self.grid), strict=True)
             )
             return replace(self._crowd(v, w, (0.0, 0.0)), symmetric=mirror)
-        # How many reports bear both marks is not known, at either point.
+        # The share of reports with both marks is unknown at either point, so extremes cover it.
         corners = itertools.product((0.0, 1.0), repeat=2)
         mean, *extremes = (
             replace(self._crowd(v, w, (low, up)), symmetric=True)
@@ -467,47 +478,50 @@ class _Cover:
         return replace(mean, extremes=tuple(extremes))
 
     def _crowd(self, v: tuple[int, int], w: tuple[int, int], overlap: tuple[float, float]) -> Crowd:
-        """`overlap` are shares of the marks of w's reports at both points that v's bear as well."""
+        """Return the crowd; at each point, v's reports bear the share `overlap` of w's marks."""
         y, weights, marks = self._components(v, w, overlap)
 
-        def at(x: float) -> FloatArray:
+        def law_of_point(x: float) -> FloatArray:
             return np.append(weights * np.exp(-self.eps0 * np.abs(y - x)), 0.0)
 
-        def sent(one: tuple[int, int], marked: NDArray[np.bool_]) -> FloatArray:
-            low, up = (at(self.grid[i]) for i in one)
-            if one[0] == one[1]:
+        def victim_law(ends: tuple[int, int], marked: NDArray[np.bool_]) -> FloatArray:
+            low, up = (law_of_point(self.grid[i]) for i in ends)
+            if ends[0] == ends[1]:
                 return low
-            p = self._half(one[0])
-            more = math.tanh(p) * (1.0 + math.cosh(p) ** 2) * np.where(marked, weights, 0.0)
-            return (low + up) / (2.0 * math.cosh(p) ** 2) + np.append(more, 0.0)
+            p = self._half(ends[0])
+            marked_mass = math.tanh(p) * (1.0 + math.cosh(p) ** 2) * np.where(marked, weights, 0.0)
+            return (low + up) / (2.0 * math.cosh(p) ** 2) + np.append(marked_mass, 0.0)
 
         laws = []
         for i, x in enumerate(self.grid):
             p = max(map(self._half, range(max(i - 1, 0), min(i + 1, len(self.grid) - 1))))
-            laws.append(at(x) / math.cosh(p))
+            laws.append(law_of_point(x) / math.cosh(p))
             laws[-1][-1] = 2.0 * math.sinh(p / 2.0) ** 2 / math.cosh(p)
-        # Nobody else sends what somebody who is left out does.
+        # No user is sure to send the last component, which stands for users who are left out.
         sure = np.append(np.min(laws, axis=0)[:-1], 0.0)
-        every, ones = np.arange(sure.size), np.ones(sure.size)
-        others = {
-            _number_name(x): OtherInput(every, ones, law)
+        part, share = np.arange(sure.size), np.ones(sure.size)
+        inputs = {
+            _number_name(x): OtherInput(part, share, law)
             for x, law in zip(self.grid, laws, strict=True)
         }
-        a, b = sent(v, marks[:, 0]), sent(w, marks[:, 1])
-        return Crowd(a, b, sure, others, _point_err(self.eps0), attained=False)
+        a, b = victim_law(v, marks[:, 0]), victim_law(w, marks[:, 1])
+        return Crowd(a, b, sure, inputs, _point_err(self.eps0), attained=False)
 
     def _half(self, cell: int) -> float:
-        """Half of a cell's width, times ε₀."""
+        """Return half of a cell's width, times ε₀."""
         return self.eps0 * (self.grid[cell + 1] - self.grid[cell]) / 2.0
 
     def _components(
         self, v: tuple[int, int], w: tuple[int, int], overlap: tuple[float, float]
     ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """Ends y of cells, R(x) there over e^{−ε₀|y − x|}, and whether v and w mark it, (K, 2)."""
+        """Return the ends y of cells, R(x) there over e^{−ε₀|y − x|}, and the marks of v and w.
+
+        The marks are truth values of shape (K, 2).
+        """
         y, weights, marks = [0.0, 1.0], [0.5, 0.5], [(False, False)] * 2
         for cell, ends in enumerate(itertools.pairwise(self.grid)):
-            p, own = self._half(cell), [one == (cell, cell + 1) for one in (v, w)]
-            if not any(own):
+            p, in_cell = self._half(cell), [x == (cell, cell + 1) for x in (v, w)]
+            if not any(in_cell):
                 count = math.ceil((ends[1] - ends[0]) * 2 * self.cells)
                 heights = np.full(count + 1, math.tanh(p / count))
                 heights[[0, -1]] /= 2.0
@@ -516,13 +530,16 @@ class _Cover:
                 marks += [(False, False)] * (count + 1)
                 continue
             marked = 1.0 / (1.0 + math.cosh(p) ** 2)
-            for end, of_both in zip(ends, overlap, strict=True):
-                both = marked * of_both if all(own) else 0.0
+            for end, shared in zip(ends, overlap, strict=True):
+                doubly_marked = marked * shared if all(in_cell) else 0.0
+                unmarked = (
+                    marked * math.sinh(p) ** 2 + doubly_marked if all(in_cell) else 1.0 - marked
+                )
                 shares = {
-                    (True, True): both,
-                    (True, False): marked - both if own[0] else 0.0,
-                    (False, True): marked - both if own[1] else 0.0,
-                    (False, False): marked * math.sinh(p) ** 2 + both if all(own) else 1.0 - marked,
+                    (True, True): doubly_marked,
+                    (True, False): marked - doubly_marked if in_cell[0] else 0.0,
+                    (False, True): marked - doubly_marked if in_cell[1] else 0.0,
+                    (False, False): unmarked,
                 }
                 y += [end] * 4
                 weights += [0.5 * math.tanh(p) * share for share in shares.values()]
@@ -531,11 +548,11 @@ class _Cover:
 
 
 def _number_name(x: float) -> str:
-    """Return a name that no other number has: in six digits if they give `x` back, else in all."""
+    """Return a unique name of a number: six digits if they determine it, else all digits."""
     short = f"{x:g}"
     return short if float(short) == x else repr(x)
 
 
 def _point_err(eps0: float) -> float:
-    # Points err by some roundings of numbers up to 1, their exponents by ε₀ times as much.
+    # Points have errors of some roundings of numbers up to 1; exponents have ε₀ times these errors.
     return CLOSED_FORM_ERR + 2.0**-49 * eps0
