@@ -45,9 +45,25 @@ from shufflebounds.protocols.base import Protocol
 
 FloatArray = NDArray[np.float64]
 
+# Unit roundoff of doubles: one operation has at most this relative error.
 _U = 2.0**-53
-# On which side of the exact bound a result must lie.
-ABOVE, BELOW = 1, -1
+# Side of results that must not be below the exact bound.
+ABOVE = 1
+# Side of results that must not be above the exact bound.
+BELOW = -1
+# Largest u at which the series of κ(u) is used: its 27 terms leave less than 2⁻⁶³.
+_SERIES_UP_TO = 0.25
+# Coefficients of the series κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)).
+_SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
+# Smallest ε that is not treated as 0, where the bounds are singular.
+_SMALLEST_EPS = 1e-30
+# Largest ε at which bounds are evaluated; e^ε overflows beyond about 709. A bound here holds for
+# all larger ε, since D falls in ε.
+_LARGEST_EPS = 700.0
+# Relative width of an enclosure of ε.
+_TOLERANCE = 1e-10
+# Number of intervals that are examined before an enclosure is widened; some 200 are usual.
+_PATIENCE = 1000
 
 
 @dataclass(frozen=True)
@@ -233,14 +249,6 @@ _SOURCE = "Balle, Bell, Gascón and Nissim, CRYPTO 2019"
 # Of R, n and the side: what an inequality says of D.
 Inequality = Callable[[Loss, int, int], float]
 
-# A smaller ε counts as 0, where the bounds are singular. Beyond the largest, e^ε leaves the range
-# of floats; D falls in ε, so a bound there serves for all that follow.
-_SMALLEST_EPS, _LARGEST_EPS = 1e-30, 700.0
-# Relative width of an enclosure of ε, and the number of intervals to examine before widening it;
-# some 200 are usual.
-_TOLERANCE = 1e-10
-_PATIENCE = 1000
-
 
 def _of_blanket(blanket: Decomposition, _: float) -> Losses:
     return specific(blanket)
@@ -387,10 +395,6 @@ HOEFFDING, HOEFFDING_GENERIC, HOEFFDING_SIMILARITY = _HOEFFDING
 # For R = L/a with maximum ρ and second moment σ, u = ρ/σ, the prefactor is aσ · u/log(1 + u) and
 # the rate per copy κ(u)/σ with κ(u) = ((1 + u)log(1 + u) − u)/u², which stays tame as b₊ → 0.
 # Where b₊ ≤ 0, D is 0 and so is the bound.
-
-# κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)); up to this u, 27 terms leave less than 2⁻⁶³.
-_SERIES_UP_TO = 0.25
-_SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
 
 
 def bennett_divergence(loss: Loss, n: int, side: int) -> float:

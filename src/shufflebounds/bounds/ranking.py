@@ -37,13 +37,24 @@ WAYS = {
     "one": "one attribute, drawn at random",
     "linked": "all attributes in one report",
 }
-# Relative widths of ε₀ in one shuffle, and in several (where every probe takes a profile): of what
-# is returned, and while parameters are searched.
-_RTOL, _RTOL_OF_MANY = 1e-3, 3e-3
-_STEERING_RTOL, _STEERING_RTOL_OF_MANY = 1e-3, 1e-2
-# Parameters are searched in factors of 4, then in smaller ones down to this.
-_FIRST_FACTOR, _LAST_FACTOR = 4.0, 1.05
-_MOST_HASH_VALUES, _MOST_GRID, _MOST_ATTRIBUTES = 2**40, 4096, 100
+# Relative width of the returned ε₀ in one shuffle.
+_RTOL = 1e-3
+# Relative width of the returned ε₀ in several shuffles, where every probe takes a profile.
+_RTOL_OF_SEVERAL_SHUFFLES = 3e-3
+# Relative width of ε₀ in one shuffle while parameters are searched.
+_SEARCH_RTOL = 1e-3
+# Relative width of ε₀ in several shuffles while parameters are searched.
+_SEARCH_RTOL_OF_SEVERAL_SHUFFLES = 1e-2
+# Factor between the first parameters that a search tries.
+_FIRST_FACTOR = 4.0
+# Smallest factor between two parameters that a search tries.
+_LAST_FACTOR = 1.05
+# Largest number of hash values that a search tries.
+_MAX_HASH_VALUES = 2**40
+# Largest number of values of a grid for numbers that a search tries.
+_MAX_GRID = 4096
+# Largest number of attributes of a task.
+_MAX_ATTRIBUTES = 100
 # Steps by which an ε₀ is lowered until `epsilon` reports no more than the target; two are usual.
 _MOST_STEPS = 10
 # The smallest first step, relative to ε; it doubles. What `epsilon` reports jumps by up to 1e-4.
@@ -265,7 +276,7 @@ class _Task:
             validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
         elif self.items != 1:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
-        validation.whole("attributes", self.attributes, minimum=1, maximum=_MOST_ATTRIBUTES)
+        validation.whole("attributes", self.attributes, minimum=1, maximum=_MAX_ATTRIBUTES)
         validation.rounds(self.rounds)
         if self.most_eps0 is not None:
             validation.eps0(self.most_eps0, "most_eps0")
@@ -340,15 +351,13 @@ def _of_values(k: int) -> Iterator[_Family]:
     yield _Family("krr", lambda _: {"k": k})
     if k > 2:
         yield _Family("subset", lambda m: {"domain_size": k, "subset_size": m}, 2, k - 1)
-    yield _Family(
-        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MOST_HASH_VALUES
-    )
+    yield _Family("local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MAX_HASH_VALUES)
     # The same odds as those of so many hash values, in bits that need no seed.
     yield _Family(
         "unary",
         lambda m: {"domain_size": k, "noise": 1.0 / m},
         3,
-        _MOST_HASH_VALUES,
+        _MAX_HASH_VALUES,
         like="local_hash",
     )
     for name in ("oue", "rappor", "blh", "hadamard"):
@@ -401,7 +410,7 @@ def _of_numbers() -> Iterator[_Family]:
         "krr",
         lambda m: {"k": m},
         3,
-        _MOST_GRID,
+        _MAX_GRID,
         preparation="x rounded at random to one of k evenly spaced numbers",
         spread=lambda randomizer: accuracy.of_grid(_supports(randomizer)),
     )
@@ -410,7 +419,7 @@ def _of_numbers() -> Iterator[_Family]:
 def _of_sets(d: int, s: int) -> Iterator[_Family]:
     known = {"domain_size": d, "items": s}
     yield _Family("privset", lambda m: {**known, "subset_size": m}, 1, d - s)
-    yield _Family("collision", lambda m: {**known, "hash_values": m}, s + 1, _MOST_HASH_VALUES)
+    yield _Family("collision", lambda m: {**known, "hash_values": m}, s + 1, _MAX_HASH_VALUES)
     yield _Family(
         "krr",
         lambda _: {"k": d},
@@ -554,7 +563,7 @@ class _Candidate:
         """With the free parameter of the least total error at the ε₀ that the blanket allows."""
         if self.family.least == self.family.most:
             return self
-        rtol = _STEERING_RTOL if self.shuffles == 1 else _STEERING_RTOL_OF_MANY
+        rtol = _SEARCH_RTOL if self.shuffles == 1 else _SEARCH_RTOL_OF_SEVERAL_SHUFFLES
 
         @cache
         def cost(free: int) -> float:
@@ -581,7 +590,7 @@ class _Candidate:
         return self.choice(lambda eps0: KRR(2, eps0).blanket(), "clone")
 
     def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
-        eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_MANY)
+        eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_SEVERAL_SHUFFLES)
         eps0 = Enclosure(self.reported(proven, eps0.lower), eps0.upper)
         errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
         sent, parameters = self.sent(eps0.lower), self.family.parameters(self.free)
