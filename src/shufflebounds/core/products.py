@@ -30,9 +30,11 @@ _U = 2.0**-53
 _MAX_LATTICE_OFFSET = 1e-11
 # Largest number of places of a lattice of products: 32 MB for each row of masses.
 _MAX_LATTICE_PLACES = 2**22
-# Smallest share of the places of a factor's lattice that must hold a component. Speed only.
+# Smallest share of the places of a factor's lattice that must hold a component. The
+# choice affects speed and the charged error.
 _MIN_FILLED_SHARE = 0.05
-# Smallest number of pairs of components for which `common_lattice` is tried. Speed only.
+# Smallest number of pairs of components for which `common_lattice` is tried. The choice
+# affects speed and the charged error.
 _MIN_PAIRS_FOR_LATTICE = 2**15
 # Largest relative difference of ratios a : b : c that counts as rounding of one ratio.
 _MERGE_GAP = 512 * _U
@@ -50,7 +52,8 @@ _TIED_KEY = np.int64(0x2545F4914F6CDD1D)
 # Largest relative difference of united components that rounding can cause. A larger one means that
 # different ratios have one key by chance.
 _MAX_ROUNDING_SPREAD = 1e-9
-# Largest number of pairs of components in one block: 8 MB for each row of masses. Speed only.
+# Largest number of pairs of components in one block: 2 MB for each row of masses. The choice
+# affects speed, memory and the charged rounding error.
 _PAIRS_PER_BLOCK = 2**18
 # Number of united components of several blocks that are collected before they are united again.
 _MAX_COLLECTED = 2**20
