@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.datasets import Crowd, OtherInput, Kinds
+from shufflebounds.core.datasets import Crowd, Kinds, OtherInput
 from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U

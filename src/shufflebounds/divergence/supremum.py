@@ -378,7 +378,9 @@ def _maximum_over_inputs(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     return largest
 
 
-def _remaining_decomposition(crowd: Crowd, held: OtherInput, tau: FloatArray) -> Decomposition | None:
+def _remaining_decomposition(
+    crowd: Crowd, held: OtherInput, tau: FloatArray
+) -> Decomposition | None:
     """Return (a, b, R(x) − d), with pieces as components; None if round-off is too large."""
     heads_law = held.pieces(tau * crowd.c)
     remaining_law = held.law - heads_law
