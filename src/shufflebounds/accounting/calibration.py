@@ -18,12 +18,12 @@ import numpy as np
 
 from shufflebounds.accounting.composition import compose, round_of
 from shufflebounds.accounting.many_pairs import (
+    BestEffort,
     Question,
-    Reached,
-    Worth,
+    Selection,
+    candidates_to_ask,
     largest_answer,
-    worth_asking,
-    worth_trying,
+    pairs_to_try,
 )
 from shufflebounds.accounting.problem import typical_loss
 from shufflebounds.accounting.round_laws import pessimistic_sum
@@ -447,7 +447,7 @@ class _Target:
         return missed, axis.at(math.log(found)) if found < high else met
 
     def _by_blankets(self, off: float, sent: Rounds) -> Probe:
-        return self._probe(off, _blankets(sent[0]), *sent[1:], worth_asking)
+        return self._probe(off, _blankets(sent[0]), *sent[1:], candidates_to_ask)
 
     def _by_datasets(self, off: float, sent: Rounds) -> Probe:
         given, n, times = sent
@@ -455,10 +455,10 @@ class _Target:
         some = given.known_datasets()
         if not self.single:
             some = {str(i): one for i, one in enumerate(round_of(given, n, times).lowest)}
-        return self._probe(off, some, n, times, worth_trying)
+        return self._probe(off, some, n, times, pairs_to_try)
 
     def _probe(
-        self, off: float, some: Mapping[str, Decomposition], n: int, times: int, worth: Worth
+        self, off: float, some: Mapping[str, Decomposition], n: int, times: int, worth: Selection
     ) -> Probe:
         """Widths that could not tell an excess of `off` from 0 are left out of many rounds."""
         goal, widths = self.delta if self.single else self.eps, self.ladder
@@ -466,7 +466,7 @@ class _Target:
             widths = [rtol for rtol in widths if rtol <= 0.5 * off] or widths[-1:]
         for rtol in widths:
             if self.single:
-                _, found = largest_answer(some, Reached("delta", n, self.eps, rtol), worth)
+                _, found = largest_answer(some, BestEffort("delta", n, self.eps, rtol), worth)
             else:
                 composed = compose([(tuple(some.values()), n, times)])
                 found = reached(partial(composed.epsilon, self.delta, rtol=rtol))
@@ -582,9 +582,9 @@ class FewestUsers(Question):
         return fewest_users(decomposition, eps=self.eps, delta=self.delta, rounds=self.rounds)
 
     @property
-    def few(self) -> int:
+    def max_all_asked(self) -> int:
         """See `Question`; several rounds take seconds."""
-        return super().few if self.rounds == 1 else 1
+        return super().max_all_asked if self.rounds == 1 else 1
 
     def point(self, found: float) -> tuple[float, float, int] | None:
         """See `Question`; there may be too few users in the world."""

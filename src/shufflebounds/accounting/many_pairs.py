@@ -1,4 +1,4 @@
-"""The largest ε or δ among several decompositions: of all pairs of inputs, or of datasets tried."""
+"""The largest ε or δ among several decompositions: of all pairs of inputs, or of dataset pairs."""
 
 from __future__ import annotations
 
@@ -18,45 +18,44 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.divergence.estimates import log_estimate
 
-# Coarse, for what is far below δ at the ε in question; the rest is looked into anyway.
-_COARSE = 0.05
-# So many dataset pairs are looked at more closely than by the variance of G.
-_TRIES = 300
+# Relative width of the coarse enclosure of D that sorts out candidates far below δ. Speed only.
+COARSE_RTOL = 0.05
+# Largest number of dataset pairs that are estimated, after all were ranked by the variance of G.
+MAX_DATASET_PAIRS = 300
+# Up to this number of candidates, all are asked: sorting some of them out would cost as much.
+MAX_CANDIDATES_ALL_ASKED = 4
 
-# So few are all answered: that costs no more than to find out which to leave out.
-_FEW = 4
-
-# The largest enclosure so far.
-SoFar = Callable[[], Enclosure]
+# A function that returns the largest enclosure so far.
+LargestSoFar = Callable[[], Enclosure]
 
 
 class Question(ABC):
-    """What is the larger, the larger D is: at most x where D(ε) ≤ δ at the point of x."""
+    """A quantity that grows with D: it is at most x where D(ε) ≤ δ at the `point` of x."""
 
     @property
-    def few(self) -> int:
-        """So few decompositions are all answered: 1 where answers are dear."""
-        return _FEW
+    def max_all_asked(self) -> int:
+        """The largest number of decompositions that are all asked; 1 where answers are slow."""
+        return MAX_CANDIDATES_ALL_ASKED
 
     @abstractmethod
     def answer(self, decomposition: Decomposition) -> Enclosure:
-        """Of one decomposition; raises PrecisionError where it is too wide."""
+        """Return an enclosure for one decomposition; raise PrecisionError if it is too wide."""
 
     @abstractmethod
-    def point(self, found: float) -> tuple[float, float, int] | None:
-        """ε, δ and n where an answer `found` has D(ε) = δ; None where nothing exceeds it."""
+    def point(self, value: float) -> tuple[float, float, int] | None:
+        """Return ε, δ and n where the answer `value` has D(ε) = δ; None if nothing exceeds it."""
 
-    def may_exceed(self, decomposition: Decomposition, found: float) -> bool:
-        """Whether the answer is not known to be at most `found`."""
-        point = self.point(found)
+    def may_exceed(self, decomposition: Decomposition, value: float) -> bool:
+        """Return whether the answer is not proven to be at most `value`."""
+        point = self.point(value)
         if point is None:
             return False
         eps, delta, n = point
-        return reached(partial(delta_at, decomposition, eps, n, rtol=_COARSE)).upper > delta
+        return reached(partial(delta_at, decomposition, eps, n, rtol=COARSE_RTOL)).upper > delta
 
-    def seems_to_exceed(self, decomposition: Decomposition, found: float) -> bool:
-        """Whether an estimate says that the answer is more than `found`."""
-        point = self.point(found)
+    def seems_to_exceed(self, decomposition: Decomposition, value: float) -> bool:
+        """Return whether the answer exceeds `value` by an estimate."""
+        point = self.point(value)
         if point is None:
             return False
         eps, delta, n = min(point[0], LARGEST_EPS), *point[1:]
@@ -66,7 +65,7 @@ class Question(ABC):
 
 @dataclass(frozen=True)
 class Divergence(Question):
-    """ε(δ), or δ(ε), of ``n`` users: ``quantity`` is epsilon or delta, ``at`` the other one."""
+    """ε(δ) or δ(ε) of ``n`` users: ``quantity`` is "epsilon" or "delta", ``at`` the argument."""
 
     quantity: str
     n: int
@@ -79,24 +78,27 @@ class Divergence(Question):
             return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol)
         return delta_at(decomposition, self.at, self.n, rtol=self.rtol)
 
-    def point(self, found: float) -> tuple[float, float, int] | None:
+    def point(self, value: float) -> tuple[float, float, int] | None:
         """See `Question`; ε may be infinite."""
-        if math.isinf(found):
+        if math.isinf(value):
             return None
-        return (found, self.at, self.n) if self.quantity == "epsilon" else (self.at, found, self.n)
+        return (value, self.at, self.n) if self.quantity == "epsilon" else (self.at, value, self.n)
 
 
 @dataclass(frozen=True)
-class Reached(Divergence):
-    """What was found counts, however wide: one decomposition must not hide the others."""
+class BestEffort(Divergence):
+    """A divergence whose enclosures count however wide they are.
+
+    No decomposition raises an error, which would hide the answers of the others.
+    """
 
     def answer(self, decomposition: Decomposition) -> Enclosure:
         """See `Question`."""
         return reached(partial(super().answer, decomposition))
 
 
-# Which of several are asked, one by one.
-Worth = Callable[[Sequence[Decomposition], Question, SoFar], Iterator[int]]
+# A function that yields the indices of the decompositions to ask, given the largest answer so far.
+Selection = Callable[[Sequence[Decomposition], Question, LargestSoFar], Iterator[int]]
 
 
 def worst_epsilon(
@@ -134,11 +136,11 @@ def worst_epsilon(
     Examples
     --------
     >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
-    >>> name, found = sb.worst_epsilon(R.blankets(), n=10_000, delta=1e-6)
-    >>> name, f"{found.upper:.4f}"
+    >>> name, enclosure = sb.worst_epsilon(R.blankets(), n=10_000, delta=1e-6)
+    >>> name, f"{enclosure.upper:.4f}"
     ('0 against 2', '0.0649')
     """
-    return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), worth_asking)
+    return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), candidates_to_ask)
 
 
 def best_lower_epsilon(
@@ -175,11 +177,11 @@ def best_lower_epsilon(
     Examples
     --------
     >>> pairs = sb.KRR(k=10, eps0=4.0).dataset_pairs()
-    >>> name, found = sb.best_lower_epsilon(pairs, n=10_000, delta=1e-6)
-    >>> name, f"{found.lower:.2f}"
+    >>> name, enclosure = sb.best_lower_epsilon(pairs, n=10_000, delta=1e-6)
+    >>> name, f"{enclosure.lower:.2f}"
     ('third', '0.38')
     """
-    return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), worth_trying)
+    return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), pairs_to_try)
 
 
 def worst_delta(
@@ -215,11 +217,11 @@ def worst_delta(
     Examples
     --------
     >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
-    >>> name, found = sb.worst_delta(R.blankets(), eps=0.2, n=1000)
-    >>> name, f"{found.upper:.1e}"
+    >>> name, enclosure = sb.worst_delta(R.blankets(), eps=0.2, n=1000)
+    >>> name, f"{enclosure.upper:.1e}"
     ('0 against 2', '5.7e-06')
     """
-    return largest_answer(candidates, Divergence("delta", n, eps, rtol), worth_asking)
+    return largest_answer(candidates, Divergence("delta", n, eps, rtol), candidates_to_ask)
 
 
 def best_lower_delta(
@@ -255,71 +257,79 @@ def best_lower_delta(
     Examples
     --------
     >>> pairs = sb.KRR(k=2, eps0=np.log(3.0)).dataset_pairs()
-    >>> name, found = sb.best_lower_delta(pairs, eps=0.0, n=1)
-    >>> name, f"{found.lower:.2f}"
+    >>> name, enclosure = sb.best_lower_delta(pairs, eps=0.0, n=1)
+    >>> name, f"{enclosure.lower:.2f}"
     ('x1', '0.50')
     """
-    return largest_answer(pairs, Divergence("delta", n, eps, rtol), worth_trying)
+    return largest_answer(pairs, Divergence("delta", n, eps, rtol), pairs_to_try)
 
 
-def worth_asking(
-    candidates: Sequence[Decomposition], question: Question, so_far: SoFar
+def candidates_to_ask(
+    candidates: Sequence[Decomposition], question: Question, largest_so_far: LargestSoFar
 ) -> Iterator[int]:
-    """Which candidates may have the largest answer, one by one; `so_far` tells of those answered.
+    """Yield the indices of the candidates that may have the largest answer.
 
-    The others' answers are at most the upper end of what `so_far` tells in the end.
+    The caller answers each before it takes the next. The answers of the candidates left out are at
+    most the upper end of the final `largest_so_far`.
     """
-    every = len(candidates) <= question.few
+    asks_all = len(candidates) <= question.max_all_asked
     for i, candidate in enumerate(candidates):
-        if i == 0 or every or question.may_exceed(candidate, so_far().upper):
+        if i == 0 or asks_all or question.may_exceed(candidate, largest_so_far().upper):
             yield i
 
 
-def worth_trying(
-    pairs: Sequence[Decomposition], question: Question, so_far: SoFar
+def pairs_to_try(
+    pairs: Sequence[Decomposition], question: Question, largest_so_far: LargestSoFar
 ) -> Iterator[int]:
-    """Which dataset pairs seem to have the largest answer, one by one."""
-    if len(pairs) <= question.few:
+    """Yield the indices of the dataset pairs that seem to have the largest answer."""
+    if len(pairs) <= question.max_all_asked:
         yield from range(len(pairs))
         return
     yield 0
-    point = question.point(so_far().lower)
+    point = question.point(largest_so_far().lower)
     eps = point[0] if point is not None else 0.0
-    others = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
-    for i in others[: _TRIES if question.few > 1 else _FEW]:
-        if question.seems_to_exceed(pairs[i], so_far().lower):
+    ranked = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
+    for i in ranked[
+        : MAX_DATASET_PAIRS if question.max_all_asked > 1 else MAX_CANDIDATES_ALL_ASKED
+    ]:
+        if question.seems_to_exceed(pairs[i], largest_so_far().lower):
             yield i
 
 
 def largest_answer(
     candidates: Mapping[str, Decomposition],
     question: Question,
-    worth: Worth,
+    select: Selection,
 ) -> tuple[str, Enclosure]:
-    """The largest answer, named after the candidate with the largest end that counts."""
+    """Return the name and the enclosure of the largest answer.
+
+    Of `pairs_to_try` it is the answer of the pair with the largest lower end. Otherwise the name is
+    that of the candidate with the largest upper end, and the ends are the largest of all answers.
+    """
     names = _names(candidates)
-    listed = [candidates[name] for name in names]
+    decompositions = [candidates[name] for name in names]
     answers: dict[int, Enclosure] = {}
 
-    def so_far() -> Enclosure:
+    def largest_so_far() -> Enclosure:
         return Enclosure(
-            max(one.lower for one in answers.values()), max(one.upper for one in answers.values())
+            max(answer.lower for answer in answers.values()),
+            max(answer.upper for answer in answers.values()),
         )
 
-    for i in worth(listed, question, so_far):
-        answers[i] = question.answer(listed[i])
-    if worth is worth_trying:
+    for i in select(decompositions, question, largest_so_far):
+        answers[i] = question.answer(decompositions[i])
+    if select is pairs_to_try:
         best = max(answers, key=lambda i: answers[i].lower)
         return names[best], answers[best]
-    return names[max(answers, key=lambda i: answers[i].upper)], so_far()
+    return names[max(answers, key=lambda i: answers[i].upper)], largest_so_far()
 
 
 def _variance(decomposition: Decomposition, eps: float) -> float:
-    """E G² of the direction where it is larger."""
+    """Return E G² at ε, of the direction where it is larger."""
     values = []
-    for one, other in itertools.permutations((decomposition.a, decomposition.b)):
+    for first, second in itertools.permutations((decomposition.a, decomposition.b)):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            terms = (one - math.exp(min(eps, 300.0)) * other) ** 2 / decomposition.c
+            terms = (first - math.exp(min(eps, 300.0)) * second) ** 2 / decomposition.c
         values.append(float(np.nansum(terms)))
     return max(values)
 

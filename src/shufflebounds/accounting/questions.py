@@ -1,6 +1,6 @@
-"""ε and δ of a shuffle, once or the same round many times over: the public questions.
+"""The public questions: ε and δ of a shuffle, for one round or for repeated rounds.
 
-Of a mechanism the answer lies between its worst known dataset and its best proven bound.
+The answer for a mechanism lies between its worst known dataset and its best proven bound.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.many_pairs import (
-    Reached,
+    BestEffort,
+    candidates_to_ask,
     largest_answer,
-    worth_asking,
-    worth_trying,
+    pairs_to_try,
 )
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import Several
@@ -34,6 +34,15 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
 from shufflebounds.core.work import limited
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
+
+# Finer blankets are asked for only if the all-datasets bound exceeds this share of the coarse
+# blanket's bound. Speed and width only (benchmarks/mechanisms.py).
+GAIN_SHARE = 0.9
+# Finer blankets are asked for only if the upper end exceeds the lower one by more than this
+# relative gap. Speed and width only (benchmarks/mechanisms.py).
+GAP_TO_REFINE = 1e-3
+# Up to this number of decompositions, each is evaluated at all points in one call. Speed only.
+MAX_DECOMPOSITIONS_TOGETHER = 4
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -125,10 +134,12 @@ def epsilon(
     require_mechanism(decomposition)
     if validation.rounds(rounds) == 1:
         if isinstance(decomposition, Randomizer):
-            return _of_mechanism("epsilon", decomposition, n, delta, rtol)
+            return _mechanism_enclosures("epsilon", decomposition, n, delta, rtol)
         return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
-    _require_single(n=n, delta=delta)
-    return _composed(decomposition, n, rounds).epsilon(validation.delta(delta), rtol=rtol)
+    _require_numbers(n=n, delta=delta)
+    return _compose_without_simple_bounds(decomposition, n, rounds).epsilon(
+        validation.delta(delta), rtol=rtol
+    )
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -210,36 +221,30 @@ def delta(
     require_mechanism(decomposition)
     if validation.rounds(rounds) == 1:
         if isinstance(decomposition, Randomizer):
-            return _of_mechanism("delta", decomposition, n, eps, rtol)
+            return _mechanism_enclosures("delta", decomposition, n, eps, rtol)
         return single_shuffle.delta(decomposition, eps, n, rtol=rtol)
-    _require_single(eps=eps, n=n)
-    return _composed(decomposition, n, rounds).delta(validation.eps(eps), rtol=rtol)
+    _require_numbers(eps=eps, n=n)
+    return _compose_without_simple_bounds(decomposition, n, rounds).delta(
+        validation.eps(eps), rtol=rtol
+    )
 
 
-def _composed(
+def _compose_without_simple_bounds(
     decomposition: Decomposition | Randomizer, n: int | Several[int], rounds: int
 ) -> Composed:
+    """Return the rounds without their simple bounds, which the public questions ask themselves."""
     composed = compose([(decomposition, validation.users(n), rounds)])
-    # The question itself is asked of the simple bound.
-    return Composed(tuple(replace(one, simple=None) for one in composed.rounds))
+    return Composed(tuple(replace(round_, simple=None) for round_ in composed.rounds))
 
 
-def _require_single(**given: object) -> None:
-    for name, value in given.items():
+def _require_numbers(**arguments: object) -> None:
+    """Raise ValueError for an argument that is an array."""
+    for name, value in arguments.items():
         if np.ndim(value) > 0:  # type: ignore[arg-type]
             raise ValueError(
                 f"{name} must be one number for more rounds than one, got {value!r}: "
                 "ask for each by itself"
             )
-
-
-# A mechanism's own ε and δ, and what shows them.
-
-# The blankets of crowds are of coarser parts; finer ones may matter where they came so close, and
-# the lower end did not. Speed and width only (benchmarks/mechanisms.py).
-_NEARLY, _CLOSE = 0.9, 1e-3
-# So few decompositions are asked at all points together.
-_FEW_TOGETHER = 4
 
 
 @dataclass(frozen=True)
@@ -259,8 +264,8 @@ class MechanismBounds:
 
     Examples
     --------
-    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=1.0), eps=0.0, n=1)
-    >>> found.upper_bound, found.others
+    >>> bounds = sb.mechanism_delta(sb.KRR(k=2, eps0=1.0), eps=0.0, n=1)
+    >>> bounds.upper_bound, bounds.others
     ('blanket', 'x1')
     """
 
@@ -328,13 +333,13 @@ def mechanism_epsilon(
 
     Examples
     --------
-    >>> found = sb.mechanism_epsilon(sb.BLH(4.0), n=10_000, delta=1e-6)
-    >>> found.upper_bound, f"{found.enclosure.upper:.2f}"
+    >>> bounds = sb.mechanism_epsilon(sb.BLH(4.0), n=10_000, delta=1e-6)
+    >>> bounds.upper_bound, f"{bounds.enclosure.upper:.2f}"
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
-    asked, question = _Mechanism.of(randomizer), Reached("epsilon", n, delta, rtol)
-    return asked.bounds(question, *asked.ends(question))
+    mechanism, question = _Mechanism.of(randomizer), BestEffort("epsilon", n, delta, rtol)
+    return mechanism.bounds(question, *mechanism.ends(question))
 
 
 @no_worse_than_simple_bound(delta)
@@ -369,44 +374,50 @@ def mechanism_delta(
 
     Examples
     --------
-    >>> found = sb.mechanism_delta(sb.KRR(k=2, eps0=np.log(3.0)), eps=0.0, n=1)
-    >>> f"{found.enclosure.upper:.2f}"
+    >>> bounds = sb.mechanism_delta(sb.KRR(k=2, eps0=np.log(3.0)), eps=0.0, n=1)
+    >>> f"{bounds.enclosure.upper:.2f}"
     '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
-    asked, question = _Mechanism.of(randomizer), Reached("delta", n, eps, rtol)
-    return asked.bounds(question, *asked.ends(question))
+    mechanism, question = _Mechanism.of(randomizer), BestEffort("delta", n, eps, rtol)
+    return mechanism.bounds(question, *mechanism.ends(question))
 
 
-def _of_mechanism(
+def _mechanism_enclosures(
     quantity: str,
     randomizer: Randomizer,
     n: int | Several[int],
     at: float | Several[float],
     rtol: float | None,
 ) -> Enclosure | Enclosures:
-    """The enclosures of `mechanism_epsilon` or `mechanism_delta`; one argument may be an array."""
+    """Return the enclosures of `mechanism_epsilon` or `mechanism_delta`.
+
+    `quantity` is "epsilon" or "delta". One of `n` and `at`, the other quantity, may be an array.
+    """
     users: tuple[str, object, Callable[[object], int]] = ("n", n, validation.users)
     if quantity == "epsilon":
         counts, points = single_shuffle.paired(users, ("delta", at, validation.delta))
     else:
         points, counts = single_shuffle.paired(("eps", at, validation.eps), users)
-    asked = [Reached(quantity, *one, rtol) for one in zip(counts, points, strict=True)]
+    questions = [BestEffort(quantity, *pair, rtol) for pair in zip(counts, points, strict=True)]
     mechanism = _Mechanism.of(randomizer)
     if not (single_shuffle.is_several(n) or single_shuffle.is_several(at)):
-        return mechanism.bounds(asked[0], *mechanism.ends(asked[0])).enclosure
+        return mechanism.bounds(questions[0], *mechanism.ends(questions[0])).enclosure
 
-    def ask(one: Decomposition) -> Enclosures:
+    def ask(part: Decomposition) -> Enclosures:
         if quantity == "epsilon":
-            return single_shuffle.epsilon(one, n, at, rtol=rtol)
-        return single_shuffle.delta(one, at, n, rtol=rtol)
+            return single_shuffle.epsilon(part, n, at, rtol=rtol)
+        return single_shuffle.delta(part, at, n, rtol=rtol)
 
-    return mechanism.several(asked, ask)
+    return mechanism.enclosures(questions, ask)
 
 
 @dataclass(frozen=True, eq=False)
 class _Mechanism:
-    """A mechanism, by decompositions ``below`` it (of datasets) and ``above`` it (blankets)."""
+    """A mechanism and the decompositions that bound it.
+
+    ``below`` holds those of dataset pairs by name, ``above`` holds blankets.
+    """
 
     randomizer: Randomizer
     crowds: tuple[Crowd, ...]
@@ -415,52 +426,66 @@ class _Mechanism:
 
     @staticmethod
     def of(randomizer: Randomizer) -> _Mechanism:
+        """Return a randomizer's crowds and decompositions; raise ValueError for other types."""
         if not isinstance(randomizer, Randomizer):
             raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
         crowds = randomizer.crowds()
-        if crowds and all(one.tried for one in crowds):
-            # A composition's own may be long.
-            above = {str(i): one.blanket() for i, one in enumerate(crowds)}
+        if crowds and all(crowd.tried for crowd in crowds):
+            # The list of a composition's blankets may be long.
+            above = {str(i): crowd.blanket() for i, crowd in enumerate(crowds)}
         else:
             above = randomizer.blankets()
         return _Mechanism(randomizer, crowds, randomizer.known_datasets(), above)
 
-    def ends(self, question: Reached) -> tuple[str, float, float]:
-        """What all others hold in the worst known dataset, its lower end, the blankets' upper."""
-        others, low = largest_answer(self.below, question, worth_trying)
-        return others, low.lower, largest_answer(self.above, question, worth_asking)[1].upper
+    def ends(self, question: BestEffort) -> tuple[str, float, float]:
+        """Return the other users' inputs at the worst dataset, its lower end, and the upper end.
 
-    def several(
-        self, questions: Sequence[Reached], ask: Callable[[Decomposition], Enclosures]
+        The upper end is that of the blankets.
+        """
+        others, low = largest_answer(self.below, question, pairs_to_try)
+        return others, low.lower, largest_answer(self.above, question, candidates_to_ask)[1].upper
+
+    def enclosures(
+        self, questions: Sequence[BestEffort], ask: Callable[[Decomposition], Enclosures]
     ) -> Enclosures:
-        """Answers to all questions, those of a decomposition together if there are few of them."""
-        if max(len(self.below), len(self.above)) <= _FEW_TOGETHER:
+        """Return the answers to all questions.
+
+        `ask` answers all of them for one decomposition. It is used if there are few decompositions.
+        """
+        if max(len(self.below), len(self.above)) <= MAX_DECOMPOSITIONS_TOGETHER:
             below, above = (
-                [reached(partial(ask, one)) for one in some.values()]
-                for some in (self.below, self.above)
+                [reached(partial(ask, part)) for part in parts.values()]
+                for parts in (self.below, self.above)
             )
-            low = np.max([one.lower for one in below], axis=0).tolist()
-            high = np.max([one.upper for one in above], axis=0).tolist()
-            ends = [("", *one) for one in zip(low, high, strict=True)]
+            low = np.max([enclosure.lower for enclosure in below], axis=0).tolist()
+            high = np.max([enclosure.upper for enclosure in above], axis=0).tolist()
+            ends = [("", *pair) for pair in zip(low, high, strict=True)]
         else:
             ends = [self.ends(question) for question in questions]
         pairs = zip(questions, ends, strict=True)
-        found = [self.bounds(question, *one).enclosure for question, one in pairs]
-        return Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
+        answers = [self.bounds(question, *row).enclosure for question, row in pairs]
+        return Enclosures(
+            np.array([x.lower for x in answers]), np.array([x.upper for x in answers])
+        )
 
-    def bounds(self, question: Reached, others: str, low: float, blanket: float) -> MechanismBounds:
-        """With the bound for all datasets, unless the blanket is as close as that would be."""
+    def bounds(
+        self, question: BestEffort, others: str, low: float, blanket: float
+    ) -> MechanismBounds:
+        """Return the bounds of the mechanism, given the ends of `ends`.
+
+        The bound for all datasets is computed only if the blanket is not as close already.
+        """
         lower, n = min(low, blanket), question.n
         upper = blanket
         if blanket > lower * (1.0 + AS_CLOSE):
             if question.quantity == "epsilon":
-                some = unsettled(self.crowds, lower, question.at, n)
-                upper = all_datasets_epsilon(some, n, question.at, lower, blanket)
+                crowds = unsettled(self.crowds, lower, question.at, n)
+                upper = all_datasets_epsilon(crowds, n, question.at, lower, blanket)
             else:
-                some = unsettled(self.crowds, question.at, lower, n)
-                upper = max(lower, all_datasets_delta(some, question.at, n, blanket))
-        if self.crowds and upper > max(lower * (1.0 + _CLOSE), _NEARLY * blanket):
-            finer = largest_answer(self.randomizer.blankets(), question, worth_asking)[1].upper
+                crowds = unsettled(self.crowds, question.at, lower, n)
+                upper = max(lower, all_datasets_delta(crowds, question.at, n, blanket))
+        if self.crowds and upper > max(lower * (1.0 + GAP_TO_REFINE), GAIN_SHARE * blanket):
+            finer = largest_answer(self.randomizer.blankets(), question, candidates_to_ask)[1].upper
             blanket = min(blanket, finer)
         name = "all datasets" if upper < blanket else "blanket"
         upper = max(lower, min(upper, blanket))

@@ -12,7 +12,12 @@ import numpy as np
 
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.many_pairs import Divergence, Question, worth_asking, worth_trying
+from shufflebounds.accounting.many_pairs import (
+    Divergence,
+    Question,
+    candidates_to_ask,
+    pairs_to_try,
+)
 from shufflebounds.accounting.renyi import DEFAULT_RTOL as RENYI_RTOL
 from shufflebounds.accounting.renyi import bounds as renyi_bounds
 from shufflebounds.accounting.renyi import renyi
@@ -78,10 +83,10 @@ def of_rounds(
 
 def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
     """The largest of all pairs or, of lower bounds, the largest that was found."""
-    worth = worth_trying if kind is Kind.LOWER else worth_asking
+    select = pairs_to_try if kind is Kind.LOWER else candidates_to_ask
     answers: list[Answer] = []
     decompositions = [pair.decomposition for pair in pairs]
-    for i in worth(decompositions, question, lambda: largest(answers, kind).enclosure):
+    for i in select(decompositions, question, lambda: largest(answers, kind).enclosure):
         answers.append(attempt(partial(question.answer, decompositions[i])).of(pairs[i]))
     return largest(answers, kind)
 
