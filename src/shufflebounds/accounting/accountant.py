@@ -124,7 +124,7 @@ class ShuffleAccountant:
         if not self._rounds:
             return 0.0
         composed = self.composed
-        told = composed.never_below()
+        told = composed.delta_limit()
         if told > target_delta:
             raise ValueError(
                 f"target_delta must be above {told:.6g}, the probability of outputs that give a "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
+from shufflebounds.accounting.problem import Problem, delta_limit, most_telling, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
     Round,
@@ -301,7 +301,7 @@ class Composed:
         """
         delta = validation.delta(delta)
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-        if self.never_below() > delta:
+        if self.delta_limit() > delta:
             return Enclosure(math.inf, math.inf)
         end = self.largest_loss()
         depth = max(1.0, -2.0 * math.log(delta))
@@ -517,12 +517,12 @@ class Composed:
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
-    def never_below(self) -> float:
+    def delta_limit(self) -> float:
         """A lower bound of δ at every ε, from outputs that the other input never gives."""
         spared = [0.0, 0.0]  # of the first and the last direction
         for one in self.rounds:
             for order in (0, -1):
-                known = (never_below(each.directions[order][0], one.n) for each in one.lowest)
+                known = (delta_limit(each.directions[order][0], one.n) for each in one.lowest)
                 told = max(known, default=0.0)
                 spared[order] += one.times * math.log1p(-told) if told < 1.0 else -math.inf
         return -math.expm1(min(spared)) * (1.0 - 1e-12)

@@ -21,7 +21,7 @@ from shufflebounds.accounting.many_pairs import (
     pairs_to_try,
 )
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.single_shuffle import Several
+from shufflebounds.accounting.single_shuffle import ArrayOf
 from shufflebounds.accounting.worst_dataset import (
     AS_CLOSE,
     all_datasets_delta,
@@ -60,8 +60,8 @@ def epsilon(  # type: ignore[overload-overlap]
 @overload
 def epsilon(
     decomposition: Decomposition | Randomizer,
-    n: int | Several[int],
-    delta: float | Several[float],
+    n: int | ArrayOf[int],
+    delta: float | ArrayOf[float],
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -72,8 +72,8 @@ def epsilon(
 @limited
 def epsilon(
     decomposition: Decomposition | Randomizer,
-    n: int | Several[int],
-    delta: float | Several[float],
+    n: int | ArrayOf[int],
+    delta: float | ArrayOf[float],
     *,
     rounds: int = 1,
     rtol: float | None = None,
@@ -157,8 +157,8 @@ def delta(  # type: ignore[overload-overlap]
 @overload
 def delta(
     decomposition: Decomposition | Randomizer,
-    eps: float | Several[float],
-    n: int | Several[int],
+    eps: float | ArrayOf[float],
+    n: int | ArrayOf[int],
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -169,8 +169,8 @@ def delta(
 @limited
 def delta(
     decomposition: Decomposition | Randomizer,
-    eps: float | Several[float],
-    n: int | Several[int],
+    eps: float | ArrayOf[float],
+    n: int | ArrayOf[int],
     *,
     rounds: int = 1,
     rtol: float | None = None,
@@ -230,7 +230,7 @@ def delta(
 
 
 def _compose_without_simple_bounds(
-    decomposition: Decomposition | Randomizer, n: int | Several[int], rounds: int
+    decomposition: Decomposition | Randomizer, n: int | ArrayOf[int], rounds: int
 ) -> Composed:
     """Return the rounds without their simple bounds, which the public questions ask themselves."""
     composed = compose([(decomposition, validation.users(n), rounds)])
@@ -386,8 +386,8 @@ def mechanism_delta(
 def _mechanism_enclosures(
     quantity: str,
     randomizer: Randomizer,
-    n: int | Several[int],
-    at: float | Several[float],
+    n: int | ArrayOf[int],
+    at: float | ArrayOf[float],
     rtol: float | None,
 ) -> Enclosure | Enclosures:
     """Return the enclosures of `mechanism_epsilon` or `mechanism_delta`.
@@ -401,7 +401,7 @@ def _mechanism_enclosures(
         points, counts = single_shuffle.paired(("eps", at, validation.eps), users)
     questions = [BestEffort(quantity, *pair, rtol) for pair in zip(counts, points, strict=True)]
     mechanism = _Mechanism.of(randomizer)
-    if not (single_shuffle.is_several(n) or single_shuffle.is_several(at)):
+    if not (single_shuffle.is_array_like(n) or single_shuffle.is_array_like(at)):
         return mechanism.bounds(questions[0], *mechanism.ends(questions[0])).enclosure
 
     def ask(part: Decomposition) -> Enclosures:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.single_shuffle import Several, checked, is_several
+from shufflebounds.accounting.single_shuffle import ArrayOf, checked, is_array_like
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -85,7 +85,7 @@ def renyi(
 def renyi(
     decomposition: Decomposition | Randomizer,
     n: int,
-    order: Several[float],
+    order: ArrayOf[float],
     rtol: float | None = ...,
     *,
     rounds: int = ...,
@@ -97,7 +97,7 @@ def renyi(
 def renyi(
     decomposition: Decomposition | Randomizer,
     n: int,
-    order: float | Several[float],
+    order: float | ArrayOf[float],
     rtol: float | None = None,
     *,
     rounds: int = 1,
@@ -173,9 +173,9 @@ def renyi(
                 f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
                 f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
                 f"{known[i]:.1e} where rtol = {goal:g} was asked for; a larger rtol would help",
-                found if is_several(order) else found[0],
+                found if is_array_like(order) else found[0],
             )
-    return found if is_several(order) else found[0]
+    return found if is_array_like(order) else found[0]
 
 
 @no_worse_than_simple_bound()

@@ -13,7 +13,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.problem import Problem, most_telling, never_below, typical_loss
+from shufflebounds.accounting.problem import Problem, delta_limit, most_telling, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
@@ -88,7 +88,7 @@ class Grid:
         Fewer where ε gets too large for floats, and no more than there are places. Of the `inner`
         decompositions, or else of the outer ones.
         """
-        floor = self.problem.never_below() * (1.0 + 1e-6) + level
+        floor = self.problem.delta_limit() * (1.0 + 1e-6) + level
         most = self.points.most
         for size in range(1, most + 1):
             last = max(
@@ -119,7 +119,7 @@ class Grid:
             Side(
                 self.points.places[:size],
                 *self._ends(inner, size),
-                never_below(inner, self.problem.n),
+                delta_limit(inner, self.problem.n),
             )
             for inner, _ in self.problem.directions
         ]
@@ -269,7 +269,7 @@ class CrowdGrid:
 
         Where work gets scarce the blankets have to do.
         """
-        limit = max(one.problem.never_below() for one in self.blankets)
+        limit = max(one.problem.delta_limit() for one in self.blankets)
         floor, most = limit * (1.0 + 1e-6) + level, self.points.most
         with self.growing:
             while len(self.found) < _FEWEST or not (self.found[-1] <= floor or is_scarce()):

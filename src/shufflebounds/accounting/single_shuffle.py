@@ -10,7 +10,7 @@ from typing import TypeGuard, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.problem import Problem, epsilon_apart, start_of
+from shufflebounds.accounting.problem import Problem, epsilon_by_separate_ends, start_of
 from shufflebounds.accounting.root_search import COARSEST, FINEST, LARGEST_EPS, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -23,13 +23,37 @@ from shufflebounds.divergence.fourier_rows import stacked
 
 T = TypeVar("T")
 S = TypeVar("S")
-Several = Sequence[T] | NDArray
+ArrayOf = Sequence[T] | NDArray
 Indices = NDArray[np.int64]
 
+# Relative width of ε and δ where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-4
-# Ends of a continuous randomizer further apart than this, relatively, may be so only because few
-# components were chosen by poor estimates, as those for few users are.
-_DOUBTFUL = 1e-3
+# Largest relative gap between the separate ends of a continuous randomizer that is accepted at
+# once. A wider one may come from poor estimates, which choose the components, as for few users.
+MAX_TRUSTED_WIDTH = 1e-3
+# Smallest −d log D / d log ε at which an estimated root is trusted. Speed only
+# (benchmarks/arrays.py), as are all constants below.
+MIN_STEEPNESS = 1.0
+# Most components of a law that is evaluated at many points together. Beyond, the Fourier engine
+# for single points works with fewer values, and the cost of calling NumPy hardly counts.
+MAX_COMPONENTS_TOGETHER = 512
+# Fewest users of points that are evaluated together. With fewer users there are atoms near 0, which
+# each point handles in its own way.
+MIN_USERS_TOGETHER = 100
+# Largest mass of a component for points to be evaluated together. Above, all other components are
+# rare.
+MAX_MASS_TOGETHER = 0.95
+# Distances of the probes from the predicted root, in units of the requested width, one for each
+# pass. Each pass starts from the roots that the previous one suggests.
+PROBE_DISTANCES = (0.45, 0.49, 0.49)
+# Width of log D at a probe, in units of the change of log D over the distance of the probe from the root.
+PROBE_WIDTH_SHARE = 0.3
+# Number of points for each point whose exact value corrects the estimates of its neighbours.
+POINTS_PER_SAMPLE = 8
+# Fewest such samples in a decade of n or of log δ.
+SAMPLES_PER_DECADE = 2.0
+# Fewest such samples of all points.
+MIN_SAMPLES = 5
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -42,8 +66,8 @@ def delta(  # type: ignore[overload-overlap]
 @overload
 def delta(
     decomposition: Decomposition,
-    eps: float | Several[float],
-    n: int | Several[int],
+    eps: float | ArrayOf[float],
+    n: int | ArrayOf[int],
     *,
     rtol: float | None = None,
 ) -> Enclosures: ...
@@ -51,34 +75,36 @@ def delta(
 
 def delta(
     decomposition: Decomposition,
-    eps: float | Several[float],
-    n: int | Several[int],
+    eps: float | ArrayOf[float],
+    n: int | ArrayOf[int],
     *,
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
-    """Enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
+    """Return an enclosure of max{D(ε) of (a, b, c), D(ε) of (b, a, c)} for n users (Theorem 12).
 
-    `questions.delta` says what it takes, returns and raises. Of several points all are
-    computed before an error is raised: no point is lost because another fell short.
+    The arguments, the answer and the errors are those of `questions.delta`. If there are several
+    points, all are computed before an error is raised, so that the error holds all enclosures.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-    if is_several(eps) or is_several(n):
+    if is_array_like(eps) or is_array_like(n):
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
-        problems = [Problem.of(decomposition, one) for one in users]
-        within = [min(one, LARGEST_EPS) for one in losses]
-        each = _divergences(problems, within, goal)
-        each = [p.limited(one, end) for p, one, end in zip(problems, losses, each, strict=True)]
+        problems = [Problem.of(decomposition, at) for at in users]
+        within = [min(at, LARGEST_EPS) for at in losses]
+        enclosures = _divergences(problems, within, goal)
+        enclosures = [
+            p.limited(at, ends) for p, at, ends in zip(problems, losses, enclosures, strict=True)
+        ]
         return all_or_raise(
-            each,
-            [delta_shortfall(*row, rtol) for row in zip(problems, losses, each, strict=True)],
+            enclosures,
+            [delta_shortfall(*row, rtol) for row in zip(problems, losses, enclosures, strict=True)],
         )
     near, far = validation.eps_between(eps)
     n = validation.users(n)
     if near < far:  # D falls in ε
-        return _joined(lambda one: delta(decomposition, one, n, rtol=rtol), far, near)
+        return _join_ends(lambda at: delta(decomposition, at, n, rtol=rtol), far, near)
     problem = Problem.of(decomposition, n)
-    found = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
-    return or_raise(found, delta_shortfall(problem, near, found, rtol))
+    enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
+    return or_raise(enclosure, delta_shortfall(problem, near, enclosure, rtol))
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -95,8 +121,8 @@ def epsilon(  # type: ignore[overload-overlap]
 @overload
 def epsilon(
     decomposition: Decomposition,
-    n: int | Several[int],
-    delta: float | Several[float],
+    n: int | ArrayOf[int],
+    delta: float | ArrayOf[float],
     *,
     rtol: float | None = None,
 ) -> Enclosures: ...
@@ -104,40 +130,46 @@ def epsilon(
 
 def epsilon(
     decomposition: Decomposition,
-    n: int | Several[int],
-    delta: float | Several[float],
+    n: int | ArrayOf[int],
+    delta: float | ArrayOf[float],
     *,
     rtol: float | None = None,
 ) -> Enclosure | Enclosures:
-    """Enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
+    """Return an enclosure of the smallest ε with D(ε) ≤ δ in both directions, for n users.
 
-    Both ends follow from enclosures of D nearby, as D is convex in e^ε. `questions.epsilon` says
-    what it takes, returns and raises.
+    Both ends follow from enclosures of D nearby, as D is convex in e^ε. The arguments, the answer
+    and the errors are those of `questions.epsilon`.
     """
-    asked = None if rtol is None else validation.rtol(rtol)
-    if is_several(n) or is_several(delta):
+    checked_rtol = None if rtol is None else validation.rtol(rtol)
+    if is_array_like(n) or is_array_like(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
-        problems = [Problem.of(decomposition, one) for one in users]
-        each = _each_root(problems, targets, asked)
+        problems = [Problem.of(decomposition, at) for at in users]
+        enclosures = _roots(problems, targets, checked_rtol)
         return all_or_raise(
-            each,
-            [epsilon_shortfall(*row, rtol) for row in zip(problems, targets, each, strict=True)],
+            enclosures,
+            [
+                epsilon_shortfall(*row, rtol)
+                for row in zip(problems, targets, enclosures, strict=True)
+            ],
         )
     small, large = validation.delta_between(delta)
     n = validation.users(n)
     if small < large:  # ε falls in δ
-        return _joined(lambda one: epsilon(decomposition, n, one, rtol=rtol), large, small)
+        return _join_ends(lambda at: epsilon(decomposition, n, at, rtol=rtol), large, small)
     problem = Problem.of(decomposition, n)
-    found = _root(problem, small, asked)
-    return or_raise(found, epsilon_shortfall(problem, small, found, rtol))
+    enclosure = _root(problem, small, checked_rtol)
+    return or_raise(enclosure, epsilon_shortfall(problem, small, enclosure, rtol))
 
 
-def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
-    """The lower end at one float and the upper one at the other, also where either fell short."""
+def _join_ends(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
+    """Return the lower end of the enclosure at `below` and the upper end of that at `above`.
+
+    Raises PrecisionError with both ends if either evaluation raises it.
+    """
     ends, shortfall = [], None
-    for one in (below, above):
+    for at in (below, above):
         try:
-            ends.append(evaluate(one))
+            ends.append(evaluate(at))
         except PrecisionError as error:
             ends.append(error.enclosure)
             shortfall = str(error)
@@ -145,74 +177,85 @@ def _joined(evaluate: Callable[[float], Enclosure], below: float, above: float) 
 
 
 def _root(problem: Problem, delta: float, rtol: float | None) -> Enclosure:
+    """Return an enclosure of the smallest ε with D(ε) ≤ δ, aiming at a relative width of `rtol`."""
     goal = DEFAULT_RTOL if rtol is None else rtol
-    if problem.never_below() > delta:
+    if problem.delta_limit() > delta:
         return Enclosure(math.inf, math.inf)
-    apart = None
+    separate = None
     if not problem.is_finite():
-        apart = epsilon_apart(problem, delta, goal)
-        most = _DOUBTFUL if rtol is None else rtol
-        if apart is not None and apart.relative_width <= most:
-            return apart
+        separate = epsilon_by_separate_ends(problem, delta, goal)
+        max_width = MAX_TRUSTED_WIDTH if rtol is None else rtol
+        if separate is not None and separate.relative_width <= max_width:
+            return separate
     end = problem.largest_loss()
     start = start_of(problem, delta, min(end, LARGEST_EPS))
     problem = dataclasses.replace(problem, target=delta)
-    found = smallest_eps(problem.delta, delta, start, end, goal)
-    if apart is None:
-        return found
-    return Enclosure(max(found.lower, apart.lower), min(found.upper, apart.upper))
+    enclosure = smallest_eps(problem.delta, delta, start, end, goal)
+    if separate is None:
+        return enclosure
+    return Enclosure(max(enclosure.lower, separate.lower), min(enclosure.upper, separate.upper))
 
 
-def _each_root(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
-    """`_root` of problems that differ in nothing but n, all of them together if that pays."""
+def _roots(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
+    """Return `_root` of each problem; the problems differ only in n.
 
-    def alone(i: int) -> Enclosure:
+    They are solved together if that is faster. Every end is certified as for a single point. The
+    points share saddlepoint estimates, corrected by exact values at some of them and interpolated
+    between, and the cost of calling NumPy. Mostly two evaluations then suffice, one just above the
+    root and one just below it.
+    """
+
+    def single_root(i: int) -> Enclosure:
         return _root(problems[i], deltas[i], rtol)
 
-    # With few users outputs that tell count for most.
+    # Outputs that reveal the victim's input count most for the fewest users.
     fewest = min(problems, key=lambda problem: problem.n)
-    if not _is_worthwhile(problems) or fewest.never_below() > min(deltas):
-        return [alone(i) for i in range(len(problems))]
+    if not _is_worthwhile(problems) or fewest.delta_limit() > min(deltas):
+        return [single_root(i) for i in range(len(problems))]
     goal = DEFAULT_RTOL if rtol is None else rtol
     search = _Roots(problems, np.array(deltas), fewest.largest_loss(), goal)
     search.correct()
-    for aside in _ASIDE:
-        search.probe(aside * goal)
-    columns = (x.tolist() for x in (search.found, search.low, search.high))
+    for distance in PROBE_DISTANCES:
+        search.probe(distance * goal)
+    columns = (x.tolist() for x in (search.is_certified, search.low, search.high))
     return [
-        Enclosure(low, high) if found else alone(i)
-        for i, (found, low, high) in enumerate(zip(*columns, strict=True))
+        Enclosure(low, high) if is_certified else single_root(i)
+        for i, (is_certified, low, high) in enumerate(zip(*columns, strict=True))
     ]
 
 
-def is_several(value: object) -> TypeGuard[Sequence | NDArray]:
-    """Whether an argument is an array or a sequence, rather than one number."""
+def is_array_like(value: object) -> TypeGuard[Sequence | NDArray]:
+    """Return whether an argument is an array or a sequence, rather than a number."""
     if isinstance(value, Sequence):
         return not isinstance(value, str | bytes)
     return getattr(value, "ndim", 0) > 0
 
 
 def paired(
-    one: tuple[str, object, Callable[[object], T]], two: tuple[str, object, Callable[[object], S]]
+    first_argument: tuple[str, object, Callable[[object], T]],
+    second_argument: tuple[str, object, Callable[[object], S]],
 ) -> tuple[list[T], list[S]]:
-    """Two arguments (name, value, check), one of them an array, as lists of equal length.
+    """Return two arguments (name, value, check), one of them an array, as lists of equal length.
 
-    Raises ValueError where both are arrays, for an array that is empty or has more than one
-    dimension, and what `check` raises for an entry.
+    Raises ValueError if both are arrays, or an array is empty or has more than one dimension. It
+    also raises what `check` raises for an entry.
     """
-    if is_several(one[1]) and is_several(two[1]):
+    if is_array_like(first_argument[1]) and is_array_like(second_argument[1]):
         raise ValueError(
-            f"only one of {one[0]} and {two[0]} may be an array, "
-            f"got {len(one[1])} and {len(two[1])} values"
+            f"only one of {first_argument[0]} and {second_argument[0]} may be an array, "
+            f"got {len(first_argument[1])} and {len(second_argument[1])} values"
         )
-    first, second = checked(*one), checked(*two)
+    first, second = checked(*first_argument), checked(*second_argument)
     size = max(len(first), len(second))
     return first * (size // len(first)), second * (size // len(second))
 
 
 def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
-    """An argument, a number or an array, as a list; ValueError for an array of another shape."""
-    if not is_several(value):
+    """Return an argument, a number or an array, as a list of checked numbers.
+
+    Raises ValueError for an array that is empty or has more than one dimension.
+    """
+    if not is_array_like(value):
         return [check(value)]
     shape = getattr(value, "shape", (len(value),))
     if len(shape) != 1 or shape[0] == 0:
@@ -220,77 +263,70 @@ def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
             f"{name} must be a number or a one-dimensional, non-empty array, "
             f"got shape {tuple(shape)}"
         )
-    # NumPy's own scalars would slow down all that is done with them one by one.
+    # Arithmetic with NumPy scalars would be slower than with Python's numbers.
     return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
 
 
-def or_raise(found: Enclosure, shortfall: str | None) -> Enclosure:
-    """`found`; raises PrecisionError where there is a shortfall to tell of."""
+def or_raise(enclosure: Enclosure, shortfall: str | None) -> Enclosure:
+    """Return the enclosure; raise PrecisionError if `shortfall` is a message."""
     if shortfall is not None:
-        raise PrecisionError(shortfall, found)
-    return found
+        raise PrecisionError(shortfall, enclosure)
+    return enclosure
 
 
-def all_or_raise(found: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
-    """The same for several points, the first shortfall in words and all in numbers."""
-    ends = Enclosures(np.array([x.lower for x in found]), np.array([x.upper for x in found]))
-    missed = [shortfall for shortfall in shortfalls if shortfall is not None]
-    if missed:
-        raise PrecisionError(f"{missed[0]} (so at {len(missed)} of {len(found)} points)", ends)
+def all_or_raise(enclosures: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
+    """Return the enclosures of all points; raise PrecisionError if there are messages.
+
+    The error quotes the first message and the number of messages.
+    """
+    ends = Enclosures(
+        np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
+    )
+    messages = [shortfall for shortfall in shortfalls if shortfall is not None]
+    if messages:
+        raise PrecisionError(
+            f"{messages[0]} (so at {len(messages)} of {len(enclosures)} points)", ends
+        )
     return ends
 
 
 def delta_shortfall(
-    problem: Problem, eps: float, found: Enclosure, rtol: float | None
+    problem: Problem, eps: float, enclosure: Enclosure, rtol: float | None
 ) -> str | None:
-    """Of δ at ε, where it can be told from 0."""
-    if found.upper <= validation.MIN_DELTA or problem.vanishes(eps):
+    """Return what is wrong with an enclosure of δ at ε, None if it is narrow enough.
+
+    A δ that rounding cannot distinguish from 0 is narrow enough.
+    """
+    if enclosure.upper <= validation.MIN_DELTA or problem.vanishes(eps):
         return None
-    return _shortfall(f"delta at eps = {eps!r}", problem, found, rtol)
+    return _shortfall(f"delta at eps = {eps!r}", problem, enclosure, rtol)
 
 
 def epsilon_shortfall(
-    problem: Problem, delta: float, found: Enclosure, rtol: float | None
+    problem: Problem, delta: float, enclosure: Enclosure, rtol: float | None
 ) -> str | None:
-    """Of ε at δ."""
-    return _shortfall(f"epsilon at delta = {delta!r}", problem, found, rtol)
+    """Return what is wrong with an enclosure of ε at δ, None if it is narrow enough."""
+    return _shortfall(f"epsilon at delta = {delta!r}", problem, enclosure, rtol)
 
 
-def _shortfall(what: str, problem: Problem, found: Enclosure, rtol: float | None) -> str | None:
+def _shortfall(
+    quantity: str, problem: Problem, enclosure: Enclosure, rtol: float | None
+) -> str | None:
+    """Return a message if the enclosure is wider than was promised, else None."""
     goal = DEFAULT_RTOL if rtol is None else rtol
-    if found.relative_width <= goal or not problem.promises(rtol):
+    if enclosure.relative_width <= goal or not problem.promises(rtol):
         return None
     advice = "a larger rtol" if problem.is_finite() else "more cells or a larger rtol"
     return (
-        f"{what}, n = {problem.n} is known only to lie in [{found.lower!r}, {found.upper!r}]: "
-        f"relative width {found.relative_width:.1e} where rtol = {goal:g} was asked for; "
-        f"{advice} would help"
+        f"{quantity}, n = {problem.n} is known only to lie in "
+        f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
+        f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; {advice} would help"
     )
 
 
-# Many points at once. Every end is certified as for a single point; what points share is where to
-# look: saddlepoint estimates for all of them in one go, corrected by exact values at some and
-# interpolated between, so that two evaluations just above and just below the root mostly do; and
-# the cost of calling NumPy. All of this decides speed only (benchmarks/arrays.py).
-#
-# Where log D is this flat in log ε, estimates of its root are worth little.
-_FLAT = 1.0
-# Beyond, the Fourier engine works with fewer values, and the cost of calling NumPy is nothing.
-_MOST_COMPONENTS = 512
-# Fewer leave atoms near 0, and each point has its own way of dealing with them.
-_FEWEST_USERS = 100
-# With one component more likely than this, all others are rare.
-_MOST_SURE = 0.95
-# How far from the predicted root to look, in each round, and how precisely; as shares of what is
-# asked for. Each round begins where the one before says that the root is.
-_ASIDE, _CARE = (0.45, 0.49, 0.49), 0.3
-# One point in so many corrects the estimates of its neighbours, and so many in a decade.
-_SPACING, _PER_DECADE, _FEWEST = 8, 2.0, 5
-
-
 def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float) -> list[Enclosure]:
-    """D(ε) of all points; `problems` differ in nothing but n."""
-    if not _stackable(problems):
+    """Return enclosures of D(ε) at all points; the problems differ only in n."""
+    if not _are_stackable(problems):
         return [problem.delta(at, rtol) for problem, at in zip(problems, eps, strict=True)]
     points = np.array(eps), _users(problems), np.full(len(eps), rtol)
     lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
@@ -298,135 +334,160 @@ def _divergences(problems: Sequence[Problem], eps: Sequence[float], rtol: float)
     for inner, outer in problems[0].directions:
         ends = stacked(outer, *points)
         low, high = ends
-        narrow &= _narrow(*ends, rtol)
+        narrow &= _are_narrow(*ends, rtol)
         if inner is not outer:
             ends = stacked(inner, *points)
-            narrow &= _narrow(*ends, rtol)
+            narrow &= _are_narrow(*ends, rtol)
             low = np.minimum(ends[0], high)
         lower, upper = np.maximum(lower, low), np.maximum(upper, high)
     return [
-        Enclosure(*ends) if good else problem.delta(at, rtol)
-        for good, problem, at, *ends in zip(
+        Enclosure(*ends) if is_narrow else problem.delta(at, rtol)
+        for is_narrow, problem, at, *ends in zip(
             narrow, problems, eps, lower.tolist(), upper.tolist(), strict=True
         )
     ]
 
 
 class _Roots:
-    """Where the roots are believed to be, and what was found; arrays of shape (P,)."""
+    """The predicted roots of P points and their certified enclosures; arrays of shape (P,).
+
+    ``start`` and ``slope`` are the predicted roots and the derivatives of log D there, NaN where
+    nothing is predicted. ``low`` and ``high`` enclose the roots where ``is_certified`` is true.
+    """
 
     def __init__(
         self, problems: Sequence[Problem], delta: FloatArray, end: float, rtol: float
     ) -> None:
         self.directions = problems[0].directions
-        self.bounds = stacked if _stackable(problems) else _one_by_one
+        self.bounds = stacked if _are_stackable(problems) else _enclose_one_by_one
         self.n, self.target, self.end = _users(problems), np.log(delta), min(end, LARGEST_EPS)
-        self.delta, self.half = delta, _ASIDE[0] * rtol
+        self.delta, self.half = delta, PROBE_DISTANCES[0] * rtol
         outers = [outer for _, outer in self.directions]
         self.start, self.slope = roots(outers, self.n, delta, self.end)
         self.low, self.high = np.full(delta.shape, np.nan), np.full(delta.shape, np.nan)
-        self.found = np.zeros(delta.shape, dtype=bool)
+        self.is_certified = np.zeros(delta.shape, dtype=bool)
 
-    def open(self) -> Indices:
-        """Points still to be found, where the estimates are worth something."""
-        worth = (-self.slope * self.start > _FLAT) & (self.n >= _FEWEST_USERS)
-        worth &= self.start < self.end * (1.0 - self.half)
-        return np.flatnonzero(worth & ~self.found)
+    def open_points(self) -> Indices:
+        """Return the indices of points without certified ends whose estimates are usable."""
+        is_usable = (-self.slope * self.start > MIN_STEEPNESS) & (self.n >= MIN_USERS_TOGETHER)
+        is_usable &= self.start < self.end * (1.0 - self.half)
+        return np.flatnonzero(is_usable & ~self.is_certified)
 
     def evaluate(
-        self, one: Decomposition, points: Indices, eps: FloatArray
+        self, decomposition: Decomposition, points: Indices, eps: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds of D, and the middle of those of log D; NaN where they say too little."""
-        need = -_CARE * self.slope[points] * self.half * self.start[points]
+        """Return bounds of D and the middle of those of log D, NaN where they are too wide."""
+        need = -PROBE_WIDTH_SHARE * self.slope[points] * self.half * self.start[points]
         aim = np.clip(need, FINEST, COARSEST)
-        low, high = self.bounds(one, eps, self.n[points], aim)
+        low, high = self.bounds(decomposition, eps, self.n[points], aim)
         with np.errstate(all="ignore"):
             middle = 0.5 * (np.log(low) + np.log(high))
-        # A point whose bounds miss the aim by far is better off alone.
+        # A point whose bounds are much wider than the aim is solved by itself later.
         return low, high, np.where(high - low <= 2.0 * aim * high, middle, np.nan)
 
     def largest(self, points: Indices, eps: FloatArray) -> tuple[FloatArray, FloatArray, Indices]:
-        """Upper bounds of D in all directions, the middle of log D, and which direction has it."""
+        """Return the largest upper bound of D and the largest middle of log D of all directions.
+
+        The third array holds the direction with the largest middle.
+        """
         ends = [self.evaluate(outer, points, eps) for _, outer in self.directions]
         middles = np.array([middle for _, _, middle in ends])
         high = np.max([high for _, high, _ in ends], axis=0)
         return high, middles.max(axis=0), middles.argmax(axis=0)
 
     def correct(self) -> None:
-        """Replace the estimated roots by what exact values at some of them suggest."""
-        points = self.open()
+        """Correct the predicted roots by exact values at some of them."""
+        points = self.open_points()
         if not points.size:
             return
         axis = self.n if np.ptp(self.n) > 0.0 else -self.target
         points = points[np.argsort(axis[points], kind="stable")]
         decades = math.log10(axis[points[-1]] / axis[points[0]])
-        count = max(_FEWEST, 1 + points.size // _SPACING, math.ceil(_PER_DECADE * decades))
+        count = max(
+            MIN_SAMPLES,
+            1 + points.size // POINTS_PER_SAMPLE,
+            math.ceil(SAMPLES_PER_DECADE * decades),
+        )
         count = min(count, points.size)
-        some = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
-        _, middle, _ = self.largest(some, self.start[some])
+        samples = points[np.unique(np.linspace(0, points.size - 1, count).round().astype(np.int64))]
+        _, middle, _ = self.largest(samples, self.start[samples])
         with np.errstate(all="ignore"):
-            moved = -(middle - self.target[some]) / self.slope[some] / self.start[some]
-        usable = np.abs(moved) < 0.5
-        place, places = np.log(axis[points]), np.log(axis[some])
-        if usable.any():
-            self.start[points] *= 1.0 + np.interp(place, places[usable], moved[usable])
-        # Where nothing could be said, the neighbours fare no better.
+            shift = -(middle - self.target[samples]) / self.slope[samples] / self.start[samples]
+        is_usable = np.abs(shift) < 0.5
+        place, places = np.log(axis[points]), np.log(axis[samples])
+        if is_usable.any():
+            self.start[points] *= 1.0 + np.interp(place, places[is_usable], shift[is_usable])
+        # The prediction is dropped for the neighbours of a sample whose value says nothing.
         nearest = np.abs(place[:, None] - places).argmin(axis=-1)
-        self.start[points[~usable[nearest]]] = np.nan
+        self.start[points[~is_usable[nearest]]] = np.nan
 
-    def probe(self, aside: float) -> None:
-        """Evaluate so far above and below the roots, relatively; what fails is told better ones."""
-        self.half = aside
-        points = self.open()
+    def probe(self, distance: float) -> None:
+        """Evaluate D at a relative distance above and below the predicted roots.
+
+        Certify the ends where D falls to δ between them, and predict better roots elsewhere.
+        """
+        self.half = distance
+        points = self.open_points()
         if not points.size:
             return
         above, below = (self.start[points] * (1.0 + x) for x in (self.half, -self.half))
-        high, middle, direction = self.largest(points, above)
-        low, beneath = np.zeros(points.size), np.full(points.size, np.nan)
+        high, middle_above, direction = self.largest(points, above)
+        low, middle_below = np.zeros(points.size), np.full(points.size, np.nan)
         for i, (inner, _) in enumerate(self.directions):
-            of = np.flatnonzero(direction == i)
-            if of.size:
-                low[of], _, beneath[of] = self.evaluate(inner, points[of], below[of])
+            rows = np.flatnonzero(direction == i)
+            if rows.size:
+                low[rows], _, middle_below[rows] = self.evaluate(inner, points[rows], below[rows])
         self.low[points], self.high[points] = below, above
         delta, target = self.delta[points], self.target[points]
-        # Not where D is δ: it may be so from further below on.
-        self.found[points] = (high <= delta) & (low > delta)
+        # D = δ below the root proves nothing: D may be constant there.
+        self.is_certified[points] = (high <= delta) & (low > delta)
         with np.errstate(all="ignore"):
-            slope = (middle - beneath) / (above - below)
-            better = above - (middle - target) / slope
-            moved = better / self.start[points] - 1.0
-        again = (slope < 0.0) & (np.abs(moved) < 0.5)
-        self.start[points] = np.where(again, better, np.nan)
-        self.slope[points] = np.where(again, slope, np.nan)
+            slope = (middle_above - middle_below) / (above - below)
+            next_root = above - (middle_above - target) / slope
+            shift = next_root / self.start[points] - 1.0
+        is_plausible = (slope < 0.0) & (np.abs(shift) < 0.5)
+        self.start[points] = np.where(is_plausible, next_root, np.nan)
+        self.slope[points] = np.where(is_plausible, slope, np.nan)
 
 
 def _is_worthwhile(problems: Sequence[Problem]) -> bool:
-    """Whether points together cost less than each by itself.
+    """Return whether solving the points together is faster than solving each by itself.
 
-    Large laws are evaluated one by one, and where inner and outer ends are apart, probes as close
-    to the root as those here tend to fail. Of rare reports, as of a small sample of the users, each
-    point has its own way of dealing with them.
+    It is not if a law is large and inner and outer decompositions differ: the law is evaluated
+    point by point then, and probes as close to the root as here tend to fail. Nor is it if reports
+    are rare, as in a small sample of the users, which each point handles in its own way.
     """
-    sure = max(float(one.c.max()) for pair in problems[0].directions for one in pair)
-    return sure <= _MOST_SURE and (_stackable(problems) or problems[0].is_finite())
+    largest_mass = max(
+        float(decomposition.c.max()) for pair in problems[0].directions for decomposition in pair
+    )
+    return largest_mass <= MAX_MASS_TOGETHER and (
+        _are_stackable(problems) or problems[0].is_finite()
+    )
 
 
-def _stackable(problems: Sequence[Problem]) -> bool:
-    return all(len(one) <= _MOST_COMPONENTS for pair in problems[0].directions for one in pair)
+def _are_stackable(problems: Sequence[Problem]) -> bool:
+    """Return whether `stacked` can evaluate the laws: all have few components."""
+    return all(
+        len(decomposition) <= MAX_COMPONENTS_TOGETHER
+        for pair in problems[0].directions
+        for decomposition in pair
+    )
 
 
-def _one_by_one(
+def _enclose_one_by_one(
     decomposition: Decomposition, eps: FloatArray, n: FloatArray, rtol: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What `stacked` gives."""
+    """Return lower and upper bounds of D as `stacked` does."""
     points = zip(eps.tolist(), n.astype(np.int64).tolist(), rtol.tolist(), strict=True)
-    found = [enclose(decomposition, *point, fourier_bounds) for point in points]
-    return np.array([x.lower for x in found]), np.array([x.upper for x in found])
+    enclosures = [enclose(decomposition, *point, fourier_bounds) for point in points]
+    return np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
 
 
 def _users(problems: Sequence[Problem]) -> FloatArray:
+    """Return the numbers of users, shape (P,)."""
     return np.array([float(problem.n) for problem in problems])
 
 
-def _narrow(lower: FloatArray, upper: FloatArray, rtol: float) -> NDArray[np.bool_]:
+def _are_narrow(lower: FloatArray, upper: FloatArray, rtol: float) -> NDArray[np.bool_]:
+    """Return where the bounds have a relative width of at most `rtol`."""
     return upper - lower <= rtol * upper

@@ -6,7 +6,7 @@ import pytest
 from engines import overlap
 
 import shufflebounds as sb
-from shufflebounds.accounting.problem import Problem, epsilon_apart
+from shufflebounds.accounting.problem import Problem, epsilon_by_separate_ends
 from shufflebounds.core.enclosure import Enclosure
 
 
@@ -33,7 +33,7 @@ def test_ends_against_all_components(question):
     """At the upper end D_outer is at most δ, below the lower one D_inner is not, in full."""
     *which, n, delta = question
     problem = Problem.of(joint(*which), n)
-    found = epsilon_apart(problem, delta, 1e-4)
+    found = epsilon_by_separate_ends(problem, delta, 1e-4)
     assert found is not None
     assert found.relative_width <= 4e-4
     # D falls by less than that within a rounding of ε, except next to a drop.
@@ -51,9 +51,9 @@ def test_ends_against_all_components(question):
 def test_zero_where_d_at_zero_is_small_enough():
     problem = Problem.of(joint("blanket", 0.1, 4, 1.0), 10**8)
     at_zero = [problem.enclose(end, 0.0, 1e-6) for end in problem.directions[0]]
-    assert epsilon_apart(problem, 1.01 * at_zero[1].upper, 1e-4) == Enclosure(0.0, 0.0)
+    assert epsilon_by_separate_ends(problem, 1.01 * at_zero[1].upper, 1e-4) == Enclosure(0.0, 0.0)
     # Next to it the ends are far apart, relatively, and still close to the truth.
-    found = epsilon_apart(problem, 0.999 * at_zero[0].lower, 1e-4)
+    found = epsilon_by_separate_ends(problem, 0.999 * at_zero[0].lower, 1e-4)
     assert found.lower > 0.0
     assert (
         problem.enclose(problem.directions[0][1], found.upper, 1e-7).lower
@@ -65,7 +65,9 @@ def test_wide_answers_are_looked_for_in_another_way(monkeypatch):
     laplace = joint("blanket", 1.0, 1, 1.0)
     found = sb.epsilon(laplace, n=10**4, delta=1e-6)
     wide = Enclosure(0.5 * found.lower, found.upper * (1.0 - 1e-12))
-    monkeypatch.setattr("shufflebounds.accounting.single_shuffle.epsilon_apart", lambda *_: wide)
+    monkeypatch.setattr(
+        "shufflebounds.accounting.single_shuffle.epsilon_by_separate_ends", lambda *_: wide
+    )
     other = sb.epsilon(laplace, n=10**4, delta=1e-6)
     assert other.upper <= wide.upper
     assert other.lower > wide.lower

@@ -161,7 +161,7 @@ def test_epsilons_are_roots(data, n, log_delta):
     decomposition, delta = data.draw(decompositions(max_components=3)), 10.0**log_delta
     both = decomposition, decomposition.swap()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_shuffle, "_FEWEST_USERS", 1)
+        patch.setattr(single_shuffle, "MIN_USERS_TOGETHER", 1)
         curve = reached(lambda: sb.epsilon(decomposition, n, delta))
     for users, found in zip(n, curve, strict=True):
         if found.upper < math.inf:
