@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.renyi import bounds as renyi_bounds
-from shufflebounds.accounting.round_laws import content, optimistic_sums, pessimistic_sum
+from shufflebounds.accounting.round_laws import content_key, optimistic_sums, pessimistic_sum
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
@@ -162,7 +162,7 @@ def _identity(given: Decomposition | Randomizer | tuple[Decomposition, ...]) -> 
     if isinstance(given, Randomizer):
         return (given,)
     some = given if isinstance(given, tuple) else (given,)
-    return tuple(content(require("decomposition", one)) for one in some)
+    return tuple(content_key(require("decomposition", one)) for one in some)
 
 
 # Rounds of others among ours.

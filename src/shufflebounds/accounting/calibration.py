@@ -454,7 +454,9 @@ class _Target:
         assert isinstance(given, Randomizer)
         some = given.known_datasets()
         if not self.single:
-            some = {str(i): one for i, one in enumerate(round_of(given, n, times).lowest)}
+            some = {
+                str(i): one for i, one in enumerate(round_of(given, n, times).lower_decompositions)
+            }
         return self._probe(off, some, n, times, pairs_to_try)
 
     def _probe(

@@ -1,4 +1,9 @@
-"""Composition: ε and δ of many rounds, each of decompositions or of a mechanism."""
+"""Composition: certified ε and δ of many rounds, each of decompositions or of a mechanism.
+
+Upper ends hold for rounds that are chosen adaptively. Each round is dominated by the larger of both
+directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends
+are those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting.few_outcomes import loss_bounds
 from shufflebounds.accounting.problem import Problem, delta_limit, most_telling, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
     Round,
     RoundKind,
-    dominated,
-    enumerated,
+    dominated_sum,
     optimistic_sums,
     pessimistic_sum,
 )
@@ -33,85 +38,35 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer
 
-# Ordered pairs of inputs, and laws of others times components, beyond which the blankets have to
-# do: every point of a round asks for all of them. And pairs of datasets that are composed. Speed
-# and width only (benchmarks/mechanisms.py).
-_MOST_PAIRS, _LARGEST, _TRIES = 60, 10_000, 4
-# So few pairs are not looked at as one that stands for all, if there is one.
-_FEW_PAIRS = 8
-# Rare losses may count more than typical ones: of which δ the worst dataset is, how closely, and
-# of how many datasets that is asked.
-_RARE, _ROUGH, _MOST_ASKED = (1e-3, 1e-8), 0.05, 20
-# Of so many components one pair of datasets is enough.
-_LARGE = 110
-
-
-def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
-    """`times` rounds of `n` users who share a randomizer.
-
-    Upper ends hold whatever the others' inputs are, which may be chosen from what was seen
-    (docs/composition.md, section 1). Raises ValueError for arguments out of range.
-    """
-    n = validation.users(n)
-    crowds = both_directions(randomizer.crowds())
-    if len(crowds) > _FEW_PAIRS or not _are_few(crowds):
-        crowds = both_directions(randomizer.few_crowds())
-        if any(one.kinds and supremum(one, 0.0, n) >= 1.0 for one in crowds):
-            crowds = []  # nothing is proven of parts that are too different
-    return Round(
-        tuple(randomizer.blankets().values()),
-        n,
-        times,
-        tuple(_attained(list(randomizer.known_datasets().values()), n)),
-        tuple(crowds) if _are_few(crowds) else (),
-        randomizer.simple_bound(),
-    )
-
-
-def _are_few(crowds: Sequence[Crowd]) -> bool:
-    size = sum(one.size for one in crowds if not one.kinds)
-    return len(crowds) <= _MOST_PAIRS and size <= _LARGEST
-
-
-def _attained(known: Sequence[Decomposition], n: int) -> list[Decomposition]:
-    """Few of them: those whose typical losses are largest, and the worst at some δ."""
-
-    def rank(one: Decomposition) -> tuple[float, int]:
-        return -float(f"{typical_loss(one, n):.3g}"), len(one)
-
-    typical = sorted(most_telling(known), key=rank)
-    if len(typical[0]) > _LARGE:
-        return typical[:1]
-    if not _TRIES < len(known) <= _MOST_ASKED:
-        return typical[:_TRIES]
-    found = typical[: _TRIES - len(_RARE)]
-    for delta in _RARE:
-        # Where the first of them has that δ, another one may have more.
-        eps = reached(partial(single_shuffle.epsilon, typical[0], n, delta, rtol=_ROUGH)).lower
-        at = min(eps, LARGEST_EPS)
-        told = [Problem.of(one, n).delta(at, _ROUGH).lower for one in known]
-        worst = known[told.index(max(told))]
-        found += [worst] * all(worst is not one for one in found)
-    return found
-
-
-# Many rounds: certified (ε, δ) of sequential composition.
-#
-# Upper ends hold for rounds that are chosen adaptively, each dominated by the larger of both
-# directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower
-# ends are those of independent rounds on one fixed pair of datasets. docs/composition.md proves
-# both.
-
+# Largest number of ordered pairs of inputs for which the bound for all datasets is composed. Each
+# point of a round asks for all of them. Speed and width only (benchmarks/mechanisms.py).
+MAX_PAIRS = 60
+# Largest number of laws of other users times components for that bound. Speed and width only.
+MAX_LAW_SIZE = 10_000
+# Most dataset pairs whose lower ends are composed. Speed and width only.
+MAX_DATASETS = 4
+# Up to this number of ordered pairs of inputs, all are composed. More are replaced by a single one
+# that covers all, if there is one.
+MAX_PAIRS_LISTED = 8
+# Values of δ at which the worst dataset pair is composed too: rare losses may count more than
+# typical ones.
+RARE_DELTAS = (1e-3, 1e-8)
+# Relative width of enclosures of δ that choose dataset pairs or guess the size of δ.
+ROUGH_RTOL = 0.05
+# Most dataset pairs that are compared at such a δ. Speed only.
+MAX_DATASETS_COMPARED = 20
+# Most components of a dataset pair for which more than one pair is composed. Speed only.
+MAX_COMPONENTS_COMPARED = 110
+# Relative width of ε where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
-# δ is that much less certain than ε.
+# Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
-
-# Width of ε times the square of the lattice points per standard deviation, an estimate.
-WIDTH = 0.65
+# Relative width of ε times the square of the lattice points per standard deviation, an estimate.
+LATTICE_WIDTH = 0.65
 # The same with a margin, for goals of the default width or less: a few more lattice points save a
 # second lattice (benchmarks/mechanisms.py).
-FINE_WIDTH = 0.9
-# Lattices that are tried after the planned ones. Enclosures of every lattice hold.
+FINE_LATTICE_WIDTH = 0.9
+# Most lattices that are tried after the planned ones. Enclosures of every lattice hold.
 MAX_REFINEMENTS = 6
 # Factor by which an upper end must fall for a lattice to count as a gain.
 GAIN = 0.9
@@ -119,116 +74,173 @@ GAIN = 0.9
 FINE_DENSITY = 100.0
 # Points of a coarse lattice, as a share of those of the fine one.
 COARSE_SHARE = 0.2
-# Points per standard deviation below which a coarse lattice says too little.
-LEAST_COARSE = 5.0
+# Points per standard deviation below which a coarse lattice is not worth its time.
+MIN_COARSE_DENSITY = 5.0
 # Most points per standard deviation of a coarse lattice.
 COARSE_DENSITY = 24.0
 # Width that a coarse lattice leaves open, in units of the goal.
 COARSE_WIDTH = 60.0
-# Points per standard deviation of the lattice that is tried where the work is spent.
+# Points per standard deviation of the lattice that is tried when the work budget is spent.
 COARSEST_DENSITY = 6.0
-# 2 log 1/δ above which the size of δ is not guessed well and a coarse lattice comes first.
-DEEP = 100.0
+# Largest 2 log 1/δ for which the size of δ is guessed well. Above, a coarse lattice comes first.
+MAX_SHALLOW_DEPTH = 100.0
 # Share of the guess that stands for δ where no lower bound is known.
 UNKNOWN_SHARE = 1e-21
-# Kinds of rounds above which numbers of users are rounded before they are composed.
-MOST_KINDS = 100
-# Numbers of users that they are rounded to.
-ROUNDED_NUMBERS = 48
+# Largest number of kinds of rounds that are composed without rounding their numbers of users.
+MAX_KINDS = 100
+# Number of values to which numbers of users are rounded otherwise.
+MAX_ROUNDED_USERS = 48
 # Most lattice points per standard deviation of the all-datasets bound, where a point costs 5 ms.
 CROWD_DENSITY = 64.0
 # The same for many pairs of inputs or patterns that are not listed, where a point costs 0.1 s.
-DEAR_CROWD_DENSITY = 16.0
-# Pairs of inputs of a round above which their composition costs more than the budget.
-MOST_COMPOSED = 300
+SLOW_CROWD_DENSITY = 16.0
+# Largest number of pairs of inputs of a round whose composition stays within the work budget.
+MAX_COMPOSED_PAIRS = 300
 
-
-# A bound by a lattice of a density, in points per standard deviation, of some rounds, given what is
-# known from below.
+# A function that returns a bound by a lattice, given its points per standard deviation, the rounds,
+# and a lower bound of the answer.
 LatticeBound = Callable[[float, Sequence[Round], float], float]
 
 
-@dataclass(frozen=True)
-class _Question:
-    """How to bound ε or δ of many rounds.
+def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
+    """Return `times` rounds of `n` users who share a randomizer.
 
-    ``above`` and ``below`` do so by a lattice. ``certain`` is a lower bound of what ``above``
-    stands for, given a density and what is known from below. ``single`` is an upper bound from
-    single rounds, and ``once`` a lower one. ``depth`` is how much less certain δ is than ε.
+    Upper ends hold for all inputs of the other users, even if they depend on earlier outputs
+    (docs/composition.md, section 1). Raises ValueError for arguments out of range.
+    """
+    n = validation.users(n)
+    crowds = both_directions(randomizer.crowds())
+    if len(crowds) > MAX_PAIRS_LISTED or not _are_affordable(crowds):
+        crowds = both_directions(randomizer.few_crowds())
+        if any(crowd.kinds and supremum(crowd, 0.0, n) >= 1.0 for crowd in crowds):
+            crowds = []  # the bound is trivial if the parts differ too much
+    return Round(
+        tuple(randomizer.blankets().values()),
+        n,
+        times,
+        tuple(_selected_datasets(list(randomizer.known_datasets().values()), n)),
+        tuple(crowds) if _are_affordable(crowds) else (),
+        randomizer.simple_bound(),
+    )
+
+
+def _are_affordable(crowds: Sequence[Crowd]) -> bool:
+    """Return whether the bound for all datasets can be composed within the work budget."""
+    size = sum(crowd.size for crowd in crowds if not crowd.kinds)
+    return len(crowds) <= MAX_PAIRS and size <= MAX_LAW_SIZE
+
+
+def _selected_datasets(pairs: Sequence[Decomposition], n: int) -> list[Decomposition]:
+    """Return at most `MAX_DATASETS` of the dataset pairs.
+
+    They are those with the largest typical loss and the worst one at each δ in `RARE_DELTAS`.
+    """
+
+    def rank(decomposition: Decomposition) -> tuple[float, int]:
+        return -float(f"{typical_loss(decomposition, n):.3g}"), len(decomposition)
+
+    ranked = sorted(most_telling(pairs), key=rank)
+    if len(ranked[0]) > MAX_COMPONENTS_COMPARED:
+        return ranked[:1]
+    if not MAX_DATASETS < len(pairs) <= MAX_DATASETS_COMPARED:
+        return ranked[:MAX_DATASETS]
+    selection = ranked[: MAX_DATASETS - len(RARE_DELTAS)]
+    for delta in RARE_DELTAS:
+        # Another pair may have a larger δ at the ε where the first one has that δ.
+        eps = reached(partial(single_shuffle.epsilon, ranked[0], n, delta, rtol=ROUGH_RTOL)).lower
+        at = min(eps, LARGEST_EPS)
+        lower_deltas = [Problem.of(pair, n).delta(at, ROUGH_RTOL).lower for pair in pairs]
+        worst = pairs[lower_deltas.index(max(lower_deltas))]
+        selection += [worst] * all(worst is not pair for pair in selection)
+    return selection
+
+
+@dataclass(frozen=True)
+class _CompositionQuestion:
+    """The functions that bound ε or δ of many rounds.
+
+    ``lattice_upper`` and ``lattice_lower`` return bounds by a lattice. ``lattice_floor`` returns a
+    lower bound of the value that ``lattice_upper`` approximates, given a density and a lower bound
+    of the answer. ``single_rounds_upper`` and ``single_round_lower`` return bounds from single
+    rounds. ``depth`` is the relative error of δ divided by that of ε, 1 if ε is asked for.
     """
 
     name: str
-    above: LatticeBound
-    below: LatticeBound
-    certain: Callable[[float, float], float]
-    single: Callable[[], float]
-    once: Callable[[], float]
+    lattice_upper: LatticeBound
+    lattice_lower: LatticeBound
+    lattice_floor: Callable[[float, float], float]
+    single_rounds_upper: Callable[[], float]
+    single_round_lower: Callable[[], float]
     depth: float
 
 
 @dataclass
-class _Answer:
+class _LatticeSearch:
     """Bounds of ε or δ of many rounds, narrowed lattice by lattice.
 
-    Where theory keeps the ends apart (``is_exact`` is false), the upper end is held against
-    ``floor``, a lower bound of what it stands for.
+    If theory leaves a gap between the ends (``is_exact`` is false), the upper end is compared to
+    ``floor``, a lower bound of the value that it approximates.
     """
 
-    question: _Question
+    question: _CompositionQuestion
     goal: float
     is_exact: bool
     enclosure: Enclosure
     floor: float = 0.0
 
     def is_done(self) -> bool:
-        """Whether the ends are as close as wanted, or as theory lets them be."""
+        """Return whether the ends are as close as requested, or as close as theory allows."""
         upper = self.enclosure.upper
         if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.goal:
             return True
         is_known = not self.is_exact and math.isfinite(upper)
         return is_known and upper - self.floor <= self.goal * upper
 
-    def meet(self, lower: float, upper: float) -> None:
-        """Use two more bounds."""
+    def intersect(self, lower: float, upper: float) -> None:
+        """Intersect the enclosure with two bounds."""
         high = min(self.enclosure.upper, upper)
         self.enclosure = Enclosure(min(max(self.enclosure.lower, lower), high), high)
 
-    def look(self, density: float, rounds: Sequence[Round], *, above: bool = True) -> None:
-        """Use the bounds by a lattice; only those from below if not `above`."""
+    def use_lattice(
+        self, density: float, rounds: Sequence[Round], *, also_upper: bool = True
+    ) -> None:
+        """Use the bounds by a lattice, only the lower one if not `also_upper`."""
         question, low = self.question, self.enclosure.lower
-        # Where the lower bound costs too much, the upper one may not.
+        # The upper bound may be affordable although the lower one is not.
         with suppress(WorkError):
-            low = max(low, question.below(density, rounds, low))
-        self.meet(low, math.inf)
-        if not above:
+            low = max(low, question.lattice_lower(density, rounds, low))
+        self.intersect(low, math.inf)
+        if not also_upper:
             return
-        most = min((_finest(round_.crowds) for round_ in rounds if round_.crowds), default=density)
-        high = question.above(min(density, most), rounds, low)
-        self.meet(max(low, question.once()) if low < 0.5 * high else low, high)
+        max_density = min(
+            (_max_density(round_.crowds) for round_ in rounds if round_.crowds), default=density
+        )
+        high = question.lattice_upper(min(density, max_density), rounds, low)
+        self.intersect(max(low, question.single_round_lower()) if low < 0.5 * high else low, high)
 
     def refine(self, density: float, rounds: Sequence[Round]) -> None:
-        """Take finer lattices as long as they narrow the ends."""
+        """Use finer lattices as long as they narrow the enclosure."""
         for _ in range(MAX_REFINEMENTS):
             if not self.is_exact and self.enclosure.relative_width > self.goal:
                 lower = self.enclosure.lower
-                self.floor = max(self.floor, self.question.certain(density, lower))
+                self.floor = max(self.floor, self.question.lattice_floor(density, lower))
             if self.is_done():
                 return
             before = self.enclosure
             width = 1.0 - max(self.floor, before.lower) / before.upper
             density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.goal)))
-            self.look(density, rounds)
+            self.use_lattice(density, rounds)
             is_stuck = self.enclosure.lower == before.lower == 0.0
             if is_stuck and self.enclosure.upper > GAIN * before.upper:
-                return  # it is not the lattice that keeps the ends apart
+                return  # a finer lattice would not narrow the enclosure
 
-    def fall_back(self, rounds: Sequence[Round]) -> None:
-        """Use what single rounds and the coarsest lattice say, with a reserve of work."""
+    def use_fallbacks(self, rounds: Sequence[Round]) -> None:
+        """Use the bounds of single rounds and of the coarsest lattice, with a reserve of work."""
         with reserve():
-            self.meet(0.0, max(self.question.single(), self.enclosure.lower))
+            self.intersect(0.0, max(self.question.single_rounds_upper(), self.enclosure.lower))
         if not self.enclosure.lower > 0.0:
             with reserve(), suppress(WorkError):
-                self.look(COARSEST_DENSITY, rounds)
+                self.use_lattice(COARSEST_DENSITY, rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,14 +262,19 @@ class Composed:
     rounds: tuple[Round, ...]
 
     def __repr__(self) -> str:
-        return f"<Composed: {', '.join(f'{one.times} × n = {one.n}' for one in self.rounds)}>"
+        return (
+            f"<Composed: {', '.join(f'{round_.times} × n = {round_.n}' for round_ in self.rounds)}>"
+        )
 
     def simple_bound(self) -> Composed | None:
-        """The same rounds by bounds that take milliseconds; None if no round has one."""
-        if not any(one.simple for one in self.rounds):
+        """Return the rounds with their simple bounds, which are fast; None if no round has one."""
+        if not any(round_.simple for round_ in self.rounds):
             return None
         return Composed(
-            tuple(Round(one.simple_decompositions, one.n, one.times) for one in self.rounds)
+            tuple(
+                Round(round_.simple_decompositions, round_.n, round_.times)
+                for round_ in self.rounds
+            )
         )
 
     @no_worse_than_simple_bound()
@@ -308,24 +325,31 @@ class Composed:
 
         level = delta * min(0.05, 0.05 * goal * depth)
 
-        def certain(density: float, _: float) -> float:
-            law = dominated(self.rounds, density, level)
-            return math.inf if law is None else largest_eps(law, delta)
+        def lattice_floor(density: float, _: float) -> float:
+            loss_sum = dominated_sum(self.rounds, density, level)
+            return math.inf if loss_sum is None else largest_eps(loss_sum, delta)
 
-        def above(density: float, rounds: Sequence[Round], _: float) -> float:
+        def lattice_upper(density: float, rounds: Sequence[Round], _: float) -> float:
             return min(smallest_eps(pessimistic_sum(rounds, density, level), delta), end)
 
-        def below(density: float, rounds: Sequence[Round], _: float) -> float:
-            laws = optimistic_sums(rounds, density, level)
-            return max((largest_eps(law, delta) for law in laws), default=0.0)
+        def lattice_lower(density: float, rounds: Sequence[Round], _: float) -> float:
+            loss_sums = optimistic_sums(rounds, density, level)
+            return max((largest_eps(loss_sum, delta) for loss_sum in loss_sums), default=0.0)
 
-        def once() -> float:
-            return max(_once(one, delta) for one in self.rounds)
+        def single_round_lower() -> float:
+            return max(_single_round_lower_bound(round_, delta) for round_ in self.rounds)
 
-        name, single = f"epsilon at delta = {delta!r}", partial(self._single_rounds_epsilon, delta)
-        question = _Question(name, above, below, certain, single, once, depth=1.0)
-        known = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
-        return self._answer(question, known, goal, rtol)
+        question = _CompositionQuestion(
+            f"epsilon at delta = {delta!r}",
+            lattice_upper,
+            lattice_lower,
+            lattice_floor,
+            partial(self._single_rounds_epsilon, delta),
+            single_round_lower,
+            depth=1.0,
+        )
+        outcomes = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
+        return self._answer(question, outcomes, goal, rtol)
 
     @no_worse_than_simple_bound()
     @limited
@@ -364,49 +388,61 @@ class Composed:
             return Enclosure(0.0, 0.0)
         guess = self._guess(eps)
         depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
-        small = 0.05 * goal
+        share = 0.05 * goal
 
-        def certain(density: float, known: float) -> float:
-            law = dominated(self.rounds, density, small * max(known, validation.MIN_DELTA))
-            return math.inf if law is None else delta_at(law, eps).lower
+        def lattice_floor(density: float, lower: float) -> float:
+            loss_sum = dominated_sum(self.rounds, density, share * max(lower, validation.MIN_DELTA))
+            return math.inf if loss_sum is None else delta_at(loss_sum, eps).lower
 
-        def above(density: float, rounds: Sequence[Round], known: float) -> float:
-            level = known or UNKNOWN_SHARE * min(guess, 0.1)
-            law = pessimistic_sum(rounds, density, small * max(level, validation.MIN_DELTA))
-            return min(delta_at(law, eps).upper, 1.0)
+        def lattice_upper(density: float, rounds: Sequence[Round], lower: float) -> float:
+            level = lower or UNKNOWN_SHARE * min(guess, 0.1)
+            loss_sum = pessimistic_sum(rounds, density, share * max(level, validation.MIN_DELTA))
+            return min(delta_at(loss_sum, eps).upper, 1.0)
 
-        def below(density: float, rounds: Sequence[Round], known: float) -> float:
-            level, found = known or min(guess, 0.1), 0.0
+        def lattice_lower(density: float, rounds: Sequence[Round], lower: float) -> float:
+            level, bound = lower or min(guess, 0.1), 0.0
             for _ in range(8):
-                laws = optimistic_sums(rounds, density, small * level)
-                found = min(max((delta_at(law, eps).lower for law in laws), default=0.0), 1.0)
-                if level <= max(found, known, validation.MIN_DELTA):
+                loss_sums = optimistic_sums(rounds, density, share * level)
+                bound = min(
+                    max((delta_at(loss_sum, eps).lower for loss_sum in loss_sums), default=0.0), 1.0
+                )
+                if level <= max(bound, lower, validation.MIN_DELTA):
                     break
-                level = max(found, 1e-3 * level, validation.MIN_DELTA)
-            return found
+                level = max(bound, 1e-3 * level, validation.MIN_DELTA)
+            return bound
 
-        name, single = f"delta at eps = {eps!r}", partial(self._single_rounds_delta, eps)
-        question = _Question(name, above, below, certain, single, lambda: 0.0, depth)
-        known = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
-        return self._answer(question, known, goal, rtol)
+        question = _CompositionQuestion(
+            f"delta at eps = {eps!r}",
+            lattice_upper,
+            lattice_lower,
+            lattice_floor,
+            partial(self._single_rounds_delta, eps),
+            lambda: 0.0,
+            depth,
+        )
+        outcomes = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
+        return self._answer(question, outcomes, goal, rtol)
 
     def _answer(
-        self, question: _Question, known: Enclosure, goal: float, rtol: float | None
+        self, question: _CompositionQuestion, start: Enclosure, goal: float, rtol: float | None
     ) -> Enclosure:
-        """The first enclosure that is narrow enough, of ever more lattice points."""
-        answer = _Answer(question, goal, self._is_exact(), known)
-        # The sums of few outcomes say all there is to say: theory keeps the ends apart.
-        if self._few_outcomes is not None and not answer.is_exact and rtol is None:
-            return known
-        # Where the work is spent, what is known so far is the answer.
+        """Return an enclosure that is narrow enough; raise PrecisionError if there is none.
+
+        `start` is an enclosure that holds for certain, `goal` the relative width to reach.
+        """
+        search = _LatticeSearch(question, goal, self._is_exact(), start)
+        # The sums of few outcomes are exact: theory keeps the ends apart, and no lattice helps.
+        if self._few_outcomes is not None and not search.is_exact and rtol is None:
+            return start
+        # If the work budget is spent, the enclosure so far is the answer.
         with suppress(WorkError):
-            self._narrow(answer)
-        if answer.enclosure.relative_width > goal:
-            answer.fall_back(self._blankets())
-        enclosure = answer.enclosure
-        if enclosure.relative_width > goal and (rtol is not None or not answer.is_done()):
-            is_short = self._most_decompositions() <= MOST_COMPOSED
-            advice = "a larger rtol" if is_short else "fewer inputs that are not alike"
+            self._run_plan(search)
+        if search.enclosure.relative_width > goal:
+            search.use_fallbacks(self._blankets())
+        enclosure = search.enclosure
+        if enclosure.relative_width > goal and (rtol is not None or not search.is_done()):
+            are_few = self._most_decompositions() <= MAX_COMPOSED_PAIRS
+            advice = "a larger rtol" if are_few else "fewer inputs that are not alike"
             raise PrecisionError(
                 f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
                 f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
@@ -419,174 +455,196 @@ class Composed:
     @cached_property
     def _few_outcomes(self) -> tuple[Losses, list[Losses]] | None:
         """The sums of the losses of few outcomes, from above and from below, if there are few."""
-        return enumerated(self.rounds)
+        return loss_bounds(self.rounds)
 
     def _few_outcomes_enclosure(self, bound: Callable[[Losses], float], end: float) -> Enclosure:
-        """What the sums of few outcomes say, or that the answer is at most `end`."""
+        """Return what the sums of few outcomes say, or [0, `end`] if there are many."""
         if self._few_outcomes is None:
             return Enclosure(0.0, end)
         above, below = self._few_outcomes
         upper = min(bound(above), end)
         return Enclosure(min(max(map(bound, below), default=0.0), upper), upper)
 
-    def _narrow(self, answer: _Answer) -> None:
-        """Carry out the plan: which lattices, of which rounds, one after the other."""
-        if answer.is_done():
+    def _run_plan(self, search: _LatticeSearch) -> None:
+        """Try the planned lattices, from coarse to fine."""
+        if search.is_done():
             return
         rounds: Sequence[Round] = self.rounds
-        width = FINE_WIDTH if answer.goal <= DEFAULT_RTOL else WIDTH
-        density = math.sqrt(width * answer.question.depth / answer.goal)
-        if self._most_decompositions() > MOST_COMPOSED:
-            answer.look(COARSE_DENSITY, rounds, above=False)
+        width = FINE_LATTICE_WIDTH if search.goal <= DEFAULT_RTOL else LATTICE_WIDTH
+        density = math.sqrt(width * search.question.depth / search.goal)
+        if self._most_decompositions() > MAX_COMPOSED_PAIRS:
+            search.use_lattice(COARSE_DENSITY, rounds, also_upper=False)
             return
-        if len({round_.kind for round_ in rounds}) > MOST_KINDS:
-            self._look_at_rounded_users(answer, 1.5 * density)
+        if len({round_.kind for round_ in rounds}) > MAX_KINDS:
+            self._use_rounded_users(search, 1.5 * density)
             return
         has_crowds = any(round_.crowds for round_ in rounds)
-        has_datasets = any(len(round_.attained or ()) > 1 for round_ in rounds)
+        has_datasets = any(len(round_.datasets or ()) > 1 for round_ in rounds)
         coarse, coarse_upper = min(COARSE_SHARE * density, COARSE_DENSITY), math.inf
-        is_unsure = has_crowds or has_datasets or answer.question.depth > DEEP
-        if density > FINE_DENSITY or (coarse > LEAST_COARSE and is_unsure):
-            answer.look(coarse, self._blankets())
-            coarse_upper = answer.enclosure.upper
+        is_unsure = has_crowds or has_datasets or search.question.depth > MAX_SHALLOW_DEPTH
+        if density > FINE_DENSITY or (coarse > MIN_COARSE_DENSITY and is_unsure):
+            search.use_lattice(coarse, self._blankets())
+            coarse_upper = search.enclosure.upper
             if has_datasets:
-                below = partial(answer.question.below, coarse)
-                rounds = _worst(rounds, below, answer.enclosure.lower, answer.goal)
+                lattice_lower = partial(search.question.lattice_lower, coarse)
+                rounds = _without_smaller_datasets(
+                    rounds, lattice_lower, search.enclosure.lower, search.goal
+                )
         blankets = [replace(round_, crowds=()) for round_ in rounds]
-        # Blankets cost little, and often say all there is to say; not if a coarse lattice says that
-        # they are far above the lower end.
-        is_apart = coarse_upper < math.inf and not _are_close(
-            answer.enclosure.lower, coarse_upper, answer.goal
+        # Blankets are fast and often narrow enough, unless a coarse lattice shows that they are far
+        # above the lower end.
+        is_blanket_loose = coarse_upper < math.inf and not _are_close(
+            search.enclosure.lower, coarse_upper, search.goal
         )
-        if has_crowds and not is_apart:
-            answer.look(density, blankets)
-        if not answer.is_done():
-            answer.look(density, rounds)
-        if has_crowds and is_apart and answer.enclosure.upper > GAIN * coarse_upper:
-            answer.look(density, blankets)
-        answer.refine(density, rounds)
+        if has_crowds and not is_blanket_loose:
+            search.use_lattice(density, blankets)
+        if not search.is_done():
+            search.use_lattice(density, rounds)
+        if has_crowds and is_blanket_loose and search.enclosure.upper > GAIN * coarse_upper:
+            search.use_lattice(density, blankets)
+        search.refine(density, rounds)
 
-    def _look_at_rounded_users(self, answer: _Answer, density: float) -> None:
-        """Bounds by fewer kinds of rounds, of fewer and of more users."""
-        fewer, more = _with_users_rounded(self.rounds, ROUNDED_NUMBERS)
-        low = answer.question.below(density, more, answer.enclosure.lower)
-        answer.meet(low, answer.question.above(density, fewer, low))
+    def _use_rounded_users(self, search: _LatticeSearch, density: float) -> None:
+        """Use bounds by rounds with numbers of users rounded down and up, which are fewer kinds."""
+        fewer_users, more_users = _with_users_rounded(self.rounds, MAX_ROUNDED_USERS)
+        low = search.question.lattice_lower(density, more_users, search.enclosure.lower)
+        search.intersect(low, search.question.lattice_upper(density, fewer_users, low))
 
     def _blankets(self) -> list[Round]:
-        """The rounds without what is known of all datasets."""
+        """Return the rounds without the bound for all datasets."""
         return [replace(round_, crowds=()) for round_ in self.rounds]
 
     def _most_decompositions(self) -> int:
-        """The largest number of decompositions of a round."""
+        """Return the largest number of decompositions of a round."""
         return max(len(round_.decompositions) for round_ in self.rounds)
 
     def _single_rounds_epsilon(self, delta: float) -> float:
-        """Basic composition: an upper bound of ε from that of each round at its share of δ."""
-        each = delta / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
-        if each < validation.MIN_DELTA:
+        """Return the upper bound of ε by basic composition, each round at an equal share of δ."""
+        share = delta / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
+        if share < validation.MIN_DELTA:
             return math.inf
-        return self._single_rounds_sum(lambda one, n: single_shuffle.epsilon(one, n, each))
+        return self._single_rounds_sum(lambda part, n: single_shuffle.epsilon(part, n, share))
 
     def _single_rounds_delta(self, eps: float) -> float:
-        """The same of δ, from that of each round at its share of ε."""
-        each = eps / sum(one.times for one in self.rounds) * (1.0 - 1e-12)
-        return min(self._single_rounds_sum(lambda one, n: single_shuffle.delta(one, each, n)), 1.0)
+        """Return the upper bound of δ by basic composition, each round at an equal share of ε."""
+        share = eps / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
+        return min(
+            self._single_rounds_sum(lambda part, n: single_shuffle.delta(part, share, n)), 1.0
+        )
 
     def _single_rounds_sum(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
-        """What the worst of all decompositions of each round has, added up."""
-        found = [
-            one.times * max(reached(partial(ask, part, one.n)).upper for part in one.decompositions)
-            for one in self.rounds
+        """Return the sum over all rounds of the largest upper end of their decompositions."""
+        worst = [
+            round_.times
+            * max(reached(partial(ask, part, round_.n)).upper for part in round_.decompositions)
+            for round_ in self.rounds
         ]
-        return math.fsum(found) * (1.0 + 8.0 * U)
+        return math.fsum(worst) * (1.0 + 8.0 * U)
 
     def _is_exact(self) -> bool:
-        """Whether the two ends mean the same, so that a wide enclosure is a failure."""
-        return all(one.is_symmetric for one in self.rounds) and all(
-            one.attained is None
-            and len(one.decompositions) == 1
-            and one.decompositions[0].is_finite()
-            for one in self.rounds
+        """Return whether both ends bound the same quantity, so that a wide gap is a failure."""
+        return all(round_.is_symmetric for round_ in self.rounds) and all(
+            round_.datasets is None
+            and len(round_.decompositions) == 1
+            and round_.decompositions[0].is_finite()
+            for round_ in self.rounds
         )
 
     def largest_loss(self) -> float:
-        """An ε at which δ is certainly 0: that of the rounds add up."""
+        """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
         losses = [
-            one.times * max(Problem.of(each, one.n).largest_loss() for each in one.decompositions)
-            for one in self.rounds
+            round_.times
+            * max(
+                Problem.of(decomposition, round_.n).largest_loss()
+                for decomposition in round_.decompositions
+            )
+            for round_ in self.rounds
         ]
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
     def delta_limit(self) -> float:
-        """A lower bound of δ at every ε, from outputs that the other input never gives."""
-        spared = [0.0, 0.0]  # of the first and the last direction
-        for one in self.rounds:
+        """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
+        log_complements = [0.0, 0.0]  # of the first and the last direction
+        for round_ in self.rounds:
             for order in (0, -1):
-                known = (delta_limit(each.directions[order][0], one.n) for each in one.lowest)
-                told = max(known, default=0.0)
-                spared[order] += one.times * math.log1p(-told) if told < 1.0 else -math.inf
-        return -math.expm1(min(spared)) * (1.0 - 1e-12)
+                limits = (
+                    delta_limit(pair.directions[order][0], round_.n)
+                    for pair in round_.lower_decompositions
+                )
+                limit = max(limits, default=0.0)
+                log_complements[order] += (
+                    round_.times * math.log1p(-limit) if limit < 1.0 else -math.inf
+                )
+        return -math.expm1(min(log_complements)) * (1.0 - 1e-12)
 
     def _guess(self, eps: float) -> float:
-        """A rough δ(ε), from a normal loss or from a single round."""
-        variance = sum(one.times * one.size**2 for one in self.rounds)
+        """Return an estimate of δ(ε), from a normal loss or from a single round."""
+        variance = sum(round_.times * round_.size**2 for round_ in self.rounds)
         if variance == 0.0:
             return validation.MIN_DELTA
         excess = max(0.0, eps - 0.5 * variance)
         normal = math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
         if eps > LARGEST_EPS:
             return normal
-        # Far out a single loss that is rare may be likelier than many that are not.
-        largest = max(self.rounds, key=lambda one: one.size)
-        single = Problem.of(largest.telling[-1], largest.n).delta(eps, _ROUGH).lower
+        # Far out, a single rare loss may be more likely than many typical ones.
+        largest = max(self.rounds, key=lambda round_: round_.size)
+        single = Problem.of(largest.most_telling[-1], largest.n).delta(eps, ROUGH_RTOL).lower
         return max(normal, single)
 
 
-def _finest(crowds: Sequence[Crowd]) -> float:
-    """Lattice points per standard deviation that are worth what it costs."""
-    dear = len(crowds) > _FEW_PAIRS or any(one.kinds for one in crowds)
-    return DEAR_CROWD_DENSITY if dear else CROWD_DENSITY
+def _max_density(crowds: Sequence[Crowd]) -> float:
+    """Return the most lattice points per standard deviation for the bound by these crowds."""
+    is_slow = len(crowds) > MAX_PAIRS_LISTED or any(crowd.kinds for crowd in crowds)
+    return SLOW_CROWD_DENSITY if is_slow else CROWD_DENSITY
 
 
 def _are_close(low: float, high: float, goal: float) -> bool:
-    """Whether a coarse lattice might take these for the same."""
+    """Return whether a coarse lattice may fail to distinguish these bounds."""
     return low >= math.exp(-COARSE_WIDTH * goal) * high
 
 
-def _worst(
+def _without_smaller_datasets(
     rounds: Sequence[Round],
-    below: Callable[[Sequence[Round], float], float],
-    known: float,
+    lattice_lower: Callable[[Sequence[Round], float], float],
+    lower: float,
     goal: float,
 ) -> tuple[Round, ...]:
-    """Without the datasets that are certainly not the worst, each in all rounds."""
-    count = max(len(one.attained or ()) for one in rounds)
-    chosen = [tuple(one.of_datasets([i]) for one in rounds) for i in range(count)]
-    lows = [below(some, known) for some in chosen]
-    kept = [i for i in range(count) if _are_close(lows[i], max(lows), goal)]
-    return tuple(one.of_datasets(kept) for one in rounds)
+    """Return the rounds without the dataset pairs that certainly have smaller lower ends.
+
+    The same pair is taken in all rounds. `lower` is a lower bound of the answer.
+    """
+    count = max(len(round_.datasets or ()) for round_ in rounds)
+    candidates = [tuple(round_.of_datasets([i]) for round_ in rounds) for i in range(count)]
+    lows = [lattice_lower(candidate, lower) for candidate in candidates]
+    kept_indices = [i for i in range(count) if _are_close(lows[i], max(lows), goal)]
+    return tuple(round_.of_datasets(kept_indices) for round_ in rounds)
 
 
 def _with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Round], list[Round]]:
-    """The same rounds of fewer users, which tell no less, and of more, by their blankets.
+    """Return the rounds with numbers of users rounded down, and rounded up.
 
-    Of about so many numbers of users: D of every dataset does not grow with n.
+    The rounded values are about `numbers` many. D of every dataset does not grow with n, so that
+    the first rounds bound the given ones from above and the second ones from below.
     """
-    users = [one.n for one in rounds]
+    users = [round_.n for round_ in rounds]
     ratio = (max(users) / min(users)) ** (1.0 / numbers)
     inner = (math.ceil(min(users) * ratio**i) for i in range(1, numbers))
     grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
-    fewer: Counter[RoundKind] = Counter()
-    more: Counter[RoundKind] = Counter()
-    for one in rounds:
-        above, below, n = one.kind
-        fewer[above, below, grid[bisect_right(grid, n) - 1]] += one.times
-        more[above, below, grid[bisect_left(grid, n)]] += one.times
-    return _rounds(fewer), _rounds(more)
+    fewer_users: Counter[RoundKind] = Counter()
+    more_users: Counter[RoundKind] = Counter()
+    for round_ in rounds:
+        decompositions, dataset_pairs, n = round_.kind
+        fewer_users[decompositions, dataset_pairs, grid[bisect_right(grid, n) - 1]] += round_.times
+        more_users[decompositions, dataset_pairs, grid[bisect_left(grid, n)]] += round_.times
+    return _rounds_of_kinds(fewer_users), _rounds_of_kinds(more_users)
 
 
-def _rounds(times: Mapping[RoundKind, int]) -> list[Round]:
-    return [Round(above, n, count, below) for (above, below, n), count in times.items()]
+def _rounds_of_kinds(times: Mapping[RoundKind, int]) -> list[Round]:
+    """Return a round for each kind, given how many there are of it."""
+    return [
+        Round(decompositions, n, count, dataset_pairs)
+        for (decompositions, dataset_pairs, n), count in times.items()
+    ]
 
 
 def compose(
@@ -624,24 +682,27 @@ def compose(
     >>> f"{both.epsilon(delta=1e-6).upper:.2f}"
     '0.20'
     """
-    listed = list(rounds) if isinstance(rounds, Iterable) else [rounds]
-    if not listed or not all(isinstance(one, tuple) and len(one) == 3 for one in listed):
+    triples = list(rounds) if isinstance(rounds, Iterable) else [rounds]
+    if not triples or not all(isinstance(triple, tuple) and len(triple) == 3 for triple in triples):
         raise ValueError(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
-    found = tuple(
-        round_of(given, n, times)
-        if isinstance(given, Randomizer)
-        else Round(tuple(given) if isinstance(given, Iterable) else (given,), n, times)
-        for given, n, times in listed
+    collected = tuple(
+        round_of(mechanism, n, times)
+        if isinstance(mechanism, Randomizer)
+        else Round(tuple(mechanism) if isinstance(mechanism, Iterable) else (mechanism,), n, times)
+        for mechanism, n, times in triples
     )
     # More losses on a lattice would not add up exactly (docs/composition.md, section 2).
-    total = sum(one.times for one in found)
+    total = sum(round_.times for round_ in collected)
     validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
-    return Composed(found)
+    return Composed(collected)
 
 
-def _once(one: Round, delta: float) -> float:
-    """A lower bound of ε of a single round."""
-    found = (reached(partial(single_shuffle.epsilon, each, one.n, delta)) for each in one.lowest)
-    return max((ends.lower for ends in found), default=0.0)
+def _single_round_lower_bound(round_: Round, delta: float) -> float:
+    """Return a lower bound of ε of a single round."""
+    enclosures = (
+        reached(partial(single_shuffle.epsilon, pair, round_.n, delta))
+        for pair in round_.lower_decompositions
+    )
+    return max((ends.lower for ends in enclosures), default=0.0)

@@ -13,10 +13,10 @@ from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.accounting.round_laws import (
     Points,
-    highest,
+    lower_curves,
     optimistic_sums,
     pessimistic_sum,
-    sides,
+    upper_curve,
 )
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
@@ -355,8 +355,8 @@ def _of_one(composed: Composed, smallest: float, density: float) -> Profile:
     points = Points(step, 0.06 / density**2)
     upper, known = np.ones(_FEWEST_POINTS), list[Side]()
     with suppress(WorkError):
-        known = [side for pair in sides(one, points, smallest) for side in pair]
-        upper = np.minimum.accumulate(highest(one, points, smallest))
+        known = [side for pair in lower_curves(one, points, smallest) for side in pair]
+        upper = np.minimum.accumulate(upper_curve(one, points, smallest))
     limit = max((side.limit for side in known), default=0.0)
     # Points of what is proven and of the datasets end where each is small enough.
     lower = np.full(upper.size, limit)

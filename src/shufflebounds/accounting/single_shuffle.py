@@ -46,7 +46,7 @@ MAX_MASS_TOGETHER = 0.95
 # Distances of the probes from the predicted root, in units of the requested width, one for each
 # pass. Each pass starts from the roots that the previous one suggests.
 PROBE_DISTANCES = (0.45, 0.49, 0.49)
-# Width of log D at a probe, in units of the change of log D over the distance of the probe from the root.
+# Width of log D at a probe, in units of the change of log D between the root and the probe.
 PROBE_WIDTH_SHARE = 0.3
 # Number of points for each point whose exact value corrects the estimates of its neighbours.
 POINTS_PER_SAMPLE = 8

@@ -19,15 +19,18 @@ from shufflebounds.divergence.enumeration import Outcomes, RankedOutcomes
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import connected
 
-# Pairs of losses that are added up in all, losses of a round beyond which two rounds have too many,
-# and losses this close, of the largest, that are united: speed and width.
-_MOST_PAIRS, _MOST_LOSSES, _EQUAL = 2**21, 1500, 1e-12
-# Masses below this count as this much from above, and as nothing from below.
-_LEAST = 1e-290
-# More than numpy's pairwise sums of so many terms, and the terms, are off by.
-_SUMMED = 512.0 * U
-# Bisections of ε.
-_HALVINGS = 60
+# Most pairs of losses that are added up for one composition. Speed only.
+MAX_PAIRS = 2**21
+# Most losses of one round: the sums of two rounds of more losses are too many.
+MAX_LOSSES = 1500
+# Distance below which two losses count as equal, as a share of the largest loss.
+EQUAL = 1e-12
+# Masses below this count as this much in a bound from above, and as 0 in one from below.
+SMALLEST_MASS = 1e-290
+# Relative error of NumPy's pairwise sum of at most `MAX_PAIRS` terms, and of its terms.
+SUM_ERR = 512.0 * U
+# Bisections of ε, which leave a relative width of 2⁻⁶⁰.
+BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +49,19 @@ class Losses:
         """A bound of δ(ε) from this side."""
         start = int(np.searchsorted(self.values, eps, side="right"))
         gains = self.masses[start:] * -np.expm1(eps - self.values[start:])
-        return (float(gains.sum()) + self.infinite) * (1.0 + self.side * _SUMMED)
+        return (float(gains.sum()) + self.infinite) * (1.0 + self.side * SUM_ERR)
 
     def eps(self, delta: float) -> float:
         """An ε ≥ 0 where `delta` is met, hardly above the least, or missed, hardly below it.
 
         Of bounds from above ε is inf where none will do, of those from below 0.
         """
-        if self.infinite * (1.0 + self.side * _SUMMED) > delta:
+        if self.infinite * (1.0 + self.side * SUM_ERR) > delta:
             return math.inf
         low, high = 0.0, max(float(self.values[-1]), 0.0)
         if self.delta(0.0) <= delta:
             return 0.0
-        for _ in range(_HALVINGS):
+        for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
@@ -66,87 +69,87 @@ class Losses:
         return high if self.side > 0 else low
 
 
-def above(ends: Sequence[RankedOutcomes], most: float) -> Losses | None:
-    """A pair above all these: its curve, which is symmetric, connects the kinks of theirs.
+def dominating_losses(curves: Sequence[RankedOutcomes], largest: float) -> Losses | None:
+    """Return a pair above all curves: its own, which is symmetric, connects the kinks of theirs.
 
-    None where there are too many losses, or none, or one beyond `most`.
+    None if there are no losses, more than `MAX_LOSSES`, or one above `largest`.
     """
-    ratios = np.concatenate([end.ratios for end in ends])
+    ratios = np.concatenate([curve.ratios for curve in curves])
     ratios = np.unique(ratios[(ratios > 1.0) & np.isfinite(ratios)])
     if not ratios.size:
         return None
     losses = np.log(ratios)
-    losses = losses[np.append(np.diff(losses) > _EQUAL * losses[-1], True)]
-    losses = losses[losses > _EQUAL * losses[-1]]
-    if losses.size > _MOST_LOSSES or losses[-1] > most:
+    losses = losses[np.append(np.diff(losses) > EQUAL * losses[-1], True)]
+    losses = losses[losses > EQUAL * losses[-1]]
+    if losses.size > MAX_LOSSES or losses[-1] > largest:
         return None
-    # There, D is certainly that of infinite losses.
-    losses[-1] += 16.0 * max(end.err for end in ends) + 1e-13
+    # Beyond this point D is certainly that of infinite losses.
+    losses[-1] += 16.0 * max(curve.err for curve in curves) + 1e-13
     losses = np.append(0.0, losses)
-    upper = np.max([[end.divergence(loss).upper for loss in losses] for end in ends], axis=0)
+    upper = np.max([[curve.divergence(loss).upper for loss in losses] for curve in curves], axis=0)
     index, mirrored, centre, masses, infinite = connected(losses, upper)
     values = losses[index]
     values = np.concatenate([-values[::-1], [0.0], values])
     return Losses(values, np.concatenate([mirrored[::-1], [centre], masses]), infinite, 1)
 
 
-def below(outcomes: Outcomes) -> Losses:
-    """A pair below that of these outcomes."""
+def dominated_losses(outcomes: Outcomes) -> Losses:
+    """Return a pair below that of the outcomes."""
     masses = np.exp(np.maximum(outcomes.log_lower, -1e4)) * outcomes.gain * (1.0 - outcomes.err)
-    masses = np.where(masses < _LEAST, 0.0, masses) * (1.0 - 8.0 * U)
-    telling = outcomes.cost == 0.0
-    used = (masses > 0.0) & ~telling
-    values = np.log(outcomes.gain[used]) - np.log(outcomes.cost[used])
-    slip = outcomes.ratio_err + 16.0 * U
-    slip = slip + 8.0 * U * (
-        np.abs(np.log(outcomes.gain[used])) + np.abs(np.log(outcomes.cost[used]))
-    )
-    infinite = math.fsum(masses[telling]) * (1.0 - 4.0 * U)
-    return _united(values - slip, masses[used], infinite, -1)
+    masses = np.where(masses < SMALLEST_MASS, 0.0, masses) * (1.0 - 8.0 * U)
+    is_infinite = outcomes.cost == 0.0
+    used = (masses > 0.0) & ~is_infinite
+    log_gain, log_cost = np.log(outcomes.gain[used]), np.log(outcomes.cost[used])
+    rounding = outcomes.ratio_err + 16.0 * U + 8.0 * U * (np.abs(log_gain) + np.abs(log_cost))
+    infinite = math.fsum(masses[is_infinite]) * (1.0 - 4.0 * U)
+    return _merge_equal(log_gain - log_cost - rounding, masses[used], infinite, -1)
 
 
-def composed(rounds: Sequence[tuple[Losses, int]]) -> Losses | None:
-    """Independent losses of one side, each so many times; None where there are too many of them."""
-    side, left = rounds[0][0].side, _MOST_PAIRS
+def compose_losses(rounds: Sequence[tuple[Losses, int]]) -> Losses | None:
+    """Return the sum of independent losses of one side, each with its number of rounds.
+
+    None if that takes more than `MAX_PAIRS` pairs of losses.
+    """
+    side, pairs_left = rounds[0][0].side, MAX_PAIRS
     total: Losses | None = None
-    for one, times in rounds:
-        power = one
+    for losses, times in rounds:
+        power = losses
         while True:
             if times % 2:
-                left -= power.values.size * (total.values.size if total else 0)
-                if left < 0:
+                pairs_left -= power.values.size * (total.values.size if total else 0)
+                if pairs_left < 0:
                     return None
                 total = power if total is None else _sum(total, power, side)
             times //= 2
             if times == 0:
                 break
-            left -= power.values.size**2
-            if left < 0:
+            pairs_left -= power.values.size**2
+            if pairs_left < 0:
                 return None
             power = _sum(power, power, side)
     return total
 
 
-def _sum(one: Losses, other: Losses, side: int) -> Losses:
-    values = (one.values[:, None] + other.values).ravel()
+def _sum(first: Losses, second: Losses, side: int) -> Losses:
+    """Return the sum of two independent losses."""
+    values = (first.values[:, None] + second.values).ravel()
     values = values + side * 2.0 * U * np.abs(values)
-    masses = (one.masses[:, None] * other.masses).ravel()
-    floor = _LEAST if side > 0 else 0.0
-    masses = np.where(masses < _LEAST, floor, masses)
-    finite = math.fsum(one.masses)
-    infinite = one.infinite * (math.fsum(other.masses) + other.infinite) + finite * other.infinite
-    return _united(values, masses, infinite * (1.0 + side * 8.0 * U), side)
+    masses = (first.masses[:, None] * second.masses).ravel()
+    masses = np.where(masses < SMALLEST_MASS, SMALLEST_MASS if side > 0 else 0.0, masses)
+    finite, other_finite = math.fsum(first.masses), math.fsum(second.masses)
+    infinite = first.infinite * (other_finite + second.infinite) + finite * second.infinite
+    return _merge_equal(values, masses, infinite * (1.0 + side * 8.0 * U), side)
 
 
-def _united(values: FloatArray, masses: FloatArray, infinite: float, side: int) -> Losses:
-    """Equal losses count as the largest of them, from above, or the smallest."""
+def _merge_equal(values: FloatArray, masses: FloatArray, infinite: float, side: int) -> Losses:
+    """Return losses where equal ones count as the largest, from above, or the smallest of them."""
     if not values.size:
         return Losses(np.zeros(1), np.zeros(1), infinite, side)
     order = np.argsort(values)
     values, masses = values[order], masses[order]
-    close = _EQUAL * float(np.max(np.abs(values)))
-    starts: NDArray[np.int64] = np.append(0, np.flatnonzero(np.diff(values) > close) + 1)
-    count = np.diff(starts, append=values.size)
+    gap = EQUAL * float(np.max(np.abs(values)))
+    starts: NDArray[np.int64] = np.append(0, np.flatnonzero(np.diff(values) > gap) + 1)
+    counts = np.diff(starts, append=values.size)
     pick: Callable[..., FloatArray] = np.maximum.reduceat if side > 0 else np.minimum.reduceat
-    sums = np.add.reduceat(masses, starts) * (1.0 + side * (count + 4.0) * U)
+    sums = np.add.reduceat(masses, starts) * (1.0 + side * (counts + 4.0) * U)
     return Losses(pick(values, starts), sums, infinite, side)

@@ -62,4 +62,4 @@ def test_nor_those_that_hold_for_all_datasets():
     shared, alone = fresh(), fresh()
     at_once(lambda: shared.upper(1e-6))
     assert np.array_equal(shared.upper(1e-6), alone.upper(1e-6))
-    assert shared.found == alone.found
+    assert shared.bounds == alone.bounds

@@ -79,7 +79,7 @@ def test_many_pairs_of_inputs_leave_the_blankets():
     assert not made.crowds
     assert len(made.decompositions) > 1
     ends = Composed((made,)).epsilon(1e-3)
-    known = replace(made, attained=())
+    known = replace(made, datasets=())
     assert Composed((known,)).epsilon(1e-3).lower == 0.0
     assert Composed((known,)).epsilon(1e-3).upper == ends.upper
 
@@ -154,12 +154,12 @@ def test_points_are_no_closer_where_work_is_scarce(monkeypatch):
     every = CrowdGrid(
         crowd_grid(made.decompositions, (), 1000, points).blankets, made.crowds, 1000, points
     )
-    scarce = replace(every, found=[])
+    scarce = replace(every, bounds=[])
     most = every.upper(1e-6)
     asked = iter(range(10**6))
     monkeypatch.setattr(round_laws, "is_scarce", lambda: next(asked) > 2)
     found = scarce.upper(1e-6)
-    assert len(scarce.found) < most.size <= found.size
+    assert len(scarce.bounds) < most.size <= found.size
     assert (found[: most.size] >= most).all()
     assert (np.diff(found) <= 0.0).all()
 
