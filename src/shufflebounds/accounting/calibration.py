@@ -28,7 +28,13 @@ from shufflebounds.accounting.many_pairs import (
 from shufflebounds.accounting.problem import typical_loss
 from shufflebounds.accounting.round_laws import pessimistic_sum
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.worst_dataset import PROBES, WITHIN, excess, least, unsettled
+from shufflebounds.accounting.worst_dataset import (
+    MAX_PROBES,
+    SEARCH_RTOL,
+    excess,
+    smallest_point,
+    unsettled_crowds,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -442,8 +448,8 @@ class _Target:
         low, high = axis.scale(axis.least_private if missed is None else missed), axis.scale(met)
         low += 2.02 * axis.near(low) if isinstance(axis, Count) and missed is not None else 0.0
         low, high = math.exp(min(low, high)), math.exp(high)
-        width = (WITHIN, PROBES) if self.single else (_WITHIN_OF_MANY, _PROBES_OF_MANY)
-        found = least(lambda y: by_all(axis.at(math.log(y))), low, high, *width)
+        width = (SEARCH_RTOL, MAX_PROBES) if self.single else (_WITHIN_OF_MANY, _PROBES_OF_MANY)
+        found = smallest_point(lambda y: by_all(axis.at(math.log(y))), low, high, *width)
         return missed, axis.at(math.log(found)) if found < high else met
 
     def _by_blankets(self, off: float, sent: Rounds) -> Probe:
@@ -494,7 +500,7 @@ class _Target:
         """Whether all datasets meet it, and the `excess`; inf where only blankets are known."""
         assert isinstance(given, Randomizer)
         if self.single:
-            crowds = unsettled(given.crowds(), self.eps, self.delta, n)
+            crowds = unsettled_crowds(given.crowds(), self.eps, self.delta, n)
             return excess(both_directions(crowds), self.eps, n, self.delta)
         one, upper = round_of(given, n, times), math.inf
         with suppress(WorkError):

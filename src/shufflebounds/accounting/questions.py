@@ -23,10 +23,10 @@ from shufflebounds.accounting.many_pairs import (
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import ArrayOf
 from shufflebounds.accounting.worst_dataset import (
-    AS_CLOSE,
+    SUFFICIENT_GAP,
     all_datasets_delta,
     all_datasets_epsilon,
-    unsettled,
+    unsettled_crowds,
 )
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
@@ -477,12 +477,12 @@ class _Mechanism:
         """
         lower, n = min(low, blanket), question.n
         upper = blanket
-        if blanket > lower * (1.0 + AS_CLOSE):
+        if blanket > lower * (1.0 + SUFFICIENT_GAP):
             if question.quantity == "epsilon":
-                crowds = unsettled(self.crowds, lower, question.at, n)
+                crowds = unsettled_crowds(self.crowds, lower, question.at, n)
                 upper = all_datasets_epsilon(crowds, n, question.at, lower, blanket)
             else:
-                crowds = unsettled(self.crowds, question.at, lower, n)
+                crowds = unsettled_crowds(self.crowds, question.at, lower, n)
                 upper = max(lower, all_datasets_delta(crowds, question.at, n, blanket))
         if self.crowds and upper > max(lower * (1.0 + GAP_TO_REFINE), GAIN_SHARE * blanket):
             finer = largest_answer(self.randomizer.blankets(), question, candidates_to_ask)[1].upper

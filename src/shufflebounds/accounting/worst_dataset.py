@@ -1,4 +1,8 @@
-"""Bounds over all datasets: by enumerating them for few users and outputs, or by suprema."""
+"""Bounds over all datasets: by enumerating them for few users and outputs, or by suprema.
+
+The searches by suprema return a point at which the suprema were at most δ, or the point that they
+were given. They assume that suprema rise or fall along the axis; no answer rests on that.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +26,37 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
-# Histograms times datasets times inputs that are looked at: some ten seconds for each ε.
-_MOST_WORK = 10**8
-# The relative width of ε.
-_RTOL = 1e-6
-# Beyond, e^ε b would be no float.
-_MOST_LOSS = 300.0
-# Probabilities are kept in units of 2^−1000, lest e^ε be of something that has underflown. In these
-# units that takes less than so much from any of them, as n times outputs is at most `_MOST_WORK`.
-_SCALE, _FAINT = 1000, 1e-305
+# Largest number of histograms times datasets times inputs to enumerate: some ten seconds for each
+# ε.
+MAX_WORK = 10**8
+# Relative width of ε to aim at.
+EPS_RTOL = 1e-6
+# Probabilities are multiplied by 2 to this power, so that e^ε is not multiplied by underflown ones.
+SCALE_BITS = 1000
+# An upper bound, in these units, of what underflow takes from any probability: n times the number
+# of outputs is at most `MAX_WORK`.
+SCALED_UNDERFLOW = 1e-305
+# Relative gap between a blanket's upper end and the lower end below which the bound for all
+# datasets is not computed: it would hardly be smaller.
+SUFFICIENT_GAP = 3e-4
+# Relative amount by which a search for the bound of all datasets may stop too high. Speed and width
+# only (benchmarks/mechanisms.py).
+SEARCH_RTOL = 1e-4
+# Most probes of such a search. Speed and width only (benchmarks/mechanisms.py).
+MAX_PROBES = 40
+# Up to this number of pairs of inputs, all are bounded; of more, only those that a coarse bound
+# leaves open.
+MAX_CROWDS_UNSORTED = 4
+# Relative width of that coarse bound.
+COARSE_BLANKET_RTOL = 0.05
+# Power of ε, n or 1/ε₀ with which suprema are assumed to fall before two of them are known.
+ASSUMED_POWER = 20.0
+# Ratio of a supremum to δ above which its value does not matter.
+MAX_SUPREMUM_RATIO = 1e3
+# Ratio of a supremum to δ above which no other crowd is evaluated at the same point.
+STOP_RATIO = 2.0
+# The value of a supremum of 0 where the secant method takes its logarithm.
+SMALLEST_SUPREMUM = 1e-304
 
 
 @dataclass(frozen=True)
@@ -48,8 +74,8 @@ class WorstDataset:
 
     Examples
     --------
-    >>> found = sb.worst_dataset(sb.KRR(k=2, eps0=1.0), n=1, eps=0.0)
-    >>> found.victim, found.others
+    >>> worst = sb.worst_dataset(sb.KRR(k=2, eps0=1.0), n=1, eps=0.0)
+    >>> worst.victim, worst.others
     ((0, 1), (0, 0))
     """
 
@@ -90,246 +116,252 @@ def worst_dataset(
     --------
     All users but the victim holding the same third value need not be the worst:
 
-    >>> found = sb.worst_dataset(sb.KRR(k=3, eps0=1.0), n=5, eps=0.5)
-    >>> sorted(found.others), f"{found.enclosure.upper:.4f}"
+    >>> worst = sb.worst_dataset(sb.KRR(k=3, eps0=1.0), n=5, eps=0.5)
+    >>> sorted(worst.others), f"{worst.enclosure.upper:.4f}"
     ([0, 1, 3], '0.0522')
     """
     n = validation.users(n)
     if (eps is None) == (delta is None):
         raise ValueError(f"exactly one of eps and delta must be given, got {eps!r} and {delta!r}")
-    rows, rel_err = _united(_matrix(randomizer))
+    rows, rel_err = _merged_outputs(_matrix(randomizer))
     work = math.comb(n - 1 + len(rows), len(rows)) * len(rows)
-    if work > _MOST_WORK or work * (n + 1) ** (rows.shape[1] - 1) > _MOST_WORK:
+    if work > MAX_WORK or work * (n + 1) ** (rows.shape[1] - 1) > MAX_WORK:
         raise ValueError(
             f"n must be small enough to enumerate all datasets, got {n} with {len(rows)} inputs "
             f"and {rows.shape[1]} outputs"
         )
     err = (n + 1.0) * (rel_err + (rows.shape[1] + 4.0) * U) * 1.01
     if eps is not None:
-        return _at(rows, n, validation.eps(eps), err)
+        return _worst_at(rows, n, validation.eps(eps), err)
     target = validation.delta(delta)
     worst: list[WorstDataset] = []
 
     def evaluate(loss: float, _: float) -> Enclosure:
-        worst.append(_at(rows, n, loss, err))
+        worst.append(_worst_at(rows, n, loss, err))
         return worst[-1].enclosure
 
     with np.errstate(divide="ignore"):
         ratios = np.log(rows.max(axis=0)) - np.log(rows.min(axis=0))
     end = float(ratios.max()) * (1.0 + 1e-12) + 2.0 * err
-    limit = _at(rows, n, math.inf, err)
+    limit = _worst_at(rows, n, math.inf, err)
     if math.isinf(end) and limit.enclosure.lower > target:
         return WorstDataset(limit.victim, limit.others, Enclosure(math.inf, math.inf))
-    found = smallest_eps(evaluate, target, Start(math.nan), end, _RTOL)
-    last = worst[-1] if worst else _at(rows, n, 0.0, err)
-    return WorstDataset(last.victim, last.others, found)
+    enclosure = smallest_eps(evaluate, target, Start(math.nan), end, EPS_RTOL)
+    last = worst[-1] if worst else _worst_at(rows, n, 0.0, err)
+    return WorstDataset(last.victim, last.others, enclosure)
 
 
 def _matrix(randomizer: Randomizer) -> FloatArray:
+    """Return the matrix of a randomizer; raise ValueError if it has none."""
     if not isinstance(randomizer, Randomizer) or not hasattr(randomizer, "matrix"):
         raise ValueError(f"randomizer must have a matrix() to enumerate, got {randomizer!r}")
     rows: FloatArray = np.asarray(randomizer.matrix(), dtype=np.float64)
     return rows
 
 
-def _united(rows: FloatArray) -> tuple[FloatArray, float]:
-    """The matrix with outputs of one likelihood ratio as one, and the error of its entries."""
+def _merged_outputs(rows: FloatArray) -> tuple[FloatArray, float]:
+    """Return the matrix with outputs of equal likelihood ratios merged, and the relative error."""
     rows = rows[:, rows.any(axis=0)]
     largest, labels = rows.max(axis=0), np.zeros(rows.shape[1], dtype=np.int64)
-    for one, other in itertools.pairwise(rows):
-        pairs = labels * rows.shape[1] + ratio_labels(one, other, largest)
+    for first, second in itertools.pairwise(rows):
+        pairs = labels * rows.shape[1] + ratio_labels(first, second, largest)
         labels = np.unique(pairs, return_inverse=True)[1]
     count = int(labels.max()) + 1
     sums = np.array([np.bincount(labels, weights=row, minlength=count) for row in rows])
     missing = float(np.max(np.abs([math.fsum([-1.0, *row]) for row in rows.tolist()])))
-    # Neighbouring ratios that rounding has split differ by some hundred roundings.
+    # Equal ratios that rounding made different differ by some hundred roundings.
     return sums, CLOSED_FORM_ERR + missing + 600.0 * rows.size * U
 
 
-def _at(rows: FloatArray, n: int, eps: float, err: float) -> WorstDataset:
-    """The worst dataset at ε, which may be inf: then histograms count that only one input makes."""
+def _worst_at(rows: FloatArray, n: int, eps: float, err: float) -> WorstDataset:
+    """Return the worst dataset at ε.
+
+    At ε = inf, only histograms count that a single one of the two inputs can produce.
+    """
     best = WorstDataset((0, 1), (n - 1, *(0,) * (len(rows) - 1)), Enclosure(0.0, 0.0))
     upper = 0.0
     likely = math.exp(min(eps, LARGEST_EPS))
-    # Where e^ε is no float the lower end is that at inf, as D falls.
+    # If e^ε is not a float, the lower end is that at inf, as D does not rise.
     below = likely * (1.0 - 4.0 * U) * (1.0 - err)
     above = likely * (1.0 + 4.0 * U) * (1.0 + err) if eps <= LARGEST_EPS else math.inf
     laws = zip(_histograms(rows, n - 1), _histograms(rows > 0.0, n - 1), strict=True)
     for (others, histogram), (_, possible) in laws:
-        reports = [_sent(histogram, row) for row in rows]
-        supports = [_sent(possible, row > 0.0) for row in rows]
+        reports = [_with_report(histogram, row) for row in rows]
+        supports = [_with_report(possible, row > 0.0) for row in rows]
         for pair in itertools.permutations(range(len(rows)), 2):
             p, q = (reports[x] for x in pair)
             with np.errstate(over="ignore", under="ignore"):
-                most_q = np.where(supports[pair[1]], above * (q + _FAINT), 0.0)
-                least_q = most_q if math.isinf(eps) else below * np.maximum(q - _FAINT, 0.0)
-                high, low = p * (1.0 + err) - least_q, p * (1.0 - err) - _FAINT - most_q
-            most = float(np.maximum(high, 0.0).sum()) * (1.0 + (p.size + 8.0) * U)
-            if most <= upper:
+                upper_q = np.where(supports[pair[1]], above * (q + SCALED_UNDERFLOW), 0.0)
+                lower_q = (
+                    upper_q if math.isinf(eps) else below * np.maximum(q - SCALED_UNDERFLOW, 0.0)
+                )
+                high, low = p * (1.0 + err) - lower_q, p * (1.0 - err) - SCALED_UNDERFLOW - upper_q
+            total = float(np.maximum(high, 0.0).sum()) * (1.0 + (p.size + 8.0) * U)
+            if total <= upper:
                 continue
-            upper = most
-            best = WorstDataset(pair, others, Enclosure(_total(low), 1.0))
-    upper = math.nextafter(math.ldexp(upper + _MOST_WORK * _FAINT, -_SCALE), math.inf)
-    known = Enclosure(best.enclosure.lower, min(1.0, upper))
-    return WorstDataset(best.victim, best.others, known)
+            upper = total
+            best = WorstDataset(pair, others, Enclosure(_lower_sum(low), 1.0))
+    upper = math.nextafter(math.ldexp(upper + MAX_WORK * SCALED_UNDERFLOW, -SCALE_BITS), math.inf)
+    enclosure = Enclosure(best.enclosure.lower, min(1.0, upper))
+    return WorstDataset(best.victim, best.others, enclosure)
 
 
-def _total(low: FloatArray) -> float:
-    """Σ (low)₊ in units of 1, rounded down."""
-    least = float(np.maximum(low, 0.0).sum()) * (1.0 - (low.size + 8.0) * U)
-    return math.nextafter(math.ldexp(least, -_SCALE), 0.0)
+def _lower_sum(low: FloatArray) -> float:
+    """Return Σ (low)₊ in units of 1, rounded down."""
+    total = float(np.maximum(low, 0.0).sum()) * (1.0 - (low.size + 8.0) * U)
+    return math.nextafter(math.ldexp(total, -SCALE_BITS), 0.0)
 
 
 def _histograms(rows: NDArray, users: int) -> Iterator[tuple[tuple[int, ...], NDArray]]:
-    """Every dataset of so many users, and the law of the counts of all outputs but the last.
+    """Yield every dataset of `users` users with the law of its histogram of reports.
 
-    In units of 2^−`_SCALE`. The law has as many axes, each with room for one report more. Of truth
-    values, which outputs are possible, it is which histograms are.
+    The law has an axis for the count of each output but the last, with room for one more report,
+    and is in units of 2^−`SCALE_BITS`. If `rows` holds truth values, which outputs are possible,
+    the law holds which histograms are possible.
     """
     start = np.zeros((users + 2,) * (rows.shape[1] - 1), dtype=rows.dtype)
-    start[(0,) * start.ndim] = 2.0**_SCALE
+    start[(0,) * start.ndim] = 2.0**SCALE_BITS
 
-    def extended(
-        first: int, held: tuple[int, ...], law: NDArray
+    def extend(
+        first: int, counts: tuple[int, ...], law: NDArray
     ) -> Iterator[tuple[tuple[int, ...], NDArray]]:
-        left = users - sum(held)
+        remaining = users - sum(counts)
         if first == len(rows) - 1:
-            for _ in range(left):
-                law = _sent(law, rows[first])
-            yield (*held, left), law
+            for _ in range(remaining):
+                law = _with_report(law, rows[first])
+            yield (*counts, remaining), law
             return
-        for count in range(left + 1):
-            yield from extended(first + 1, (*held, count), law)
-            if count < left:
-                law = _sent(law, rows[first])
+        for count in range(remaining + 1):
+            yield from extend(first + 1, (*counts, count), law)
+            if count < remaining:
+                law = _with_report(law, rows[first])
 
-    return extended(0, (), start)
+    return extend(0, (), start)
 
 
-def _sent(law: NDArray, row: NDArray) -> NDArray:
-    """The law of the counts after another report; the last place of every axis must be empty."""
+def _with_report(law: NDArray, row: NDArray) -> NDArray:
+    """Return the law of the counts after another report; the last place of each axis must be 0."""
     with np.errstate(under="ignore"):
-        found = np.asarray(row[-1] * law)
+        shifted = np.asarray(row[-1] * law)
         for axis in range(law.ndim):
             after, before = ([slice(None)] * law.ndim for _ in range(2))
             after[axis], before[axis] = slice(1, None), slice(None, -1)
-            found[tuple(after)] += row[axis] * law[tuple(before)]
-    return found
+            shifted[tuple(after)] += row[axis] * law[tuple(before)]
+    return shifted
 
 
-# What holds for all datasets, by the suprema of crowds.
-#
-# Each search returns a point at which the suprema themselves were found to be at most δ, or the
-# one it was given. That they grow or fall along the axis steers it, and no more rests on that.
+def unsettled_crowds(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
+    """Return the crowds whose blankets do not show that D(ε) ≤ δ in both directions.
 
-# A blanket that is so close to the lower end is as good as the bound for all datasets.
-AS_CLOSE = 3e-4
-# The search ends where the bound cannot be lowered by more than about this share, or with so many
-# probes. Speed and width only (benchmarks/mechanisms.py).
-WITHIN = 1e-4
-PROBES = 40
-# So few pairs of inputs are all looked at; others only if a coarse bound does not settle them.
-_FEW_CROWDS, _COARSE_SUPREMUM = 4, 0.05
-# About by which power of ε, n or 1/ε₀ suprema fall, before it is known.
-_STEEP = 20.0
-# Suprema so many times as large as δ need not be known, and after one so much larger no others.
-_HOPELESS, _FAR = 1e3, 2.0
-# What a supremum of 0 counts for where the secant takes its logarithm.
-_SMALLEST = 1e-304
-
-
-def unsettled(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
-    """Those of many whose blankets leave it open whether D(ε) is above δ, in both directions.
-
-    The others' datasets have at most δ at `eps` and beyond, whatever a finer bound would say. Of
-    extremes the blanket is not that of all their pairs. One is kept, so that there is an answer.
+    All datasets of the other crowds have D ≤ δ at `eps` and beyond. A crowd of extremes is always
+    returned, as its blanket does not cover all its pairs. At least one crowd is returned, and all
+    of them if there are few.
     """
-    if len(crowds) <= _FEW_CROWDS:
+    if len(crowds) <= MAX_CROWDS_UNSORTED:
         return list(crowds)
-    open_ = [one for one in crowds if one.extremes or not _is_settled(one.blanket(), eps, delta, n)]
+    open_ = [
+        crowd
+        for crowd in crowds
+        if crowd.extremes or not _is_settled(crowd.blanket(), eps, delta, n)
+    ]
     return open_ or [crowds[0]]
 
 
 def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
+    """Return whether a coarse upper bound of a blanket's D(ε) is at most δ."""
     problem = Problem.of(blanket, n)
-    return problem.delta(min(eps, LARGEST_EPS), _COARSE_SUPREMUM).upper <= delta
+    return problem.delta(min(eps, LARGEST_EPS), COARSE_BLANKET_RTOL).upper <= delta
 
 
 def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
-    """The largest supremum of all crowds and both directions, if it is below the bound `high`."""
-    found = (supremum(crowd, eps, n) for crowd in both_directions(crowds))
-    return min(high, max(found, default=math.inf))
+    """Return the largest supremum of all crowds and both directions, or `high` if that is less."""
+    suprema = (supremum(crowd, eps, n) for crowd in both_directions(crowds))
+    return min(high, max(suprema, default=math.inf))
 
 
 def all_datasets_epsilon(
     crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
 ) -> float:
-    """The least ε found in [low, high] with a supremum of at most δ in all crowds; else `high`.
+    """Return the smallest ε found in [low, high] where all suprema are at most δ, else `high`.
 
-    The lower end of what it searches need not be certain.
+    `low` need not be a certain lower end.
     """
     if not crowds or not low < high < math.inf:
         return high
-    both = both_directions(crowds)
-    return least(lambda eps: excess(both, eps, n, delta), low, high, WITHIN, PROBES)
+    ordered_crowds = both_directions(crowds)
+    return smallest_point(
+        lambda eps: excess(ordered_crowds, eps, n, delta), low, high, SEARCH_RTOL, MAX_PROBES
+    )
 
 
-def excess(both: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
-    """Whether suprema are at most δ, and the logarithm of the largest over δ.
+def excess(crowds: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
+    """Return whether all suprema are at most δ, and the log of the largest one divided by δ.
 
-    Where they are not, those crowds are dropped whose suprema are. Beyond that point, where D is
-    no larger, they are settled. Nobody looks further than at one that is far above δ. Of no crowds
-    nothing is known.
+    If some are above δ, `crowds` loses those whose suprema are not: D is no larger further along
+    the axis, so that they need not be evaluated again. The crowds after one that is far above δ are
+    not evaluated. The answer for an empty list is (False, inf).
     """
-    if not both:
+    if not crowds:
         return False, math.inf
-    found: list[float] = []
-    for crowd in both:
+    suprema: list[float] = []
+    for crowd in crowds:
         if is_scarce():
             return False, math.inf
-        found.append(supremum(crowd, eps, n, _HOPELESS * delta))
-        if found[-1] > _FAR * delta:
+        suprema.append(supremum(crowd, eps, n, MAX_SUPREMUM_RATIO * delta))
+        if suprema[-1] > STOP_RATIO * delta:
             break
-    above = [crowd for crowd, one in zip(both, found, strict=False) if not one <= delta]  # or NaN
-    both[:] = [*above, *both[len(found) :]] if above else both
-    return not above, math.log(max(*found, _SMALLEST)) - math.log(delta)
+    # A NaN counts as above δ.
+    above = [crowd for crowd, value in zip(crowds, suprema, strict=False) if not value <= delta]
+    crowds[:] = [*above, *crowds[len(suprema) :]] if above else crowds
+    return not above, math.log(max(*suprema, SMALLEST_SUPREMUM)) - math.log(delta)
 
 
-def least(
-    holds: Callable[[float], tuple[bool, float]], low: float, high: float, within: float, most: int
+def smallest_point(
+    holds: Callable[[float], tuple[bool, float]],
+    low: float,
+    high: float,
+    rtol: float,
+    max_probes: int,
 ) -> float:
-    """The least point found in [low, high) at which it holds; else `high`.
+    """Return the smallest point found in [low, high) where the condition holds, else `high`.
 
-    Secants of the logarithm. It holds from some point on.
+    `holds` returns whether it holds, and a logarithm that is 0 where it begins to hold. The secant
+    method finds the root of that logarithm.
     """
-    left, right = low, high
+    low_end, high_end = low, high
     points: list[tuple[float, float]] = []
-    # That close to a lower end which two datasets attain the bound mostly is.
-    probe = min(low * (1.0 + AS_CLOSE), high)
-    for _ in range(most):
-        met, found = holds(probe)
-        points.append((probe, found))
-        left, right = (left, min(right, probe)) if met else (max(left, probe), right)
-        if is_spent() or found == math.inf:
-            # Nothing more will be known. An answer that rests on the blanket alone is refused.
-            if is_scarce() and right == high:
+    # The bound is mostly that close to the lower end, which two datasets attain.
+    probe = min(low * (1.0 + SUFFICIENT_GAP), high)
+    for _ in range(max_probes):
+        is_met, log_ratio = holds(probe)
+        points.append((probe, log_ratio))
+        low_end, high_end = (
+            (low_end, min(high_end, probe)) if is_met else (max(low_end, probe), high_end)
+        )
+        if is_spent() or log_ratio == math.inf:
+            # The work budget is spent. An answer that rests on the blanket alone is refused.
+            if is_scarce() and high_end == high:
                 fall_short()
             break
-        if right - left <= max(within, (1.01 * AS_CLOSE) * (len(points) == 1)) * right:
+        if high_end - low_end <= max(rtol, (1.01 * SUFFICIENT_GAP) * (len(points) == 1)) * high_end:
             break
-        root = _secant(points, left, right) if len(points) > 1 else probe * math.exp(found / _STEEP)
-        if right < high and right - root <= within * right:
+        root = (
+            _secant(points, low_end, high_end)
+            if len(points) > 1
+            else probe * math.exp(log_ratio / ASSUMED_POWER)
+        )
+        if high_end < high and high_end - root <= rtol * high_end:
             break
-        # Just beyond the root, where the supremum should be small enough.
-        probe = min(max(root * (1.0 + 0.4 * within), left + 0.01 * (right - left)), right)
-        if probe >= right:
-            # The blanket's end was not looked at: a little below it decides who wins.
-            probe = max(0.5 * (left + right), right * (1.0 - within))
-    return right
+        # The next probe is just beyond the root, where the supremum should be small enough.
+        probe = min(max(root * (1.0 + 0.4 * rtol), low_end + 0.01 * (high_end - low_end)), high_end)
+        if probe >= high_end:
+            # The supremum at the blanket's end is unknown: a probe a little below it decides.
+            probe = max(0.5 * (low_end + high_end), high_end * (1.0 - rtol))
+    return high_end
 
 
 def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
-    """Where the line through the last two points vanishes; the middle where that says nothing."""
+    """Return the zero of the line through the last two points, or the middle if it is outside."""
     (x, f), (y, g) = points[-2:]
     root = y - g * (y - x) / (g - f) if f != g else left
     return root if left < root < right else 0.5 * (left + right)

@@ -188,22 +188,24 @@ def test_a_blanket_settles_a_pair_only_where_it_is_certain():
     """Not where δ lies between the ends of what is known of its divergence."""
     crowds = of_many_pairs().crowds()
     for crowd in crowds:
-        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, all_datasets._COARSE_SUPREMUM)
+        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, all_datasets.COARSE_BLANKET_RTOL)
         assert ends.lower < ends.upper
         for delta in (0.5 * (ends.lower + ends.upper), 0.9 * ends.lower):
-            assert any(one is crowd for one in all_datasets.unsettled(crowds, 0.02, delta, 3000))
+            assert any(
+                one is crowd for one in all_datasets.unsettled_crowds(crowds, 0.02, delta, 3000)
+            )
 
 
 @pytest.mark.parametrize("n", [30, 2000])
 def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     """Of many pairs of inputs few are looked at; the answers are those of all of them."""
     R = of_many_pairs()
-    assert len(R.crowds()) > all_datasets._FEW_CROWDS
+    assert len(R.crowds()) > all_datasets.MAX_CROWDS_UNSORTED
     eps = sb.mechanism_epsilon(R, n, 1e-5)
     delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)
     asked = []
     monkeypatch.setattr(
-        bounding, "unsettled", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
+        bounding, "unsettled_crowds", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
     )
     assert sb.mechanism_epsilon(R, n, 1e-5).enclosure.upper == pytest.approx(
         eps.enclosure.upper, rel=2e-4

@@ -137,5 +137,5 @@ def test_the_last_supremum_that_work_allows_counts(monkeypatch):
 def test_an_answer_that_lacks_the_bound_for_all_datasets_is_refused():
     with budget() as purse:
         purse.remaining = 0.0
-        assert worst_dataset.least(lambda _: (False, math.inf), 1.0, 2.0, 1e-4, 5) == 2.0
+        assert worst_dataset.smallest_point(lambda _: (False, math.inf), 1.0, 2.0, 1e-4, 5) == 2.0
         assert purse.falls_short
