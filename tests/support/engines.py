@@ -2,19 +2,27 @@
 
 from functools import partial
 
-from shufflebounds.divergence import fourier as module
+import numpy as np
+
+import shufflebounds as sb
 from shufflebounds.divergence import tree
-from shufflebounds.divergence.engine import enclose
+from shufflebounds.divergence.engine import enclose_points
+from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
 
-tree_bounds = partial(tree.tree_bounds, fourier=module.log_mean_positive_part)
-
-
-def fourier(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, module.fourier_bounds)
+tree_bounds = partial(tree.tree_bounds, fourier=single_bounds)
 
 
-def by_tree(decomposition, eps, n, rtol=1e-4):
-    return enclose(decomposition, eps, n, rtol, tree_bounds)
+def tree_rows(laws, n, rtol, **limits):
+    ends = [tree_bounds(laws.at(i), n[i], rtol[i], **limits) for i in range(n.size)]
+    return tuple(np.array(x) for x in zip(*ends, strict=True))
+
+
+def by_engine(bounds, decomposition, eps, n, rtol=1e-4):
+    point = np.array([eps]), np.array([float(n)]), np.array([float(rtol)])
+    return sb.Enclosure(*enclose_points(decomposition, *point, bounds)[0])
+
+
+fourier, by_tree = partial(by_engine, fourier_bounds), partial(by_engine, tree_rows)
 
 
 def overlap(one, two):

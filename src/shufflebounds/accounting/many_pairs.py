@@ -16,7 +16,7 @@ from shufflebounds.accounting.single_shuffle import delta as delta_at
 from shufflebounds.accounting.single_shuffle import epsilon as epsilon_at
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
-from shufflebounds.divergence.estimates import log_estimate
+from shufflebounds.divergence.saddlepoint import log_estimate
 
 # Relative width of the coarse enclosure of D that sorts out candidates far below δ. Speed only.
 COARSE_RTOL = 0.05
@@ -59,7 +59,9 @@ class Question(ABC):
         if point is None:
             return False
         eps, delta, n = min(point[0], LARGEST_EPS), *point[1:]
-        estimates = (log_estimate(inner, eps, n)[0] for inner, _ in decomposition.directions)
+        estimates = (
+            float(log_estimate(inner, eps, n).log) for inner, _ in decomposition.directions
+        )
         return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
 
 

@@ -27,7 +27,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError, is_spent, limited, require_work, spend
-from shufflebounds.divergence.fourier_rows import log_divergence
+from shufflebounds.divergence.engine import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import (
     Knots,

@@ -1,168 +1,65 @@
-"""The search for the ε at which D(ε) falls to δ, with certified ends, from enclosures of D.
+"""Where to evaluate D(ε) in search of the smallest ε with D(ε) ≤ δ, and how finely.
 
-A hockey-stick divergence is Σ (p − e^ε q)₊, a sum of functions that are convex in e^ε and do not
-rise; so is the larger of two. Between two points D is therefore below the chord, and beyond them
-above it: enclosures at two points bound D everywhere (docs/engine.md, section 9). `Bracket` draws
-these conclusions and holds both ends. `Search` decides where to evaluate D, and how finely, which
-changes only the speed (benchmarks/deployer_grid.py).
+`bracket` proves both ends from the enclosures of D at these places; the choice of the places
+changes only the speed (benchmarks/deployer_grid.py) and how narrow the answer is.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from shufflebounds.accounting.bracket import Bracket
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.divergence.law import U, log
+from shufflebounds.divergence.law import log
 
 # A function that encloses D(ε), given ε and a relative width to aim at.
 Evaluate = Callable[[float, float], Enclosure]
 
 # Largest ε at which D is evaluated: e^ε and quotients by masses must stay finite.
 LARGEST_EPS = 690.0
-# Largest relative width of D that a probe aims at.
-COARSEST = 0.1
-# Smallest relative width of D that a probe aims at.
+# Largest relative width of D that the search asks for.
+COARSEST = 0.3
+# Smallest relative width of D that the search asks for; below it, round-off dominates.
 FINEST = 1e-12
-
-# Relative error of a point e^ε − 1: expm1 and log1p are good to two ulps.
-POINT_ERR = 4.0 * U
-# Relative error of a chord's root: it takes five more operations.
-CHORD_ERR = 8.0 * U
-# An upper bound of numbers that underflow.
-UNDERFLOW = 1e-300
-# An upper bound of D, with room for the rounding of its entries.
-MAX_DIVERGENCE = 2.0
-# Largest end, where D is 0, that counts as a point: e^ε must be a float there.
-MAX_END = 700.0
-
-# All constants below decide speed only (benchmarks/deployer_grid.py).
-
-# Most probes of a search.
-MAX_PROBES = 60
-# Most probes whose enclosures say nothing.
-MAX_BLIND_PROBES = 8
-# Share of the requested width of ε that a probe of D may take up.
-PROBE_SHARE = 0.5
-# Factor of that share when it turned out to be too large.
-PROBE_SHARE_FACTOR = 0.4
-# Relative width of a probe, as a share of the error of log D at the guess.
-DOUBT_SHARE = 0.2
-# Largest error of log D at the guess, in units of the needed width, at which the probe is made as
-# fine as needed at once.
-MAX_TAMED_DOUBT = 200.0
-# Fall of log D from the root to the probe beyond it that bounds the slope.
-SUPPORT_FALL = 0.5
-# Relative width of that probe.
-SUPPORT_WIDTH = 0.04
-# Factor of both when such a probe was not close enough.
-SUPPORT_FACTOR = 0.3
-# Share of a step's change of log D by which a slope may mislead.
-SLOPE_ERR = 0.05
-# Noises by which two probes must differ for a slope between them.
-SLOPE_NOISES = 5.0
-# Distance between a guess and a probe, in units of the requested width, below which both count as
-# the same.
-SAME_POINT = 0.6
-# Width of a bracket, in units of the requested width, below which it is halved.
-HALVING_WIDTH = 4.0
-# Most refinements in the same place.
-MAX_REFINEMENTS = 12
-# Largest factor by which one step may approach 0.
-MAX_SHRINK = 8.0
-# Most steps towards 0 by that factor before D(0) is evaluated.
-MAX_SHRINKS = 2
-# Relative widths at which D(0) is evaluated, in turn, until it is known whether D(0) exceeds δ.
-WIDTHS_AT_ZERO = (0.05, 0.02, 1e-3, 1e-5, 1e-7, 1e-9)
-# Number of steps by factors of 4 near 0 before the factor grows to this power of 4.
-NEAR_STEPS = 12
-# Most halvings after guesses that led nowhere.
-MAX_HALVINGS = 36
-# Largest share of a bracket that such a halving may leave before it aims at a smaller width.
-MAX_HALVED_SHARE = 0.9
-# Width of D, in units of the aim, above which a probe counts as wider than asked for.
-SHORT_FACTOR = 1.5
-# Number of probes that must narrow the bracket to `SLOW_SHARE`; else it is halved.
-SLOW_PROBES = 3
-# Largest share of the bracket that so many probes may leave.
-SLOW_SHARE = 0.5
-# Distance from the lower end of a bracket, as a share of it, to which a guess below it is moved.
-# It is small because the root is at the lower end where D falls as a straight line.
-LOWER_MARGIN = 0.05
-# Distance from the upper end, as a share, to which a guess above it is moved.
-UPPER_MARGIN = 0.3
-# Distance of an upper end from where D is 0, in units of the requested width, below which the
-# answer is that point.
-END_DISTANCE = 0.1
-
-
-class _Point(NamedTuple):
-    """A bound of D at e^ε − 1 = ``growth``."""
-
-    growth: float
-    bound: float
-
-
-class Bracket:
-    """Certified ends ``low`` ≤ ε ≤ ``high`` of the smallest ε with D(ε) ≤ δ.
-
-    At first ``low`` is 0 and ``high`` is `end`, where D is 0; it is inf if no such point is known.
-    """
-
-    def __init__(self, delta: float, end: float) -> None:
-        self.low, self.high = 0.0, end
-        self._delta = delta
-        self._upper, self._lower = [_Point(0.0, MAX_DIVERGENCE)], list[_Point]()
-        if end <= MAX_END:
-            self._upper.append(_Point(math.expm1(end) * (1.0 + POINT_ERR), 0.0))
-
-    def add(self, eps: float, enclosure: Enclosure) -> None:
-        """Narrow the ends by an enclosure of D(ε)."""
-        growth = math.expm1(eps)
-        # As D does not rise, a bound of it holds at a point moved to the side of the bound.
-        below = _Point(growth * (1.0 - POINT_ERR), enclosure.lower)
-        above = _Point(growth * (1.0 + POINT_ERR), min(enclosure.upper, MAX_DIVERGENCE))
-        self._lower.append(below)
-        self._upper.append(above)
-        if enclosure.lower > self._delta:
-            self.low = max(self.low, eps)
-        if enclosure.upper <= self._delta:
-            self.high = min(self.high, eps)
-        roots = [_chord_root(point, above, self._delta) for point in self._upper]
-        roots += [_chord_root(above, point, self._delta) for point in self._upper]
-        self.high = min(self.high, *(math.log1p(x) * (1.0 + POINT_ERR) for x in roots))
-        roots = [_line_root(below, point, self._delta) for point in self._upper]
-        roots += [_line_root(point, above, self._delta) for point in self._lower]
-        self.low = max(self.low, *(math.log1p(x) * (1.0 - POINT_ERR) for x in roots))
-        self.low = min(self.low, self.high)
-
-
-def _chord_root(left: _Point, right: _Point, delta: float) -> float:
-    """Return where the chord between two upper bounds falls to δ, rounded up; inf if nowhere."""
-    if not (left.growth < right.growth and right.bound <= delta < left.bound):
-        return math.inf
-    share = (left.bound - delta) / (left.bound - right.bound)
-    step = (right.growth - left.growth) * share * (1.0 + CHORD_ERR)
-    return (left.growth + step) * (1.0 + CHORD_ERR) + UNDERFLOW
-
-
-def _line_root(lower: _Point, upper: _Point, delta: float) -> float:
-    """Return up to where the line through a lower and an upper bound shows D > δ; 0 if nowhere.
-
-    On the far side of the lower bound, as seen from the upper one, D is above that line.
-    """
-    fall = lower.bound - upper.bound
-    run = upper.growth - lower.growth
-    if run > 0.0 and lower.bound <= delta and fall > 0.0:
-        step = (delta - lower.bound) / fall * run * (1.0 + CHORD_ERR)
-        return max((lower.growth - step) * (1.0 - CHORD_ERR) - UNDERFLOW, 0.0)
-    if run < 0.0 and lower.bound > delta and fall < 0.0:
-        step = (lower.bound - delta) / fall * run * (1.0 - CHORD_ERR)
-        x = max((lower.growth + step) * (1.0 - CHORD_ERR) - UNDERFLOW, 0.0)
-        return x if x < math.inf else 0.0
-    return 0.0
+# Most rounds of probes for one root. A typical root takes two.
+MAX_ROUNDS = 60
+# Relative width of D at the root that is aimed at, as a share of what the width wanted allows.
+SHARE = 0.9
+# Factor by which that share shrinks from one fine probe to the next.
+NARROWING = 0.5
+# Fall of log D from the root to the point further on, in units of the width of D at the root.
+FALL = 40.0
+# Smallest fall of log D from the root to that point, for roots near 0.
+SMALLEST_FALL = 1e-3
+# Largest fall of log D from the root to that point.
+LARGEST_FALL = 0.5
+# Relative width of D at that point, as a share of the fall.
+SUPPORT_SHARE = 0.1
+# Relative error of a step along the secant, as a share of the step in log D.
+SECANT_ERROR = 0.2
+# Error of log D at the estimated root, in units of what is needed, up to which the next probe is as
+# fine as needed.
+FINE_AT_ONCE = 200.0
+# Distance from an end of the bracket, as a share of its width, at which the search looks instead of
+# at an estimate beyond that end.
+INSET = 0.1
+# Factor of the relative width of D that is aimed at where it did not tell the side of the root.
+CLOSER = 0.1
+# Rounds in a row that may leave more than half of the bracket before it is halved. One is enough
+# if the estimate is outside the bracket.
+MAX_SLOW_ROUNDS = 2
+# Factor of the width of ε that is due to a gap between bounds of D, at which the search ends.
+GAP_MARGIN = 1.15
+# Share of the bracket that a round must leave at most, if there is such a gap.
+STUCK = 0.9
+# Distance of log D from log δ up to which a place tells of the gap at the root.
+NEAR_ROOT = 1.0
+# Largest half of the width of log D that is taken for such a gap, not for a failure of an engine.
+LARGEST_GAP = 0.05
+# Relative width of D that is aimed at, as a share of that gap.
+GAP_SHARE = 0.03
 
 
 class Start(NamedTuple):
@@ -176,18 +73,11 @@ class Start(NamedTuple):
     doubt: float = 0.0
 
 
-class _Probe(NamedTuple):
-    """log D − log δ at ε with an error of ``noise``; ``is_short`` if wider than the aim."""
+class Probe(NamedTuple):
+    """A place to evaluate D, and the relative width to aim at."""
 
     eps: float
-    excess: float
-    noise: float
-    is_short: bool
-
-    @property
-    def distance(self) -> float:
-        """The largest possible distance from the root, in log D."""
-        return abs(self.excess) + self.noise
+    aim: float
 
 
 def smallest_eps(
@@ -209,243 +99,207 @@ def smallest_eps(
     rtol
         The relative width to aim at.
 
-    The lower end is 0 where no ε with D(ε) > δ is known, the upper one `end` where none with
-    D(ε) ≤ δ is.
-
+    Returns
+    -------
+    Enclosure
+        Of ε (natural log). The lower end is 0 if no ε with D(ε) > δ was found, and the upper one is
+        `end` if none with D(ε) ≤ δ was.
     """
-    return Search(evaluate, delta, end, rtol).run(start)
+    search = Search(delta, start, end, rtol)
+    while probes := search.next_probes():
+        search.add(probes, [evaluate(*probe) for probe in probes])
+    return search.enclosure()
 
 
 class Search:
-    """The state of a search: the bracket of the root and the probes so far.
+    """The search for the smallest ε with D(ε) ≤ δ; the arguments are those of `smallest_eps`.
 
-    Probes are coarse as long as the root is uncertain. Then a fine one next to the root, and a
-    coarse one a little beyond it that bounds the slope of D, are enough.
+    Interpolation leads to the root of log D − log δ. A fine enclosure of D next to it and a coarse
+    one further on, which bounds the slope of D, then close the bracket. Where estimates do not
+    shrink the bracket, it is halved. Ask for `next_probes`, evaluate D there, and `add` the
+    enclosures, until there are no more probes. If D is known only between two functions, `has_gap`
+    tells the search not to look closer than these let it see.
     """
 
-    def __init__(self, evaluate: Evaluate, delta: float, end: float, rtol: float) -> None:
-        self.evaluate, self.delta, self.end, self.rtol = evaluate, delta, end, rtol
-        self.root, self.slope = Bracket(delta, end), math.nan
-        self._probes: list[_Probe] = []
+    def __init__(
+        self, delta: float, start: Start, end: float, rtol: float, *, has_gap: bool = False
+    ) -> None:
+        self._delta, self._end, self._rtol, self._has_gap = delta, end, rtol, has_gap
+        self._bracket = Bracket(delta, end)
+        self._guess = start if math.isfinite(start.eps) else start._replace(eps=0.0)
+        self._excesses: list[_Excess] = []
         self._aims: dict[float, float] = {}
-        self._probe_share, self._support_fall, self._support_width = (
-            PROBE_SHARE,
-            SUPPORT_FALL,
-            SUPPORT_WIDTH,
-        )
-        self._refinements = self._blind_probes = self._shrinks = 0
-        self._evaluated_zero = False
+        self._widths = [math.inf]
+        self._rounds, self._share = 0, SHARE
+        # The width of log D that no closer look reduces.
+        self._gap = 0.0
+        # The relative width of D that tells on which side of the root a place is.
+        self._side_aim = COARSEST
 
-    def run(self, start: Start) -> Enclosure:
-        """Return the bracket after probing until it is narrow, or does not get narrower."""
-        self.slope = start.slope if start.slope < 0.0 else self.slope
-        guess, doubt = start.eps, start.doubt
-        widths = list[float]()
-        for _ in range(MAX_PROBES):
-            if self.is_narrow():
-                break
-            if guess <= 0.0 == self.root.low and not self._evaluated_zero:
-                if not self._exceeds_at_zero():
-                    break
-                guess, doubt = self.guess()
-                continue
-            plan = self._plan(guess, doubt)
-            if plan is None or self._aims.get(plan[0], math.inf) <= plan[1]:
-                break
-            is_useful = self._probe(*plan)
-            guess, doubt = self.guess() if is_useful else (self._retry_point(plan[0]), math.inf)
-            if self._blind_probes > MAX_BLIND_PROBES:
-                break
-            widths.append(self.root.high - self.root.low)
-            if SLOW_SHARE * min(widths[:-SLOW_PROBES], default=math.inf) < widths[-1] < math.inf:
-                # Guesses converge slowly next to a kink of D.
-                guess, doubt = self._middle(), math.inf
-                widths.clear()
-        self._halve()
-        return Enclosure(self.root.low, self._upper())
+    def next_probes(self) -> list[Probe]:
+        """Return where to evaluate D next, and how finely; nothing if the search is over."""
+        self._rounds += 1
+        is_beyond = self._bracket.low >= LARGEST_EPS
+        if is_beyond or self._is_narrow() or self._rounds > MAX_ROUNDS:
+            return []
+        probes = [] if self._is_slow() else self._new(self._guessed_probes())
+        return probes or self._new([self._middle()])
 
-    def guess(self) -> tuple[float, float]:
-        """Return the root by the slope at the nearest probe, and the error of log D there."""
-        if not self._probes:
-            return math.nan, math.inf
-        nearest, *farther = sorted(self._probes, key=lambda x: x.distance)
-        slopes = (
-            (x.excess - nearest.excess) / (x.eps - nearest.eps)
-            for x in farther
-            if x.eps != nearest.eps
-            and abs(x.excess - nearest.excess) > SLOPE_NOISES * (x.noise + nearest.noise)
-        )
-        slope = next(slopes, math.nan)
-        self.slope = slope if slope < 0.0 else self.slope
-        if not self.slope < 0.0:
-            return math.nan, math.inf
-        doubt = SLOPE_ERR * abs(nearest.excess) + nearest.noise
-        eps = nearest.eps - nearest.excess / self.slope
-        left = max((x.eps for x in self._probes if x.excess > x.noise), default=-math.inf)
-        right = min((x.eps for x in self._probes if x.excess < -x.noise), default=math.inf)
-        if -math.inf < left < right < math.inf:
-            if left < eps < right:
-                return eps, doubt
-            is_wide = right > 2.0 * left > 0.0
-            return math.sqrt(left * right) if is_wide else 0.5 * (left + right), doubt
-        if len(self._probes) > 1 and left < right and abs(nearest.excess) > nearest.noise:
-            # All probes lie on one side of the root: step beyond the estimated root.
-            eps, doubt = eps + (len(self._probes) - 1.0) * (eps - nearest.eps), abs(nearest.excess)
-        if eps < nearest.eps / MAX_SHRINK:
-            self._shrinks += 1
-            return nearest.eps / MAX_SHRINK if self._shrinks <= MAX_SHRINKS else 0.0, math.inf
-        return eps, doubt
+    def _is_narrow(self) -> bool:
+        """Return whether the bracket is as narrow as requested, or as a gap in D lets it be."""
+        low, high = self._bracket.low, self._bracket.high
+        allowed = self._rtol * high
+        if self._gap > 0.0 and self._guess.slope < 0.0:
+            allowed = max(allowed, -GAP_MARGIN * self._gap / self._guess.slope)
+        is_stuck = self._gap > 0.0 and self._widths[-1] > STUCK * self._widths[-2:][0]
+        return high < math.inf and (high - low <= allowed or (is_stuck and len(self._widths) > 1))
 
-    def is_narrow(self, times: float = 1.0) -> bool:
-        """Return whether the bracket is at most `times` as wide as requested."""
-        low, high = self.root.low, self._upper()
-        return high < math.inf and high - low <= times * self.rtol * high
-
-    def _upper(self) -> float:
-        """Return the upper end, or the point where D is 0 if that is very close."""
-        high = self.root.high
-        return self.end if high > self.end * (1.0 - END_DISTANCE * self.rtol) else high
-
-    def _middle(self) -> float:
-        """Return the middle of the bracket."""
-        return 0.5 * (self.root.low + self.root.high)
-
-    def _probe(self, eps: float, aim: float) -> bool:
-        """Evaluate D, and return whether the enclosure can steer the search."""
-        self._aims[eps] = aim
-        return self._record(eps, self.evaluate(eps, aim), aim)
-
-    def _record(self, eps: float, enclosure: Enclosure, aim: float) -> bool:
-        """Use an enclosure of D, and return whether it can steer the search."""
-        self.root.add(eps, enclosure)
-        # An upper end may be inf. D is at most 1, apart from the rounding of its entries.
-        high = log(max(enclosure.lower, min(enclosure.upper, 1.0)))
-        width = high - log(enclosure.lower)
-        is_undecided = enclosure.lower <= self.delta < enclosure.upper
-        if not math.isfinite(width) or (is_undecided and width > 2.0):
+    def _is_slow(self) -> bool:
+        """Return whether the latest guesses of the root have hardly narrowed the bracket."""
+        is_outside = not self._bracket.low <= self._guess.eps < self._bracket.high
+        if self._gap > 0.0 and not is_outside:
             return False
-        middle = high - 0.5 * width - math.log(self.delta)
-        self._probes.append(_Probe(eps, middle, 0.5 * width, width > SHORT_FACTOR * aim))
-        return True
+        return len(self._widths) > (1 if is_outside else MAX_SLOW_ROUNDS)
 
-    def _plan(self, guess: float, doubt: float) -> tuple[float, float] | None:
-        """Return the next ε and the relative width of D there; None if no probe would help."""
-        eps = self._move_inside(guess)
-        width = self._needed_width(eps)
-        if width >= COARSEST and self.is_narrow(HALVING_WIDTH):
-            # If D falls steeply, halving is as good, and D is easy to evaluate away from the root.
-            return self._middle(), COARSEST
-        nearest = min(self._probes, key=lambda x: (abs(x.eps - eps), x.noise), default=None)
-        if nearest is not None and (nearest.noise <= width or nearest.is_short):
-            reach = SAME_POINT * self.rtol * eps
-            reach = max(reach, nearest.noise / -self.slope) if nearest.is_short else reach
-            if abs(nearest.eps - eps) <= reach:
-                return self._support(nearest, eps)
-        aim = width if doubt <= MAX_TAMED_DOUBT * width else DOUBT_SHARE * doubt
-        return eps, max(min(aim, COARSEST), FINEST)
+    def add(self, probes: list[Probe], divergences: Sequence[Enclosure]) -> None:
+        """Narrow the bracket by enclosures of D at the probes, and guess the root anew."""
+        for probe, divergence in zip(probes, divergences, strict=True):
+            self._bracket.add(probe.eps, divergence)
+            self._aims[probe.eps] = probe.aim
+            excess = _excess(probe, divergence, self._delta)
+            if excess is not None:
+                self._excesses.append(excess)
+                self._notice_gap(probe.aim, excess)
+        is_undecided = divergence.lower <= self._delta < divergence.upper
+        self._side_aim = _within(CLOSER * self._side_aim) if is_undecided else COARSEST
+        # Where an enclosure says nothing, a secant leads to the same place again.
+        self._guess = Start(math.nan) if excess is None else self._interpolated()
+        width, first = self._bracket.high - self._bracket.low, self._widths[0]
+        self._widths = [*self._widths, width] if width > 0.5 * first else [width]
 
-    def _needed_width(self, eps: float) -> float:
-        """Return the relative width of D that gives ε the requested width."""
-        change = -self.slope * eps * self.rtol
-        return max(FINEST, self._probe_share * change) if change > 0.0 else COARSEST
+    def _notice_gap(self, aim: float, excess: _Excess) -> None:
+        """Remember the width of an enclosure near the root that is wider than its aim."""
+        is_near, is_wide = abs(excess.middle) < NEAR_ROOT, aim < excess.noise < LARGEST_GAP
+        if self._has_gap and is_near and is_wide:
+            self._gap = 2.0 * excess.noise
 
-    def _support(self, nearest: _Probe, guess: float) -> tuple[float, float] | None:
-        """Return a probe beyond the nearest one, to bound the slope at the root, or a finer probe.
+    def enclosure(self) -> Enclosure:
+        """Return the certified ends of the root."""
+        low, high = self._bracket.low, self._bracket.high
+        # D is 0 at `end`: an upper end that hardly differs from it says no more.
+        return Enclosure(low, self._end if high > self._end * (1.0 - 0.1 * self._rtol) else high)
 
-        Return None if neither would narrow the bracket.
+    def _new(self, probes: list[Probe]) -> list[Probe]:
+        """Return the probes at places where D is not known as finely yet."""
+        return [probe for probe in probes if self._aims.get(probe.eps, math.inf) > probe.aim]
+
+    def _guessed_probes(self) -> list[Probe]:
+        """Return a probe at the guess, and one beyond it that bounds the slope of D."""
+        eps, slope, doubt = self._guess
+        if not math.isfinite(eps):
+            return []
+        if not -math.inf < slope < 0.0:
+            return [Probe(self._inside(eps), COARSEST)]
+        # What the width wanted amounts to, as a difference of log D.
+        need = -self._share * self._rtol * abs(eps) * slope
+        if doubt > FINE_AT_ONCE * need:
+            return [Probe(self._inside(eps), _within(0.2 * doubt))]
+        if self._gap > 0.0:
+            return self._probes_around_gap(need)
+        self._share *= NARROWING
+        root = Probe(self._inside(eps), _within(need))
+        fall = min(max(FALL * need, SMALLEST_FALL), LARGEST_FALL)
+        further = min(root.eps - fall / slope, 0.5 * (root.eps + self._end), LARGEST_EPS)
+        is_known = any(
+            root.eps < x.eps
+            and -3.0 * fall < x.middle < -0.3 * fall
+            and x.noise < SUPPORT_SHARE * fall
+            for x in self._excesses
+        )
+        if is_known:
+            return [root]
+        return [root, Probe(further, _within(SUPPORT_SHARE * fall))]
+
+    def _probes_around_gap(self, need: float) -> list[Probe]:
+        """Return probes where the lower bound of D falls to δ, and where the upper bound does."""
+        eps, slope, _ = self._guess
+        aim = max(GAP_SHARE * self._gap, 0.1 * need)
+        reach = -(0.5 * self._gap + 2.0 * aim) / slope
+        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        return [Probe(x, _within(aim)) for x in (eps - reach, eps + reach) if low < x < high]
+
+    def _inside(self, eps: float) -> float:
+        """Return `eps`, or a place close to the end of the bracket where the root may be instead.
+
+        An estimate above the bracket overrates the curvature of D. If D is linear in e^ε, the root
+        is at the lower end.
         """
-        self._refinements += 1
-        if self._refinements > MAX_REFINEMENTS or not self.slope < 0.0:
-            return None
-        has_support = any(
-            4.0 * (nearest.noise + x.noise) < nearest.excess - x.excess <= 1.5 * self._support_fall
-            for x in self._probes
-            if x.eps > nearest.eps
-        )
-        if nearest.is_short and (has_support or self._support_fall < SUPPORT_FALL):
-            return None  # a closer probe could not be distinguished from the nearest one
-        if has_support or (self.is_narrow(HALVING_WIDTH) and not nearest.is_short):
-            self._probe_share *= PROBE_SHARE_FACTOR
-            eps = self._middle() if self.is_narrow(HALVING_WIDTH) else guess
-            return eps, min(self._needed_width(eps), COARSEST)
-        eps = min(
-            nearest.eps - self._support_fall / self.slope,
-            0.5 * (nearest.eps + self.end),
-            LARGEST_EPS,
-        )
-        aim = self._support_width
-        self._support_fall, self._support_width = (
-            SUPPORT_FACTOR * self._support_fall,
-            SUPPORT_FACTOR * self._support_width,
-        )
-        return eps, aim
+        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        if eps >= high and low > 0.0:
+            eps = low + min(0.5 * self._rtol * high, INSET * (high - low))
+        elif eps >= high:
+            eps = (1.0 - INSET) * high
+        elif eps < low:
+            eps = low + INSET * (min(high, 2.0 * low) - low)
+        return max(eps, 0.0)
 
-    def _move_inside(self, guess: float) -> float:
-        """Return the guess, moved into the bracket if it lies outside."""
-        low, high = self.root.low, self.root.high
-        if math.isinf(high):
-            return min(guess if guess > low else max(2.0 * low, 1.0), LARGEST_EPS)
-        if not guess > 0.0:
-            guess = math.sqrt(low * high) if low > 0.0 else 0.25 * high
-        if guess <= low:
-            guess = low + LOWER_MARGIN * (min(high, 2.0 * low) - low)
-        elif guess >= high:
-            guess = high - UPPER_MARGIN * (high - max(low, 0.5 * high))
-        return min(guess, LARGEST_EPS)
+    def _middle(self) -> Probe:
+        """Return a probe in the middle of the bracket, of the logarithms if the bracket is wide."""
+        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        is_wide = high > 4.0 * low
+        middle = math.sqrt(max(low, 0.01 * high) * high) if is_wide else 0.5 * (low + high)
+        return Probe(middle, self._side_aim)
 
-    def _retry_point(self, probe: float) -> float:
-        """Return a point in the bracket away from a probe that said nothing; NaN if unknown."""
-        low, high = self.root.low, self.root.high
-        if not low < probe < high:
-            return math.nan
-        self._blind_probes += 1
-        if self._blind_probes % 2 == 1:
-            return math.sqrt(probe * high) if high < math.inf else 2.0 * probe
-        return math.sqrt(low * probe) if low > 0.0 else 0.25 * probe
+    def _interpolated(self) -> Start:
+        """Return a guess of the root from the two or three probes closest to it."""
+        near, *others = sorted(self._excesses, key=lambda x: abs(x.middle) + x.noise)
+        others = [x for x in others if x.is_comparable(near)]
+        slope = others[0].slope_to(near) if others else self._guess.slope
+        if not -math.inf < slope < 0.0:
+            return Start(math.nan, slope)
+        eps, doubt = near.eps - near.middle / slope, SECANT_ERROR * abs(near.middle)
+        third = next((x for x in others[1:] if x.is_comparable(others[0])), None)
+        if third is not None:
+            secant, eps = eps, _inverse_quadratic_root(near, others[0], third)
+            doubt = min(doubt, abs((eps - secant) * slope))
+        return Start(eps, slope, doubt + near.noise)
 
-    def _halve(self) -> None:
-        """Evaluate D(0) if that was not done, and halve the bracket as long as it narrows."""
-        if self.root.low == 0.0 and not self._evaluated_zero and not self.is_narrow():
-            self._exceeds_at_zero()
-        aim = COARSEST
-        for _ in range(MAX_HALVINGS):
-            low, high = self.root.low, self.root.high
-            if self.is_narrow() or not low < high < math.inf:
-                break
-            middle = min(self._middle(), LARGEST_EPS)
-            enclosure = self.evaluate(middle, aim)
-            self.root.add(middle, enclosure)
-            if self.root.high - self.root.low > MAX_HALVED_SHARE * (high - low):
-                if aim <= FINEST or enclosure.relative_width > 2.0 * aim:
-                    break
-                aim = max(0.1 * aim, FINEST)
 
-    def _exceeds_at_zero(self) -> bool:
-        """Evaluate D(0) until its side of δ is known, and return whether it certainly exceeds δ."""
-        self._evaluated_zero = True
-        for aim in WIDTHS_AT_ZERO:
-            enclosure = self.evaluate(0.0, aim)
-            if (
-                not enclosure.lower <= self.delta < enclosure.upper
-                or enclosure.relative_width > 2.0 * aim
-            ):
-                break
-        self._record(0.0, enclosure, aim)
-        if enclosure.lower <= self.delta < enclosure.upper:
-            self._search_near_zero(enclosure)
-        return enclosure.lower > self.delta
+class _Excess(NamedTuple):
+    """An enclosure of log D − log δ at ``eps``: its middle, and half of its width."""
 
-    def _search_near_zero(self, at_zero: Enclosure) -> None:
-        """Search near 0 for an ε with D(ε) ≤ δ, given an enclosure of D(0) that contains δ."""
-        width = min(max(at_zero.relative_width, FINEST), COARSEST)
-        # The slope may be infinite where D is constant up to rounding.
-        eps = 3.0 * width / max(1e-3, -self.slope) or FINEST
-        for step in itertools.count():
-            if eps >= min(self.root.high, LARGEST_EPS):
-                break
-            enclosure = self.evaluate(eps, width)
-            self.root.add(eps, enclosure)
-            if enclosure.upper <= self.delta:
-                break
-            # If many near points fail, larger steps reach a point sooner.
-            eps *= 4.0 if step < NEAR_STEPS else 4.0**NEAR_STEPS
+    eps: float
+    middle: float
+    noise: float
+
+    def is_comparable(self, other: _Excess) -> bool:
+        """Return whether log D certainly falls from one place to the other."""
+        rise, run = other.middle - self.middle, other.eps - self.eps
+        return rise * run < 0.0 and abs(rise) > 4.0 * (self.noise + other.noise)
+
+    def slope_to(self, other: _Excess) -> float:
+        """Return the slope of the secant."""
+        return (other.middle - self.middle) / (other.eps - self.eps)
+
+
+def _inverse_quadratic_root(*points: _Excess) -> float:
+    """Return the value at 0 of ε as a quadratic function of log D − log δ, given three points."""
+    root = 0.0
+    for point in points:
+        others = [x.middle for x in points if x is not point]
+        root += point.eps * math.prod(x / (x - point.middle) for x in others)
+    return root
+
+
+def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None:
+    """Return log D − log δ; None if the enclosure is too wide for a guess."""
+    high = log(max(divergence.lower, min(divergence.upper, 1.0)))
+    width = high - log(divergence.lower)
+    if not width <= (2.0 if divergence.lower <= delta < divergence.upper else 700.0):
+        return None
+    return _Excess(probe.eps, high - 0.5 * width - math.log(delta), 0.5 * width)
+
+
+def _within(aim: float) -> float:
+    """Return the relative width to aim at, `aim` if that is in the range of aims."""
+    return min(max(aim, FINEST), COARSEST)

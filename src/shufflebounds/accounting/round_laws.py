@@ -21,11 +21,10 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import is_scarce, require_work
+from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.enumeration import RankedOutcomes, ranked_outcomes
-from shufflebounds.divergence.estimates import estimates, outlook
-from shufflebounds.divergence.fourier_rows import stacked
 from shufflebounds.divergence.lattice import MAX_POINTS
-from shufflebounds.divergence.law import law, log
+from shufflebounds.divergence.law import log
 from shufflebounds.divergence.losses import (
     LossLaw,
     LossSum,
@@ -42,12 +41,6 @@ MAX_NODES = 6000
 MIN_NODES = 3
 # Number of points that are enclosed in one call. Speed only (benchmarks/rounds.py).
 NODES_PER_BLOCK = 24
-# Largest fall of log D in such a block. Small D are slow and hardly ever needed. Speed only.
-MAX_FALL_IN_BLOCK = 25.0
-# Largest number of components of a law that is evaluated in blocks. Speed only.
-MAX_COMPONENTS_STACKED = 512
-# Largest excess kurtosis of a tilted sum that is evaluated in blocks. Speed only.
-MAX_STACKED_KURTOSIS = 2.0
 # Largest gap between points, in steps, for which the width of D grows with the square of the gap.
 MAX_RTOL_GAP = 4
 # Number of grids that are cached; each holds some thousand numbers.
@@ -163,39 +156,20 @@ class Grid:
         return Enclosure(min(max(coarse.lower, fine.lower), upper), upper)
 
     def _prefetch(self, decomposition: Decomposition, index: int) -> Enclosure:
-        """Return the enclosure of D at a point from a block of points.
+        """Return an enclosure of D at a point by the Fourier engine alone, from a block of points.
 
-        A block takes a tenth of the time that its points take one by one. Where few draws decide it
-        would take ten times as long, and the enclosure says nothing there.
+        A block takes a tenth of the time that its points take one by one.
         """
         prefetched = self.prefetched.setdefault(id(decomposition), [])
         if index >= len(prefetched):
-            start = len(prefetched)
-            eps = np.minimum(self.points.eps[start : start + NODES_PER_BLOCK], LARGEST_EPS)
-            if len(decomposition) > MAX_COMPONENTS_STACKED or self._is_heavy_tailed(
-                decomposition, eps[0]
-            ):
-                prefetched += [Enclosure(0.0, math.inf)] * (self.points.places.size - start)
-                return prefetched[index]
-            while self._is_heavy_tailed(decomposition, eps[-1]):
-                eps = eps[: eps.size // 2]
+            block = slice(len(prefetched), len(prefetched) + NODES_PER_BLOCK)
+            eps = np.minimum(self.points.eps[block], LARGEST_EPS)
             users = np.full(eps.size, float(self.problem.n))
-            # Points with a very small D are the slowest, and hardly ever needed.
-            logs = estimates(decomposition, eps, users).log
-            beyond = np.flatnonzero(logs < logs[0] - MAX_FALL_IN_BLOCK)
-            block = slice(max(int(beyond[0]), MIN_NODES) if beyond.size else None)
-            rtols = self.points.rtols[start : start + eps.size]
-            bounds = stacked(decomposition, eps[block], users[block], rtols[block])
+            rtols = self.points.rtols[block]
+            lower, upper = divergences(decomposition, eps, users, rtols, one_try=True)
             require_work()
-            prefetched.extend(map(Enclosure, bounds[0].tolist(), bounds[1].tolist()))
+            prefetched.extend(map(Enclosure, lower.tolist(), upper.tolist()))
         return prefetched[index]
-
-    def _is_heavy_tailed(self, decomposition: Decomposition, eps: float) -> bool:
-        """Return whether few draws decide D(ε), so that a block of points would take long."""
-        try:
-            return outlook(law(decomposition, eps), self.problem.n)[1] > MAX_STACKED_KURTOSIS
-        except OverflowError:  # values too far apart for floats
-            return True
 
 
 @dataclass(frozen=True)
@@ -332,7 +306,7 @@ def _seems_above(problem: Problem, eps: float, bound: float) -> bool:
     """Return whether D exceeds a bound by an estimate, even if the estimate is off by its doubt."""
     with suppress(OverflowError):  # values too far apart for floats
         estimate = problem.estimate(eps)
-        return estimate.log - estimate.doubt > log(bound)
+        return bool(estimate.log - estimate.doubt > log(bound))
     return False
 
 

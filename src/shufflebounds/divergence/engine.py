@@ -1,8 +1,8 @@
-"""D(ε) of a decomposition, in one direction, by enumeration or by the Fourier and tree engines.
+"""D(ε) of a decomposition, in one direction: by enumeration, or by the Fourier engine and the tree.
 
-D is the excess of the components that no other user shares, plus E[S₊]/n. The second summand lies
-between trivial bounds, which follow from D at n = 1, and between the bounds of an engine. Proofs:
-docs/engine.md, sections 1 and 8.
+D is the excess of the components that others never hide plus E[S₊]/n; the latter lies between
+bounds that D at n = 1 gives, and between those of an engine. Proofs: docs/engine.md, sections 1
+and 8.
 """
 
 from __future__ import annotations
@@ -10,215 +10,275 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
+from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess, trivial_bounds
 from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
-from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.fourier import fourier_bounds, log_mean_positive_part
-from shufflebounds.divergence.law import Law, U, exp_down, law, tilt, tilting_point
+from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
+from shufflebounds.divergence.law import Law, U, law, log, tilt
+from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 
-# A function from the GPARV's law, n and the relative width to aim at to bounds of log E[S₊].
-LogBounds = Callable[[Law, int, float], tuple[float, float]]
+# Excess kurtosis of the tilted S, about one over the number of draws that matter, up to which the
+# Fourier engine comes first, and beyond which the tree does. Speed only.
+MANY_DRAWS = 0.7
+# Limits of both engines, as work and as nodes: each engine is tried with each limit in turn until
+# the bounds are narrow. Speed only, but for what is refused.
+LIMITS = ((2.0**26, 2_000), (2.0**28, 8_000), (2.0**30, 30_000), (2.0**32, 200_000))
+# Multiple of the rounding error of nK at which no engine gets narrower.
+ROUNDING_LIMIT = 30.0
+# Width of log D below which all that is left is rounding.
+FINEST = 1e-11
+# Distance of log D from the log δ that is asked for at which it is enough to know the side.
+FAR_OFF = 7.0
+# Numbers held in memory at once by the points that are evaluated together.
+BLOCK = 2**16
+# Numbers that a component of one point takes: two sides times the tilts tried for each.
+NUMBERS_PER_COMPONENT = 34
+# Largest ε for which logarithms of D are computed: e^ε must stay a float.
+LARGEST_EPS = 690.0
+# Bounds of D below this are left to logarithms.
+SMALLEST_FLOAT = 1e-290
+# Laws with at most this many histograms of reports are enumerated. Such laws have atoms near 0, for
+# which the Fourier engine is slow.
+MAX_FEW_HISTOGRAMS = 5_000
+# Most users whose reports are enumerated; the number of histograms alone would let 5 000 users with
+# two outcomes pass, for which the Fourier engine is faster.
+MAX_FEW_USERS = 300
+
+# Lower and upper bounds at P points, shape (P,) each.
+Bounds = tuple[FloatArray, FloatArray]
+# Bounds of log E[S₊] at P points, given the GPARV's laws as rows, n and relative widths to aim at.
+LogBounds = Callable[[Law, FloatArray, FloatArray], Bounds]
 Ends = tuple[float, float]
-
-# Values below this are treated as 0, since subnormal floats lose relative precision.
-SMALLEST = 1e-304
-# Largest excess kurtosis of the tilted S, about one over the number of draws that make up its
-# spread, at which the draws count as many. It selects one of the two lists of engines below.
-_MAX_KURTOSIS_OF_MANY_DRAWS = 0.7
-# Largest number of histograms that are enumerated at once. Such small problems have atoms near 0,
-# for which the Fourier engine is slow. Speed only (benchmarks/deployer_grid.py).
-_MAX_HISTOGRAMS_AT_ONCE = 5_000
-# Largest number of users for which the histograms are counted at all. Speed only
-# (benchmarks/deployer_grid.py).
-_MAX_USERS_AT_ONCE = 300
-# With many draws, the search stops at a width below this multiple of the rounding error of nK,
-# because no engine does better.
-_ROUNDING_MULTIPLE = 30.0
-# Relative width below which the search stops: rounding causes it, and no other engine avoids it.
-_SMALLEST_WIDTH = 1e-11
-# Distance of log D from log δ beyond which only the side matters.
-_MAX_LOG_DISTANCE = 7.0
-
-_tree_bounds = partial(tree_bounds, fourier=log_mean_positive_part)
-# Each entry is an engine and its work limit: modes times the work of one mode for the Fourier
-# engine, nodes for the tree. `log_bounds` tries them in this order until one reaches the width.
-# The lists decide about speed, and about what is refused (benchmarks/deployer_grid.py).
-_ENGINES_FOR_MANY_DRAWS: tuple[tuple[Callable[..., tuple[float, float]], float], ...] = (
-    (fourier_bounds, 2.0**27),
-    (_tree_bounds, 8_000),
-    (fourier_bounds, 2.0**29),
-    (_tree_bounds, 30_000),
-    (fourier_bounds, 2.0**31),
-    (_tree_bounds, 200_000),
-    (fourier_bounds, 2.0**32),
-)
-# The list for sums in which few draws matter begins with a small tree.
-_ENGINES_FOR_FEW_DRAWS: tuple[tuple[Callable[..., tuple[float, float]], float], ...] = (
-    (_tree_bounds, 2_000),
-    (fourier_bounds, 2.0**25),
-    (_tree_bounds, 8_000),
-    (fourier_bounds, 2.0**27),
-    (_tree_bounds, 30_000),
-    (fourier_bounds, 2.0**29),
-    (_tree_bounds, 200_000),
-    (fourier_bounds, 2.0**31),
-    (fourier_bounds, 2.0**32),
-)
 
 
 def divergence(
-    decomposition: Decomposition,
-    eps: float,
-    n: int,
-    rtol: float = 1e-4,
-    target: float = math.nan,
+    decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4, target: float = math.nan
 ) -> Enclosure:
-    """Return an enclosure of D(ε) of (a, b, c), in this one direction, by the engine that suits it.
-
-    The engines take turns until the enclosure is narrower than the relative width `rtol`, or lies
-    far from the δ given as `target`. Raises ValueError for eps < 0 or n < 1.
-    """
+    """`divergences` at one point. Raises ValueError for eps < 0 or n < 1."""
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    outcomes = _outcomes_of_few_users(decomposition, n)
-    exact = outcomes.divergence(eps) if outcomes is not None else Enclosure(0.0, math.inf)
-    if exact.relative_width <= rtol:
-        return exact
-    enclosure = enclose(decomposition, eps, n, rtol, partial(log_bounds, target=target))
-    return Enclosure(max(exact.lower, enclosure.lower), min(exact.upper, enclosure.upper))
+    point = (np.array([float(x)]) for x in (eps, n, rtol, target))
+    lower, upper = divergences(decomposition, *point)
+    return Enclosure(float(lower[0]), float(upper[0]))
+
+
+def divergences(
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    target: FloatArray | float = math.nan,
+    *,
+    one_try: bool = False,
+) -> Bounds:
+    """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
+
+    Parameters
+    ----------
+    decomposition
+        (a, b, c).
+    eps, n, rtol
+        Points (ε, n) and the relative widths to aim at, shape (P,); `n` are whole numbers.
+    target
+        The δ, if any, from which it is enough to know that D is far.
+    one_try
+        Whether to stop after one try of the Fourier engine, which takes many points together.
+
+    Returns
+    -------
+    tuple of two arrays
+        Bounds of D, shape (P,), which hold whether they are as narrow as wanted or not.
+    """
+    lower, upper = np.zeros(eps.shape), np.full(eps.shape, np.inf)
+    for i, users in enumerate(n.tolist()):
+        outcomes = _few_outcomes(decomposition, int(users))
+        if outcomes is not None:
+            enclosure = outcomes.divergence(float(eps[i]))
+            lower[i], upper[i] = enclosure.lower, enclosure.upper
+    wide = np.flatnonzero((upper == np.inf) | (upper - lower > rtol * upper))
+    size = max(1, BLOCK // (NUMBERS_PER_COMPONENT * len(decomposition)))
+    target = np.broadcast_to(target, eps.shape)
+    for part in (wide[i : i + size] for i in range(0, wide.size, size)):
+        negligible = n[part] * SMALLEST
+        bounds = partial(
+            log_bounds, target=n[part] * target[part], negligible=negligible, one_try=one_try
+        )
+        ends = enclose_points(decomposition, eps[part], n[part], rtol[part], bounds)
+        low, high = np.array(ends).T
+        lower[part], upper[part] = np.maximum(lower[part], low), np.minimum(upper[part], high)
+    return lower, upper
 
 
 @functools.lru_cache(maxsize=8)
-def _outcomes_of_few_users(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
-    """Return the outcomes if they are few enough to be enumerated in no time, else None."""
-    if 1 < n <= _MAX_USERS_AT_ONCE and histogram_count(decomposition, n) <= _MAX_HISTOGRAMS_AT_ONCE:
+def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
+    """Return the outcomes of n users if there are few enough to be enumerated at once."""
+    if 1 < n <= MAX_FEW_USERS and histogram_count(decomposition, n) <= MAX_FEW_HISTOGRAMS:
         return ranked_outcomes(decomposition, n)
     return None
 
 
-def log_bounds(g: Law, n: int, rtol: float, target: float = math.nan) -> tuple[float, float]:
-    """Return bounds of log E[S₊], each the better one of the engines that were needed."""
-    many_draws = outlook(g, n)[1] <= _MAX_KURTOSIS_OF_MANY_DRAWS
-    low, high, log_target = -math.inf, math.inf, math.log(n * target)
-    for engine, most_work in _ENGINES_FOR_MANY_DRAWS if many_draws else _ENGINES_FOR_FEW_DRAWS:
-        ends = engine(g, n, rtol, most_work=most_work)
-        low, high = max(low, ends[0]), min(high, ends[1])
-        if high - low <= max(rtol, _SMALLEST_WIDTH):
-            break
-        if high < log_target - _MAX_LOG_DISTANCE or low > log_target + _MAX_LOG_DISTANCE:
-            break
-        if many_draws and high - low <= _ROUNDING_MULTIPLE * _rounding(g, n):
-            break
+def log_bounds(
+    law: Law,
+    n: FloatArray,
+    rtol: FloatArray,
+    target: FloatArray | None = None,
+    negligible: FloatArray | None = None,
+    one_try: bool = False,
+) -> Bounds:
+    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed.
+
+    Bounds may be wide if E[S₊] is far from a `target`, or below a `negligible` value.
+    """
+    with np.errstate(divide="ignore"):
+        log_target = np.log(np.full(n.shape, np.nan) if target is None else target)
+        log_negligible = np.log(np.zeros(n.shape) if negligible is None else negligible)
+    estimate, theta, _ = saddlepoint(law, n)
+    has_many_draws = estimate.kurtosis <= MANY_DRAWS
+    low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
+    rows = np.flatnonzero(has_many_draws)
+    if rows.size:
+        few = law.at(rows) if rows.size < n.size else law
+        low[rows], high[rows] = fourier_bounds(
+            few, n[rows], rtol[rows], LIMITS[0][0], theta=theta[rows]
+        )
+    for row in np.flatnonzero(~(high - low <= rtol)).tolist() if not one_try else ():
+        goal = Goal(*(float(x[row]) for x in (rtol, log_target, log_negligible)))
+        low[row], high[row] = _narrow(
+            law.at(row), float(n[row]), goal, (low[row], high[row]), has_many_draws[row]
+        )
     return low, high
 
 
-def _rounding(g: Law, n: int) -> float:
-    """Return the uncertainty of log E[S₊] due to that of K; inf if no value is a gain."""
-    if not (g.values.size and g.values.max() > 0.0):
-        return math.inf
-    return n * tilt(g, tilting_point(g, n)).log_mgf_err
+@dataclass(frozen=True)
+class Goal:
+    """How wide bounds of log E[S₊] may be, and where they may be wider: far off, or very low."""
+
+    rtol: float
+    log_target: float
+    log_negligible: float
+
+    def is_met(self, low: float, high: float, rounding: float) -> bool:
+        """Whether bounds are good enough, or as good as rounding lets them be."""
+        is_far = high < self.log_target - FAR_OFF or low > self.log_target + FAR_OFF
+        is_negligible = high < self.log_negligible
+        return is_far or is_negligible or high - low <= max(self.rtol, rounding, FINEST)
 
 
-def enclose(
-    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
-) -> Enclosure:
-    """Return an enclosure of D(ε) from the trivial bounds and those of one engine.
-
-    `bounds` takes the GPARV's law, n and a relative width to aim at, and returns bounds of
-    log E[S₊].
-    """
-    eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
-    return Enclosure(*combine_bounds(*bounds_of_parts(decomposition, eps, n, rtol, bounds), n))
-
-
-def bounds_of_parts(
-    decomposition: Decomposition, eps: float, n: int, rtol: float, bounds: LogBounds
-) -> tuple[Ends, Ends, Ends]:
-    """Return bounds of D's first sum, trivial bounds of the second, and bounds of log E[S₊].
-
-    The engine is asked for the last pair only if the trivial bounds are wider than `rtol`; else,
-    and if the engine fails, that pair is (−inf, inf).
-    """
-    growth, unshared = np.array([[math.expm1(eps)]]), decomposition.c == 0.0
-    low, high = (float(x[0]) for x in excess(decomposition, growth, unshared))
-    trivial = trivial_bounds(decomposition, growth, np.array([float(n)]), ~unshared)
-    trivial_low, trivial_high = (float(x[0]) for x in trivial)
-    log_ends = -math.inf, math.inf
-    if trivial_high - trivial_low > rtol * trivial_high:
-        # Either the values are too far apart for floats, or the work exceeds its limit.
-        with contextlib.suppress(OverflowError, WorkError):
-            log_ends = bounds(law(decomposition, eps), n, rtol)
-    return (low, high), (trivial_low, trivial_high), log_ends
+def _narrow(
+    law: Law, n: float, goal: Goal, ends: tuple[float, float], has_many_draws: bool
+) -> Ends:
+    """Better bounds of one point than `ends`, by one engine after the other."""
+    (low, high), rounding = ends, 0.0
+    if has_many_draws:
+        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point(law, n)).log_mgf_err)
+    engines = _engines(has_many_draws)
+    while not goal.is_met(low, high, rounding):
+        engine = next(engines, None)
+        if engine is None:
+            break
+        # Where the work is spent, what is known so far counts.
+        try:
+            lower, upper = engine(law, n, goal.rtol)
+        except WorkError:
+            break
+        low, high = max(low, lower), min(high, upper)
+    return low, high
 
 
-def combine_bounds(unshared: Ends, trivial: Ends, log_ends: Ends, n: float) -> tuple[float, float]:
-    """Return bounds of D from those of its first sum, of its second sum and of log E[S₊]."""
-    # The comparisons below would take a NaN for a small number.
-    if math.isnan(sum(unshared) + sum(trivial)):
-        return 0.0, math.inf
-    low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
-    high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
-    lower, upper = unshared[0] + low, unshared[1] + high
-    return (
-        lower * (1.0 - 4.0 * U) if lower > SMALLEST else 0.0,
-        max(upper * (1.0 + 4.0 * U), SMALLEST) if upper > 0.0 else 0.0,
-    )
+def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], Ends]]:
+    """The engines in the order in which they are tried, after one try of the Fourier engine."""
+    for place, (work, nodes) in enumerate(LIMITS):
+        fourier = partial(single_bounds, most_work=work)
+        tree = partial(tree_bounds, fourier=single_bounds, most_work=nodes)
+        if not has_many_draws:
+            yield from (tree, fourier)
+        elif place == 0:
+            yield tree
+        else:
+            yield from (fourier, tree)
 
 
-def excess(
-    decomposition: Decomposition, growth: float | FloatArray, components: NDArray[np.bool_]
-) -> tuple[Any, Any]:
-    """Return bounds of Σ (a − e^ε b)₊ over the `components` marked True.
-
-    `growth` is e^ε − 1, a float or of shape (P, 1). The bounds have shape () or (P,).
-    """
-    a, b = decomposition.a[components], decomposition.b[components]
-    value = (a - b) - growth * b
-    err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
-    err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
-    sum_err = (a.size + 2.0) * U
-    low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))
-    return low * (1.0 - sum_err), high * (1.0 + sum_err)
+def enclose_points(
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    bounds: LogBounds,
+) -> list[Ends]:
+    """Bounds of D(ε) by means of an engine's bounds of log E[S₊], with what holds without any."""
+    columns = _parts(decomposition, eps, n, rtol, bounds)
+    rows = np.array([*columns, n]).T.tolist()
+    return [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
 
 
-def trivial_bounds(
-    decomposition: Decomposition, growth: FloatArray, n: FloatArray, shared: NDArray[np.bool_]
+def _parts(
+    decomposition: Decomposition,
+    eps: FloatArray,
+    n: FloatArray,
+    rtol: FloatArray,
+    bounds: LogBounds,
+) -> list[FloatArray]:
+    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
+    growth = np.array([[math.expm1(x)] for x in eps.tolist()])
+    alone = decomposition.c == 0.0
+    apart = excess(decomposition, growth, alone)
+    low, high = trivial_bounds(decomposition, growth, n, ~alone)
+    log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
+    wide = np.flatnonzero(high - low > rtol * high)
+    if wide.size:
+        # Values too far apart for floats, or too much work.
+        with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
+            laws = law(decomposition, eps[wide])
+            log_low[wide], log_high[wide] = bounds(laws, n[wide], rtol[wide])
+    return [*apart, low, high, log_low, log_high]
+
+
+def log_divergences(
+    decomposition: Decomposition, eps: FloatArray, n: int, rtol: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bounds of D's part over the `shared` components, which other users can hide.
+    """Lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
 
-    They follow from D at n = 1, D₁ = Σ (a − e^ε b)₊: D falls with n, and is never below D₁ times
-    the probability that no other user draws a negative value. `growth` is e^ε − 1, shape (P, 1);
-    `n` and the bounds have shape (P,).
+    The bounds have the shape (P,) of `eps`; −inf where D is, or cannot be told from, 0. They aim
+    at a distance of `rtol`, (P,) too, and hold whether they reach it or not.
     """
-    low, high = excess(decomposition, growth, shared)
-    c = decomposition.c[shared]
-    a, b = decomposition.a[shared], decomposition.b[shared]
-    negative = a * (1.0 - 1e-9) < (1.0 + growth) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
-    negative_mass = negative @ c
-    negative_mass *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
-    pairs = zip(negative_mass.tolist(), n.tolist(), strict=True)
-    probabilities = [_miss_probability(*pair) for pair in pairs]
-    return low * np.array(probabilities), high
+    within = np.minimum(eps, LARGEST_EPS)
+    lower, upper = divergences(decomposition, within, np.full(eps.shape, float(n)), rtol)
+    with np.errstate(divide="ignore"):
+        # A logarithm is off by an ulp, which is at most 2u times 700.
+        low, high = np.log(lower) - 1500.0 * U, np.minimum(np.log(upper) + 1500.0 * U, 0.0)
+    for i in np.flatnonzero((upper > 0.0) & (lower < SMALLEST_FLOAT)):
+        low[i], high[i] = log_divergence(decomposition, float(within[i]), n, float(rtol[i]))
+    # D falls: what is known at one ε bounds it at others.
+    low[eps > LARGEST_EPS] = -np.inf
+    return low, high
 
 
-def _miss_probability(mass: float, n: float) -> float:
-    """Return the probability that n − 1 users all miss an event of this `mass`, rounded down."""
-    if n == 1:
-        return 1.0
-    return exp_down((n - 1) * math.log1p(-mass) * (1.0 + 8.0 * U)) if mass < 1.0 else 0.0
-
-
-def _exp_up(x: float) -> float:
-    """Return e^x rounded up, which is never 0: an upper bound stays an upper bound."""
-    return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324
+def log_divergence(
+    decomposition: Decomposition, eps: float, n: int, rtol: float
+) -> tuple[float, float]:
+    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
+    point = np.array([eps]), np.array([float(n)]), np.array([rtol])
+    *parts, log_low, log_high = (float(x[0]) for x in _parts(decomposition, *point, log_bounds))
+    each = (
+        max(log(parts[2]), log_low - math.log(n)),
+        min(log(parts[3]), log_high - math.log(n)),
+    )
+    sums = [
+        float(np.logaddexp(log(part), end)) if end < math.inf else math.inf
+        for part, end in zip(parts[:2], each, strict=True)
+    ]
+    lower, upper = (
+        end + side * 16.0 * U * (1.0 + abs(end)) if math.isfinite(end) else end
+        for side, end in zip((-1.0, 1.0), sums, strict=True)
+    )
+    return (-math.inf if math.isnan(lower) else lower), (0.0 if math.isnan(upper) else upper)

@@ -104,7 +104,7 @@ class _Spectrum:
         """Return the coefficients at 0, 1, …, ⌊size/2⌋."""
         weights = np.where(tilted.used, tilted.weights, 0.0)
         weight_err = float(weights @ np.where(tilted.used, tilted.weight_err, 0.0))
-        err = weight_err * (1.0 + 1e-9) + tilted.left_out + 2.0**-1000
+        err = weight_err * (1.0 + 1e-9) + float(tilted.left_out) + 2.0**-1000
         phi = np.fft.rfft(np.bincount(law.index % size, weights=weights, minlength=size))
         rounding = U * (8.0 * math.log2(size) + 16.0 + weights.size / size)
         err += rounding * float(weights.sum()) * (1.0 + 1e-9)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.engine import log_divergences
 from shufflebounds.divergence.enumeration import MAX_HISTOGRAMS, Outcomes, outcomes
-from shufflebounds.divergence.fourier_rows import log_divergences
 from shufflebounds.divergence.law import U
 
 # Largest number of terms of a series in αL < 2. Its first term is 1/2, and the remainder after all

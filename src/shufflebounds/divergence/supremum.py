@@ -31,16 +31,17 @@ from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
-from shufflebounds.divergence.engine import SMALLEST, combine_bounds, divergence, excess
-from shufflebounds.divergence.estimates import estimates
-from shufflebounds.divergence.fourier import multiply_ends, rescale_ends
+from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess
+from shufflebounds.divergence.engine import divergence
+from shufflebounds.divergence.fourier import Scale, unscaled
+from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import (
     Law,
     U,
-    characteristic,
     law,
     tilt,
 )
+from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.window import round_down
 
 # Average numbers of heads, the users who report from d, that are tried first. Any aim gives a
@@ -137,10 +138,10 @@ class Aim:
         if too_small(blanket):
             return None
         remaining_blanket = Decomposition(crowd.a, crowd.b, blanket)
-        remaining_log = estimates(remaining_blanket, np.array([eps]), np.array([1.0 * n])).log
+        remaining_log = float(log_estimate(remaining_blanket, eps, n).log)
         log_no_heads = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
-            log_no_heads += min(0.0, float(np.nan_to_num(remaining_log[0])))
+            log_no_heads += min(0.0, float(np.nan_to_num(remaining_log)))
         return _aim_on_line(tau, values, masses, n, log_no_heads)
 
 
@@ -465,36 +466,35 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     A law with more values is spread to about `cells` values; with 0 cells, q(z) ≤ q(θ) is used.
     Values are in units of 2^exponent, and so are θ, h and 1/η, which scale exactly.
     """
-    theta, step = (math.ldexp(x, g.exponent) for x in (aim.theta, aim.step))
-    eta = math.ldexp(aim.eta, -g.exponent)
-    tilted = tilt(g, theta)
+    exponent = int(g.exponent)
+    theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
+    eta = math.ldexp(aim.eta, -exponent)
     if 0 < 2 * cells < g.values.size:
-        g = compress(g, tilted.weights, cells)[1]
-        tilted = tilt(g, theta)
-    k, k_err = tilted.log_mgf, tilted.log_mgf_err
-    if not (n * k_err < 1.0 and tilted.left_out < 1.0):
+        g = compress(g, tilt(g, theta).weights, cells)[1]
+    points = Points.of(g.as_row(), np.array([float(n)]), np.array([theta]))
+    if not points.usable().all():
         return math.inf
+    k, k_err = float(points.log_mgf[0]), float(points.log_mgf_err[0])
     # A larger share of the heads raises q. The complement is then exactly `tails_share`.
     share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
-    spend(1e6 + aim.modes * (10.0 + (30.0 * g.values.size if cells else 0.0)))
-    total, t = 0.0, np.arange(aim.modes + 1.0) * step
-    block = max(1, _BLOCK // max(1, g.values.size))
-    for block_t in (t[start : start + block] for start in range(0, t.size, block)):
-        log_q = np.zeros(block_t.size)
-        if cells:
-            away, err = characteristic(g, tilted, block_t)
-            log_q = _log_q(away.real, away.imag, err, tails_share)
-        exponent = n * log_q - 0.5 * (eta * block_t) ** 2 * (1.0 - 8.0 * U)
-        weight = np.where(block_t == 0.0, 1.0, 2.0) / (theta**2 + block_t**2)
-        total += float(np.sum(weight * np.exp(np.maximum(exponent, -700.0))))
+    spend(1e6 + 10.0 * aim.modes)
+    t = np.arange(aim.modes + 1.0) * step
+    log_q = np.zeros(t.size)
+    if cells:
+        modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
+        samples = sample(points, modes, np.array([step]))
+        log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
+    log_terms = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
+    weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
+    total = float(np.sum(weight * np.exp(np.maximum(log_terms, -700.0))))
     last = float(t[-1])
     tail = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
     total = (total * step / (2.0 * math.pi) + tail) * (1.0 + 1e-9)
     if not math.isfinite(total):
         return math.inf
-    high = multiply_ends(0.0, total, n * k, n * k_err, theta * eta)[1]
-    return rescale_ends(-math.inf, high, g.exponent)[1]
+    high = Scale(n * k, n * k_err).logs(0.0, total, theta * eta)[1]
+    return unscaled(-math.inf, high, exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:

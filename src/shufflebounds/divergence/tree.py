@@ -37,8 +37,8 @@ from shufflebounds.divergence.atoms import (
     total,
 )
 from shufflebounds.divergence.convex_order import compress
-from shufflebounds.divergence.estimates import outlook
-from shufflebounds.divergence.law import Law, U, exp_down, tilt, tilting_point
+from shufflebounds.divergence.law import Law, U, exp_down, tilt
+from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 
 # A function from a law, n, a relative width and a work limit to bounds of log E[S₊].
 Fourier = Callable[[Law, int, float, float], tuple[float, float]]
@@ -155,8 +155,9 @@ def leaves(
             break
         node = nodes.where(np.array([i]))
         g, n = leaf(atoms, node, float(side[i])), int(node.draws[0])
-        log_estimate, kurtosis = outlook(g, n)
-        if kurtosis > _MAX_LEAF_KURTOSIS:
+        estimate = saddlepoint(g, n)[0]
+        log_estimate = float(estimate.log)
+        if estimate.kurtosis > _MAX_LEAF_KURTOSIS:
             continue
         size = float(slack[i])
         if math.isfinite(log_estimate):
@@ -464,7 +465,7 @@ def _log_bounds(
             break
     # Sums this small may have subnormal terms, which lack precision.
     low = low if low > _SMALLEST_SIZE else 0.0
-    scale = g.exponent * math.log(2.0)
+    scale = float(g.exponent) * math.log(2.0)
     log_low, log_high = (math.log(x) if x > 0.0 else -math.inf for x in (low, high))
     log_err = 1e-12 + 8.0 * U * abs(scale)
     return log_low + scale - log_err, (log_high + scale + log_err if high > 0.0 else math.inf)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engines import overlap
 
 import shufflebounds as sb
-from shufflebounds.accounting.problem import Problem, epsilon_by_separate_ends
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.accounting.problem import Problem
 
 
 def joint(side, eps0, reports, rate):
@@ -33,8 +31,7 @@ def test_ends_against_all_components(question):
     """At the upper end D_outer is at most δ, below the lower one D_inner is not, in full."""
     *which, n, delta = question
     problem = Problem.of(joint(*which), n)
-    found = epsilon_by_separate_ends(problem, delta, 1e-4)
-    assert found is not None
+    found = sb.epsilon(joint(*which), n, delta)
     assert found.relative_width <= 4e-4
     # D falls by less than that within a rounding of ε, except next to a drop.
     fine = 1e-4
@@ -48,35 +45,8 @@ def test_ends_against_all_components(question):
     )
 
 
-def test_zero_where_d_at_zero_is_small_enough():
-    problem = Problem.of(joint("blanket", 0.1, 4, 1.0), 10**8)
-    at_zero = [problem.enclose(end, 0.0, 1e-6) for end in problem.directions[0]]
-    assert epsilon_by_separate_ends(problem, 1.01 * at_zero[1].upper, 1e-4) == Enclosure(0.0, 0.0)
-    # Next to it the ends are far apart, relatively, and still close to the truth.
-    found = epsilon_by_separate_ends(problem, 0.999 * at_zero[0].lower, 1e-4)
-    assert found.lower > 0.0
-    assert (
-        problem.enclose(problem.directions[0][1], found.upper, 1e-7).lower
-        <= 0.999 * at_zero[0].lower
-    )
-
-
-def test_wide_answers_are_looked_for_in_another_way(monkeypatch):
-    laplace = joint("blanket", 1.0, 1, 1.0)
-    found = sb.epsilon(laplace, n=10**4, delta=1e-6)
-    wide = Enclosure(0.5 * found.lower, found.upper * (1.0 - 1e-12))
-    monkeypatch.setattr(
-        "shufflebounds.accounting.single_shuffle.epsilon_by_separate_ends", lambda *_: wide
-    )
-    other = sb.epsilon(laplace, n=10**4, delta=1e-6)
-    assert other.upper <= wide.upper
-    assert other.lower > wide.lower
-    assert overlap(found, other)
-
-
 @pytest.mark.parametrize(("eps0", "n", "delta"), [(8.0, 2, 0.98), (10.0, 3, 0.8), (5.0, 1, 0.9)])
 def test_few_users_and_a_large_delta(eps0, n, delta):
-    """There estimates are too poor to choose components by; another search finds narrow ends."""
     found = sb.epsilon(joint("pair", eps0, 2, 1.0), n, delta)
     assert found.relative_width <= 1e-3
     ends = [sb.delta(joint("pair", eps0, 2, 1.0), one, n) for one in (found.lower, found.upper)]

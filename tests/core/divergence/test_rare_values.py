@@ -20,9 +20,9 @@ from shufflebounds import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence import tree
-from shufflebounds.divergence.engine import combine_bounds
-from shufflebounds.divergence.fourier import ModeSums, mean_bounds
+from shufflebounds.divergence.elementary import combine_bounds
 from shufflebounds.divergence.law import law
+from shufflebounds.divergence.series import ModeSums, mean_bounds
 from shufflebounds.divergence.window import Window
 
 SEEDS = st.integers(0, 2**63 - 1)

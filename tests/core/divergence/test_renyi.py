@@ -15,7 +15,7 @@ import shufflebounds as sb
 from shufflebounds.accounting import renyi as accounting
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.core.enclosure import reached
-from shufflebounds.divergence.fourier_rows import log_divergence, log_divergences
+from shufflebounds.divergence.engine import log_divergence, log_divergences
 from shufflebounds.divergence.moments import (
     Knots,
     chord_weights_err,

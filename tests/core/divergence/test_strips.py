@@ -9,18 +9,18 @@ import pytest
 from convex_order import JOINTS, alone, assert_ordered, joint
 
 import shufflebounds as sb
-from shufflebounds.divergence.convex_order import Focus, sketch, spread, united
 from shufflebounds.divergence.engine import divergence
-from shufflebounds.divergence.estimates import log_estimate
+from shufflebounds.divergence.saddlepoint import log_estimate
+from shufflebounds.divergence.strips import Focus, sketch, spread, united
 
 
 @pytest.fixture(params=JOINTS)
 def before_and_after(request, monkeypatch):
     """(sign, one end, the same in fewer components), so few that the difference shows."""
-    monkeypatch.setattr("shufflebounds.divergence.convex_order._MAX_UNCHANGED", 0)
-    monkeypatch.setattr("shufflebounds.divergence.convex_order._MIN_STRIPS", 40.0)
+    monkeypatch.setattr("shufflebounds.divergence.strips._MAX_UNCHANGED", 0)
+    monkeypatch.setattr("shufflebounds.divergence.strips._MIN_STRIPS", 40.0)
     (inner, outer), eps = alone(joint(request.param)), JOINTS[request.param][1]
-    focus = Focus.about(sketch(outer), eps, 1000, 1e-6, 1e-2, most=40.0)
+    focus = Focus.about(sketch(outer), eps, 1000, 1e-6, 1e6)
     found = [(-1, inner, united(inner, focus)), (1, outer, spread(outer, focus))]
     for _, old, new in found:
         assert len(new) < 0.8 * len(old)

@@ -7,7 +7,7 @@ from functools import partial
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import by_tree, overlap, tree_bounds
+from engines import by_engine, by_tree, overlap, tree_bounds, tree_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
@@ -26,8 +26,7 @@ from shufflebounds.divergence.atoms import (
     root,
     tilts,
 )
-from shufflebounds.divergence.engine import enclose
-from shufflebounds.divergence.fourier import log_mean_positive_part
+from shufflebounds.divergence.fourier import single_bounds
 from shufflebounds.divergence.law import law
 
 
@@ -37,8 +36,7 @@ def test_whatever_may_be_spent_the_bounds_hold(data, n, most_work):
     """Nodes that were left open when the limit was met count as well."""
     decomposition = data.draw(decompositions())
     eps = data.draw(epsilons(decomposition))
-    limited = partial(tree_bounds, most_work=most_work)
-    found = enclose(decomposition, eps, n, 1e-4, limited)
+    found = by_engine(partial(tree_rows, most_work=most_work), decomposition, eps, n)
     assert overlap(found, exact(decomposition, eps, n))
 
 
@@ -242,7 +240,7 @@ def test_many_values_that_are_rare_one_by_one(rtol):
     g = law(decomposition, eps)
     low, high = tree_bounds(g, n, rtol, most_work=2000)
     assert high - low <= rtol
-    assert overlap(sb.Enclosure(low, high), sb.Enclosure(*log_mean_positive_part(g, n, rtol)))
+    assert overlap(sb.Enclosure(low, high), sb.Enclosure(*single_bounds(g, n, rtol)))
 
 
 def test_values_of_zero_count_as_large_as_they_may_be():

@@ -22,8 +22,9 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem, start_of
+from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
+from shufflebounds.accounting.starts import starts
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
@@ -64,7 +65,8 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
         return Enclosure(max(0.0, low), max(0.0, low, high))
 
     end = problem.largest_loss()
-    return smallest_eps(evaluate, delta, start_of(problem, delta, min(end, LARGEST_EPS)), end, rtol)
+    (start,) = starts([problem], [delta], min(end, LARGEST_EPS))
+    return smallest_eps(evaluate, delta, start, end, rtol)
 
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
