@@ -117,12 +117,12 @@ class AmplificationVariable(TableKind):
 class AlgorithmSeven(TableKind):
     """Algorithm 7 at the printed step, against the certified bounds."""
 
-    title = "Algorithm 7 at the printed step: k-RR, certified and by the paper's algorithm"
+    title = "Algorithm 7 at the printed step: ε, certified and by the paper's algorithm"
     code = f"{__name__}.algorithm7:TABLE"
     is_drawn = True
 
-    k: Size
-    """Number of values of k-RR."""
+    mechanisms: Listed[str]
+    """Names from `mechanisms`."""
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
     n: Listed[Users]
