@@ -18,6 +18,7 @@ SMALL = {
     "hierarchy": {"mechanisms": ["mine"], "eps0": [1.0], "n": [100], "delta": 1e-6},
     "amplification_variable": {"mechanism": "mine", "eps0": 1.0, "eps": 0.1},
     "algorithm_seven": {"mechanisms": ["mine"], "eps0": [0.5], "n": [100], "delta": 1e-4},
+    "post_processing": {"randomizers": {"mine": [[2, 1], [1, 2]]}, "others": [0]},
     "calibrations": {"values": 4, "n": 10_000, "eps": [0.5], "delta": 1e-6},
     "asymptotics": {"eps0": [1.0], "n": [10**6], "delta": 1e-6},
     "mechanisms": {"eps0": 1.0},

@@ -186,8 +186,8 @@ def page(frame: pd.DataFrame) -> Page:
             ("seconds", "{seconds:.2g}"),
         ],
         title="Algorithm 7 at the printed step",
-        above=f"$\\varepsilon$ at $\\delta$ = {frame['delta'].iloc[0]:g}: the certified upper and lower bound, and "
-        "what Algorithm 7 makes of them with the step $l$ of Section 6, "
+        above=f"$\\varepsilon$ at $\\delta$ = {frame['delta'].iloc[0]:g}: the certified upper and "
+        "lower bound, and what Algorithm 7 makes of them with the step $l$ of Section 6, "
         "rounding the GPARV up for the upper bound and down for the lower one. The error bound of "
         "Section 5.2 falls with n only where $l$ is at most $2a^2/b^2$. The last column is in CPU "
         "seconds, for the upper bound.",
