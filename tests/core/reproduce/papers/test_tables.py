@@ -16,6 +16,10 @@ SMALL = {
     "finite_domains": {"eps0": [0.1, 4.0], "k": 10, "domain_size": 10},
     "large_domains": {"eps0": [0.1, 4.0]},
     "hierarchy": {"mechanisms": ["mine"], "eps0": [1.0], "n": [100], "delta": 1e-6},
+    "methods": {
+        "rows": [{"clone": "clone"}, {"blanket": "blanket"}],
+        "arrows": [{"start": "clone", "end": "blanket", "why": "Theorem 6"}],
+    },
     "amplification_variable": {"mechanism": "mine", "eps0": 1.0, "eps": 0.1},
     "algorithm_seven": {"mechanisms": ["mine"], "eps0": [0.5], "n": [100], "delta": 1e-4},
     "post_processing": {"randomizers": {"mine": [[2, 1], [1, 2]]}, "others": [0]},

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
-from pydantic import Strict, model_validator
+from pydantic import BaseModel, ConfigDict, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
@@ -103,6 +103,47 @@ class Hierarchy(TableKind):
             raise PydanticCustomError(
                 "sentence", "{place}: {error}", {"error": str(error)}
             ) from None
+        return self
+
+
+class Arrow(BaseModel):
+    """An arrow of the diagram of methods."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    start: str
+    """The name of the box with the larger bound."""
+    end: str
+    """The name of the box with the bound that is no larger."""
+    why: str
+    """Where that is shown."""
+    is_ours: bool = False
+    """Whether it is shown here, and not in the paper."""
+
+
+class Methods(TableKind):
+    """Figure 1, the diagram of methods."""
+
+    title = "Figure 1 as a diagram: which bound is no larger than which"
+    code = f"{__name__}.methods:TABLE"
+    is_drawn = True
+
+    rows: Annotated[tuple[dict[str, str], ...], Strict(False), MinLen(1)]
+    """Rows of boxes from above: the texts of methods by name."""
+    arrows: Annotated[tuple[Arrow, ...], Strict(False), MinLen(1)]
+    """Arrows from box to box."""
+
+    @model_validator(mode="after")
+    def _boxes_are_there(self) -> Methods:
+        names = {name for row in self.rows for name in row}
+        for arrow in self.arrows:
+            for name in (arrow.start, arrow.end):
+                if name not in names:
+                    raise PydanticCustomError(
+                        "sentence",
+                        "{place}.arrows names {name}; it must be one of {names}",
+                        {"name": name, "names": ", ".join(sorted(names))},
+                    )
         return self
 
 
