@@ -183,7 +183,7 @@ class PostProcessing(TableKind):
     """Algorithms 1 to 6, checked exactly."""
 
     title = "Algorithms 1 to 6: the post-processing maps, checked exactly"
-    code = f"{__name__}.post_processing:TABLE"
+    code = f"{__name__}.post_processing_table:TABLE"
 
     randomizers: dict[str, Rows]
     """Small randomizers by name: a row of whole numbers for each input, which the masses of its
