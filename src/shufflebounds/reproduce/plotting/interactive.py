@@ -41,6 +41,9 @@ _BOX_ROW = 100
 # Height of a line of text in a box in pixels, and its characters: so many fit into the width.
 _LINE = 16
 _BOX_CHARACTERS = 22
+# Outline of the head of an arrow that points upwards, from −1 to 1; taller than wide, to be read
+# when turned.
+_HEAD = "M0,-1L0.6,0.9L0,0.5L-0.6,0.9Z"
 # Room at the ends of an axis, as a share of its length.
 MARGIN = 0.03
 # Markers of a line, about.
@@ -59,8 +62,8 @@ def page(sheet: Sheet, program: str) -> str:
     legend = {label: look(line) for label, line in sheet.legend.items()}
     # A diagram has no axis to read at.
     curves = [curve for view in sheet.views if not view.boxes for _, curve in view.lines]
-    found = {x for curve in curves for x in curve.x.tolist()}
-    positions = [int(x) if x.is_integer() else x for x in sorted(found)]
+    places = {x for curve in curves for x in curve.x.tolist()}
+    positions = [int(x) if x.is_integer() else x for x in sorted(places)]
     # What the script of page.html reads, all texts plain: symbols of the axis and of what the
     # enclosures hold, labels in the order of `line` in the data, and Vega's specification with
     # the data sets panel_0, … and the signals `hidden` (lines) and `at` (a value of the axis).
@@ -89,7 +92,7 @@ def page(sheet: Sheet, program: str) -> str:
     return Filled(template).substitute(
         title=html.escape(plain(sheet.title)),
         legend="\n".join(_entry(plain(label), shown) for label, shown in legend.items()),
-        told=html.escape(_told(sheet)),
+        told=html.escape(_text_below(sheet)),
         last=max(len(positions) - 1, 0),
         middle=max(len(positions) - 1, 0) // 2,
         figure=data,
@@ -97,7 +100,7 @@ def page(sheet: Sheet, program: str) -> str:
     )
 
 
-def _told(sheet: Sheet) -> str:
+def _text_below(sheet: Sheet) -> str:
     """What stands below the panels: what the table there holds, or a diagram in words."""
     if sheet.views[0].boxes:
         return plain(" ".join(map(panel_text, sheet.views)))
@@ -240,7 +243,7 @@ def _diagram(number: int, view: View, x_label: str, legend: Mapping[str, Look]) 
     arrows = alt.Chart(
         alt.InlineData(values=list(_heads(view, list(legend), width)))
     ).transform_filter(_SHOWN)
-    heads = arrows.mark_point(aria=False, shape="triangle", filled=True, size=90, opacity=1).encode(
+    heads = arrows.mark_point(aria=False, shape=_HEAD, filled=True, size=240, opacity=1).encode(
         x=x, y=y, color=color, angle=alt.Angle("angle:Q", scale=None)
     )
     names = arrows.mark_text(aria=False, align="left", dx=9, fontSize=12).encode(
