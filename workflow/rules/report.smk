@@ -5,10 +5,13 @@ from snakemake.logging import logger
 
 def tell_briefly(record):
     """Say why a job runs where an edit is the reason, and what may be asked for; no more."""
-    if getattr(record, "exception", None) == "MissingRuleException":
+    exception = getattr(record, "exception", None)
+    if exception == "MissingRuleException":
         record.msg = messages.unknown_target(
             record.msg, {name: outputs(name) for name in PLAN.papers}
         )
+    elif exception == "WorkflowError":
+        record.msg = messages.target_of_many_files(record.msg, PLAN.papers)
     if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
         reason = messages.why(record.reason)
         record.rule_msg += f"\n    {reason}" if reason else ""

@@ -48,12 +48,21 @@ def latex_text(text: str) -> str:
 
 def alternative_text(sheet: Sheet) -> str:
     """What a figure shows, for those who do not see it: its panels, lines and their ends."""
-    panels = " ".join(_panel_text(view) for view in sheet.views)
-    return plain(f"{sheet.title}. Along the x axis: {sheet.x_label}. {panels}").replace("\n", " ")
+    panels = " ".join(panel_text(view) for view in sheet.views)
+    what = "A diagram" if sheet.views[0].boxes else "Along the x axis"
+    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {panels}").replace("\n", " ")
 
 
-def _panel_text(view: View) -> str:
+def panel_text(view: View) -> str:
+    """What a panel shows, in words."""
     title = ", ".join(view.title) or "The panel"
+    if view.boxes:
+        texts = {(box.x, box.y): box.text for box in view.boxes}
+        arrows = []
+        for line, curve in view.lines:
+            start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+            arrows.append(f"from {texts[start]} to {texts[end]} ({line.name})")
+        return f"Arrows lead {'; '.join(arrows)}."
     if view.y_ticks:
         cells = np.concatenate([curve.upper for _, curve in view.lines])
         smallest, largest = float(np.nanmin(cells)), float(np.nanmax(cells))

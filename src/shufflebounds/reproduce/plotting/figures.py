@@ -49,6 +49,9 @@ FONT_SIZE = 8.0
 SMALL_FONT_SIZE = 7.0
 # Height in inches of what stands above and below a map.
 MAP_EDGE = 0.8
+# Height of a row of boxes of a diagram in inches, and the width of a box.
+BOX_ROW_HEIGHT = 0.85
+BOX_WIDTH = 1.25
 # Characters in an inch of a line of text, about.
 CHARACTERS_PER_INCH = 15.0
 # Width in inches of a name beside a line.
@@ -165,11 +168,13 @@ def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
 
 def _figure(sheet: Sheet, titled: bool) -> Figure:
     rows, columns = len(sheet.rows), len(sheet.rows[0])
-    is_map = bool(sheet.views[0].y_ticks)
+    is_map, boxes = bool(sheet.views[0].y_ticks), sheet.views[0].boxes
     width = PAGE_WIDTH if columns > 1 else COLUMN_WIDTH
     height = PANEL_HEIGHT if rows > 1 else LONE_PANEL_HEIGHT
     if is_map:
         height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
+    elif boxes:
+        height = (max(box.y for box in boxes) + 1.0) * BOX_ROW_HEIGHT
     panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
     places = [{"row": row, "column": column} for row in range(rows) for column in range(columns)]
     grid = sns.FacetGrid(
@@ -190,6 +195,8 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
     for ax, view in zip(axes.flat, sheet.views, strict=True):
         if is_map:
             _map(ax, view, _color_limits(sheet))
+        elif boxes:
+            _diagram(ax, view)
         else:
             _plot(ax, view)
         ax.set(xlabel="", ylabel="")
@@ -201,7 +208,8 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
             if i == 0 or view.y_label != views[i - 1].y_label:
                 ax.set_ylabel(typeset(_broken(view.y_label, height)))
     fig.align_ylabels()
-    fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
+    x_label = _broken(sheet.x_label, width) if boxes else sheet.x_label
+    fig.supxlabel(typeset(x_label + (_key(sheet, width) if is_map else "")))
     if titled:
         fig.suptitle(
             typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width)),
@@ -209,7 +217,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
             ha="left",
         )
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
-    if not (is_map or sheet.views[0].is_step):
+    if not (is_map or boxes or sheet.views[0].is_step):
         _name_lines(
             fig, [(row[-1], views[-1]) for row, views in zip(axes, sheet.rows, strict=True)]
         )
@@ -350,6 +358,55 @@ def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
     targets = np.clip(ends[order] - offsets, lowest, highest)
     places[order] = isotonic_regression(targets).x + offsets
     return places
+
+
+def _diagram(ax: Axes, view: View) -> None:
+    """Draw the boxes of a diagram, and the arrows between them with their names."""
+    ax.set_axis_off()
+    # As much room at the right as there is at the left.
+    ax.set_xlim(0.0, max(box.x for box in view.boxes) + min(box.x for box in view.boxes))
+    ax.set_ylim(-0.4, max(box.y for box in view.boxes) + 0.4)
+    frame = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": INK, "linewidth": 0.7}
+    patches = {
+        (box.x, box.y): ax.text(
+            box.x,
+            box.y,
+            typeset(_broken(box.text, BOX_WIDTH)),
+            ha="center",
+            va="center",
+            fontsize=SMALL_FONT_SIZE,
+            bbox=frame,
+        ).get_bbox_patch()
+        for box in view.boxes
+    }
+    for line, curve in view.lines:
+        start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+        style = line_style(line.look)
+        ax.annotate(
+            "",
+            end,
+            start,
+            arrowprops={
+                "arrowstyle": "-|>,head_length=0.3,head_width=0.15",
+                "patchA": patches[start],
+                "patchB": patches[end],
+                "shrinkA": 1.0,
+                "shrinkB": 1.0,
+                "mutation_scale": 12.0,
+                "color": style["color"],
+                "linewidth": style["linewidth"],
+                "linestyle": style["linestyle"],
+            },
+        )
+        ax.annotate(
+            typeset(line.name),
+            (float(curve.x.mean()), float(curve.y.mean())),
+            ha="center",
+            va="center",
+            color=line.look.color,
+            fontsize=SMALL_FONT_SIZE,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
 
 
 def _color_limits(sheet: Sheet) -> LogNorm:

@@ -24,13 +24,26 @@ import vl_convert
 from PIL import Image
 
 from shufflebounds.core.enclosure import outward
+from shufflebounds.reproduce.plotting.descriptions import panel_text
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.sheets import FloatArray, Limits, Sheet, View
-from shufflebounds.reproduce.plotting.texts import expression, plain
+from shufflebounds.reproduce.plotting.sheets import Box, FloatArray, Limits, Sheet, View
+from shufflebounds.reproduce.plotting.texts import expression, plain, wrapped
 
 # Pixels.
 _WIDE, _NARROW, _HEIGHT = 640, 430, 240
 _CELL = 600  # their square
+# Half the width of a box, in units of the distance of two boxes of a row.
+_BOX_WIDTH = 0.3
+# Half the height of a box, in units of the distance of two rows.
+_BOX_HEIGHT = 0.27
+# Height of a row of boxes in pixels.
+_BOX_ROW = 100
+# Height of a line of text in a box in pixels, and its characters: so many fit into the width.
+_LINE = 16
+_BOX_CHARACTERS = 22
+# Outline of the head of an arrow that points upwards, from −1 to 1; taller than wide, to be read
+# when turned.
+_HEAD = "M0,-1L0.6,0.9L0,0.5L-0.6,0.9Z"
 # Room at the ends of an axis, as a share of its length.
 MARGIN = 0.03
 # Markers of a line, about.
@@ -47,8 +60,10 @@ def page(sheet: Sheet, program: str) -> str:
     the function of that name returns it. Equal arguments give equal pages.
     """
     legend = {label: look(line) for label, line in sheet.legend.items()}
-    found = {x for view in sheet.views for _, curve in view.lines for x in curve.x.tolist()}
-    positions = [int(x) if x.is_integer() else x for x in sorted(found)]
+    # A diagram has no axis to read at.
+    curves = [curve for view in sheet.views if not view.boxes for _, curve in view.lines]
+    places = {x for curve in curves for x in curve.x.tolist()}
+    positions = [int(x) if x.is_integer() else x for x in sorted(places)]
     # What the script of page.html reads, all texts plain: symbols of the axis and of what the
     # enclosures hold, labels in the order of `line` in the data, and Vega's specification with
     # the data sets panel_0, … and the signals `hidden` (lines) and `at` (a value of the axis).
@@ -77,14 +92,19 @@ def page(sheet: Sheet, program: str) -> str:
     return Filled(template).substitute(
         title=html.escape(plain(sheet.title)),
         legend="\n".join(_entry(plain(label), shown) for label, shown in legend.items()),
-        told=html.escape(
-            f"{plain(sheet.quantity)} lies between these ends, which are rounded outward:"
-        ),
-        last=len(positions) - 1,
-        middle=(len(positions) - 1) // 2,
+        told=html.escape(_text_below(sheet)),
+        last=max(len(positions) - 1, 0),
+        middle=max(len(positions) - 1, 0) // 2,
         figure=data,
         program=packed(program),
     )
+
+
+def _text_below(sheet: Sheet) -> str:
+    """What stands below the panels: what the table there holds, or a diagram in words."""
+    if sheet.views[0].boxes:
+        return plain(" ".join(map(panel_text, sheet.views)))
+    return f"{plain(sheet.quantity)} lies between these ends, which are rounded outward:"
 
 
 def _names(view: View) -> list[str]:
@@ -103,8 +123,12 @@ def _title(view: View) -> str:
 def _chart(sheet: Sheet, legend: Mapping[str, Look]) -> alt.ConcatChart:
     columns = len(sheet.rows[0])
     size = {"width": _WIDE if columns == 1 else _NARROW, "height": _HEIGHT}
+    if sheet.views[0].boxes:
+        size["height"] = round(_BOX_ROW * (1.0 + max(box.y for box in sheet.views[0].boxes)))
     panels = [
-        _panel(i, view, plain(sheet.x_label), legend).properties(**size)
+        (_diagram if view.boxes else _panel)(i, view, plain(sheet.x_label), legend).properties(
+            **size
+        )
         for i, view in enumerate(sheet.views)
     ]
     return (
@@ -188,6 +212,87 @@ def _panel(number: int, view: View, x_label: str, legend: Mapping[str, Look]) ->
         .add_params(near)
     )
     return alt.LayerChart(layer=[lines, *cells, markers, slider, hovered], title=_title(view))
+
+
+def _diagram(number: int, view: View, x_label: str, legend: Mapping[str, Look]) -> alt.LayerChart:
+    """Boxes, arrows between them as lines with a head, and the names of the arrows."""
+    data = alt.InlineData(
+        values="\n".join(["line,curve,x,y,lower,upper,marked", *_rows(view, list(legend))]),
+        format=alt.CsvDataFormat(type="csv", parse=_NUMBERS),
+        name=f"panel_{number}",
+    )
+    width = max(box.x for box in view.boxes) + min(box.x for box in view.boxes)
+    height = max(box.y for box in view.boxes)
+    hidden_axis = {"axis": None, "title": None}
+    x = alt.X("x:Q", scale=alt.Scale(domain=[0.0, width], nice=False), **hidden_axis)
+    y = alt.Y("y:Q", scale=alt.Scale(domain=[-0.5, height + 0.5], nice=False), **hidden_axis)
+    look = list(legend.values())
+    color = _by_line(alt.Color, [one.color for one in look])
+    lines = (
+        alt.Chart(data)
+        .transform_filter(_SHOWN)
+        .mark_line(aria=False)
+        .encode(
+            x=x,
+            y=y,
+            detail="curve:N",
+            color=color,
+            strokeDash=_by_line(alt.StrokeDash, [one.dashes or (1, 0) for one in look]),
+        )
+    )
+    arrows = alt.Chart(
+        alt.InlineData(values=list(_heads(view, list(legend), width)))
+    ).transform_filter(_SHOWN)
+    heads = arrows.mark_point(aria=False, shape=_HEAD, filled=True, size=240, opacity=1).encode(
+        x=x, y=y, color=color, angle=alt.Angle("angle:Q", scale=None)
+    )
+    names = arrows.mark_text(aria=False, align="left", dx=9, fontSize=12).encode(
+        x=x, y=y, text="name:N", color=color
+    )
+    # What lies below a name, so that lines do not cross it.
+    halos = arrows.mark_text(
+        aria=False, align="left", dx=9, fontSize=12, stroke="white", strokeWidth=8
+    ).encode(x=x, y=y, text="name:N")
+    boxes = alt.Chart(alt.InlineData(values=[_box(box) for box in view.boxes]))
+    frames = boxes.mark_rect(aria=False, fill="white", stroke="#444444", cornerRadius=4).encode(
+        x=alt.X("left:Q", **hidden_axis),
+        x2="right:Q",
+        y=alt.Y("bottom:Q", **hidden_axis),
+        y2="top:Q",
+    )
+    texts = boxes.mark_text(
+        aria=False, fontSize=13, lineHeight=_LINE, lineBreak="\n", baseline="middle"
+    ).encode(x=x, y=alt.Y("first:Q", **hidden_axis), text="text:N")
+    return alt.LayerChart(layer=[lines, heads, halos, names, frames, texts], title=x_label)
+
+
+def _box(box: Box) -> dict[str, Any]:
+    """The edges of a box, its text, and the height of the first line of that."""
+    text = wrapped(plain(box.text), _BOX_CHARACTERS, len)
+    return {
+        "x": box.x,
+        "left": box.x - _BOX_WIDTH,
+        "right": box.x + _BOX_WIDTH,
+        "bottom": box.y - _BOX_HEIGHT,
+        "top": box.y + _BOX_HEIGHT,
+        "first": box.y + 0.5 * text.count("\n") * _LINE / _BOX_ROW,
+        "text": text,
+    }
+
+
+def _heads(view: View, labels: Sequence[str], width: float) -> Iterator[dict[str, Any]]:
+    """Where the head of each arrow is, which way it points, and the arrow's name."""
+    for line, curve in view.lines:
+        across = float(curve.x[1] - curve.x[0]) * _WIDE / width
+        down = float(curve.y[0] - curve.y[1]) * _BOX_ROW
+        yield {
+            "line": labels.index(line.label),
+            "x": float(curve.x.mean()),
+            "y": float(curve.y.mean()),
+            # In degrees clockwise, 0 upwards.
+            "angle": round(math.degrees(math.atan2(across, -down)), 1),
+            "name": plain(line.name),
+        }
 
 
 def _limits(values: Sequence[FloatArray], logarithmic: bool, is_named: bool) -> tuple[float, float]:

@@ -72,7 +72,7 @@ BOUND_LOOKS = {
     "blanket_best_generic": Look(_TEAL, LONG_DASHED, marker="v"),
     "blanket_best_similarity": Look(_TEAL, LONG_DASHED, marker="s"),
     "enumerated": Look(_GREEN, DASHED, marker="X"),
-    "merged_lower": Look(_DARK, width=0.9, marker="+"),
+    "merged_lower": Look(_DARK, FINE_DASHED, 0.9, "+"),
     "merged_lower_printed": Look(_DARK, width=0.9, marker="x"),
     "erlingsson": Look(_GREY, DASH_DOTTED, marker="D"),
     "clone_closed_form": Look(_BROWN, DASH_DOTTED, marker="o"),

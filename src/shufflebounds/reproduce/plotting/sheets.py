@@ -101,6 +101,15 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A box of a diagram: its text, and where its middle is."""
+
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
 class View:
     """A panel as a reader sees it. Its texts may hold mathtext.
 
@@ -122,6 +131,9 @@ class View:
         Names of the positions 0, 1, … of an axis without numbers. With ``y_ticks``, the panel is a
         map: a line is what some of its cells have in common, which are its points, and their upper
         ends decide their shade and are written into them.
+    boxes
+        With boxes, the panel is a diagram: a line is an arrow from the middle of a box to that of
+        another, and its name is written beside it.
 
     """
 
@@ -136,6 +148,7 @@ class View:
     band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
+    boxes: Sequence[Box] = ()
 
 
 @dataclass(frozen=True)
