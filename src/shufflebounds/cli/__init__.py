@@ -20,8 +20,9 @@ from typing import IO, Any
 import click
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
-from shufflebounds.cli.choose import bounds, choose, mechanisms
+from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
