@@ -39,7 +39,7 @@ PROOFS = {
 MECHANISM, MESSAGES, WAY = "mechanism", "messages", "reported"
 EPS0, EPS0_OF_ROUND = "eps0 (natural log)", "eps0 in a round"
 ERROR, ERROR_IN_USERS, ERROR_IF_RARE = "standard error", "error in users", "if rare"
-MSE_RATIO, BITS = "squared / curator", "bits"
+MSE_RATIO, BITS = "times curator", "bits"
 COLUMNS = {
     MESSAGES: "messages of a user in a shuffle, about one attribute.",
     WAY: f"how attributes are reported: {', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",
