@@ -19,10 +19,7 @@ from shufflebounds.randomizers import registry
 PLAIN_SYMBOLS = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
 
 
-@command(
-    click.argument("name", required=False, type=Name(registry.mechanism_names())),
-    "json",
-)
+@command(click.argument("name", required=False, type=Name(registry.mechanism_names())), "json")
 def mechanisms(name: str | None) -> Reply:
     """Which mechanisms are there? With a NAME, explain one.
 

@@ -17,7 +17,7 @@ from shufflebounds.cli.answers import at_most_blanket, large_delta, plain_ends, 
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import REPLY, USERS, option, question
 from shufflebounds.cli.progress import by_step
-from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
@@ -131,10 +131,7 @@ def findings_on(
 @question(
     *("eps0", *USERS, "delta"),
     option(
-        "--eps",
-        REAL,
-        "The epsilon that is claimed: natural logarithm, at least 0.",
-        required=True,
+        "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
     ),
     *("rounds", "rtol", *REPLY),
 )
@@ -165,7 +162,9 @@ def check(
         facts=deployment.facts(delta=delta) | facts,
         table={
             "": [_label(finding.bound) for finding in findings.values()],
-            "epsilon (natural log)": [_end(finding, output) for finding in findings.values()],
+            f"epsilon (natural{KEPT_SPACE}log)": [
+                _end(finding, output) for finding in findings.values()
+            ],
             " ": [EFFECTS[finding.verdict(eps)] for finding in findings.values()],
         },
         claim=[f"{verdict.upper()}.", _reason(output, eps, verdict, findings, imprecise)],

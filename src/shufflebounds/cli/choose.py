@@ -13,7 +13,7 @@ from shufflebounds.cli.answers import plain_ends, without_shuffler
 from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, flag, option
 from shufflebounds.cli.progress import show_step
-from shufflebounds.cli.reply import Output, Reply, Table
+from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply, Table
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
@@ -37,14 +37,14 @@ PROOFS = {
 }
 # Headings of columns, and what they mean.
 MECHANISM, MESSAGES, WAY = "mechanism", "messages", "reported"
-EPS0, EPS0_OF_ROUND = "eps0 (natural log)", "eps0 in a round"
+EPS0, EPS0_OF_ROUND = "eps0", "eps0 in a round"
 ERROR, ERROR_IN_USERS, ERROR_IF_RARE = "standard error", "error in users", "if rare"
 MSE_RATIO, BITS = "times curator", "bits"
 COLUMNS = {
     MESSAGES: "messages of a user in a shuffle, about one attribute.",
     WAY: f"how attributes are reported: {', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",
-    EPS0: "the largest that is certified to meet the target, of all that a user sends in a "
-    "shuffle.",
+    EPS0: "the largest that is certified to meet the target (natural logarithm), of all that a "
+    "user sends in a shuffle.",
     EPS0_OF_ROUND: "of all that a user sends in a round: what remains if the shuffler fails.",
     ERROR: "of a value's share of the users, the root mean square over all values; or of the mean.",
     ERROR_IN_USERS: "the same as a number of users.",
@@ -55,11 +55,7 @@ COLUMNS = {
 
 
 @command(
-    option(
-        "--values",
-        WHOLE,
-        "Number of values, of which a user holds one (or some --items).",
-    ),
+    option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
     option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead.", is_flag=True),
     option("--items", WHOLE, "How many different values a user holds.", default=1),
     option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
@@ -120,8 +116,7 @@ def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> Reply
         | _facts(ranking),
         table=table,
         claim=_claim(ranking, asked),
-        legend={heading: COLUMNS[heading] for heading in table if heading in COLUMNS}
-        | _comparisons(ranking, asked),
+        legend=_comparisons(ranking, asked),
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
@@ -166,7 +161,7 @@ def _briefly(choice: Choice, ranking: Ranking) -> str:
     """The mechanism without parameters that all share; ``[1]`` is the number of its preparation."""
     values = choice.error.values
     shown = (
-        f"{flag(name)} {_short(value) if isinstance(value, float) else value}"
+        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters.items()
         if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )

@@ -58,16 +58,8 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option(
-        "--start",
-        NUMBER,
-        "Where it begins.  [default: depends on the axis, such as n = 1000]",
-    ),
-    option(
-        "--stop",
-        NUMBER,
-        "Where it ends.  [default: depends on the axis, such as n = 100000]",
-    ),
+    option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
+    option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
     option("--linear", bool, "Space them evenly, not geometrically.", is_flag=True),
     option(
@@ -85,10 +77,7 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     option(
-        "-o --output",
-        Target(),
-        "CSV file to write.  [default: standard output]",
-        section=OUTPUT,
+        "-o --output", Target(), "CSV file to write.  [default: standard output]", section=OUTPUT
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
 )

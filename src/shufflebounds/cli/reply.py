@@ -25,6 +25,12 @@ USUAL_WIDTH = 80
 INDENT = 2
 GAP = 2
 
+# Share of its width down to which a column is narrowed rather than leave an optional one out.
+MIN_SHARE = 0.75
+
+# A space at which cells and headings are not broken. It is printed as a usual one.
+KEPT_SPACE = "\N{NO-BREAK SPACE}"
+
 # Cells by the heading of their column.
 Table: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -125,8 +131,8 @@ class Reply:
 def publish(reply: Reply, output: Output) -> None:
     """Print a reply and write its report; raise its shortfall afterwards."""
     if output.report is not None:
-        path, content = output.report, report.report(reply, output.command, output.report.suffix)
-        or_value_error(path, lambda: write_text(content, path))
+        path, page = output.report, report.report(reply, output.command, output.report.suffix)
+        or_value_error(path, lambda: write_text(page.replace(KEPT_SPACE, " "), path))
     click.echo(reply.document, nl=False)
     for remark in reply.remarks:
         click.echo(wrapped(remark), err=True)
@@ -160,23 +166,27 @@ def terminal_width() -> int:
 def wrapped(text: str, indent: str = "") -> str:
     """A paragraph in lines that fit the terminal; ``indent`` stands before all but the first."""
     width = min(USUAL_WIDTH, terminal_width())
-    return "\n".join(wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
+    lines = wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(lines).replace(KEPT_SPACE, " ")
 
 
 def column_sizes(table: Table, width: int, optional: Sequence[str] = ()) -> dict[str, int]:
     """The widths of the columns of a table that takes at most ``width``.
 
-    If the table is too wide, headings are broken between words, then the ``optional`` columns are
-    left out, the first of them first, and then other cells are broken between words.
+    If the table is too wide, headings are broken between words, then cells, but the ``optional``
+    columns are left out, the first of them first, before cells become very narrow.
     """
     columns = {heading: aligned(cells) for heading, cells in table.items()}
     bodies = {heading: max(map(len, cells), default=0) for heading, cells in columns.items()}
     sizes = {heading: max(len(heading), body) for heading, body in bodies.items()}
-    _shrink(sizes, width, {name: max(_longest_word([name]), bodies[name]) for name in sizes})
-    for heading in optional:
-        if heading in sizes and _total(sizes) > width:
-            del sizes[heading]
-    _shrink(sizes, width, {name: _longest_word([name, *columns[name]]) for name in sizes})
+    least = {heading: _longest_word([heading, *cells]) for heading, cells in columns.items()}
+    narrow = {name: max(least[name], int(MIN_SHARE * bodies[name])) for name in sizes}
+    absent = [heading for heading in optional if heading in table][:1]
+    if absent and _total(narrow) > width:
+        rest = {heading: cells for heading, cells in table.items() if heading not in absent}
+        return column_sizes(rest, width, optional)
+    _shrink(sizes, width, {name: max(least[name], bodies[name]) for name in sizes})
+    _shrink(sizes, width, least)
     return sizes
 
 
@@ -195,16 +205,18 @@ def table_lines(table: Table, sizes: Mapping[str, int]) -> list[str]:
         cells = [[""] * (padding - len(cell)) + cell for cell in cells]
         for parts in zip_longest(*cells, fillvalue=""):
             padded = (f"{part:{size}}" for part, size in zip(parts, sizes.values(), strict=True))
-            lines.append(f"{'':{INDENT}}{(' ' * GAP).join(padded)}".rstrip())
+            line = f"{'':{INDENT}}{(' ' * GAP).join(padded)}"
+            lines.append(line.replace(KEPT_SPACE, " ").rstrip())
     return lines
 
 
 def _total(sizes: Mapping[str, int]) -> int:
+    """The width of a table with columns of these sizes."""
     return INDENT + sum(sizes.values()) + GAP * (len(sizes) - 1)
 
 
 def _longest_word(cells: Sequence[str]) -> int:
-    return max((len(word) for cell in cells for word in cell.split()), default=0)
+    return max((len(word) for cell in cells for word in cell.split(" ")), default=0)
 
 
 def _shrink(sizes: dict[str, int], width: int, least: Mapping[str, int]) -> None:
