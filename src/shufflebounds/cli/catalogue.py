@@ -31,7 +31,10 @@ def mechanisms(name: str | None) -> Reply:
         sections={
             each: [
                 _description(each),
-                *describe_parameters(each),
+                *(
+                    f"{usage}: {text}".removesuffix(": ")
+                    for usage, text in describe_parameters(each)
+                ),
                 *(_explanation(each) if name else []),
             ]
             for each in names

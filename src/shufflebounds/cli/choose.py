@@ -35,11 +35,18 @@ PROOFS = {
     "blanket": "the upper bound",
     "clone": "what holds of any mechanism with that eps0",
 }
-# Headings of columns, and what they mean.
-MECHANISM, MESSAGES, WAY = "mechanism", "messages", "reported"
-EPS0, EPS0_OF_ROUND = "eps0", "eps0 in a round"
-ERROR, ERROR_IN_USERS, ERROR_IF_RARE = "standard error", "error in users", "if rare"
-MSE_RATIO, BITS = "times curator", "bits"
+# Headings of columns.
+MECHANISM = "mechanism"
+MESSAGES = "messages"
+WAY = "reported"
+EPS0 = "eps0"
+EPS0_OF_ROUND = "eps0 in a round"
+ERROR = "standard error"
+ERROR_IN_USERS = "error in users"
+ERROR_IF_RARE = "if rare"
+MSE_RATIO = "times curator"
+BITS = "bits"
+# What the columns mean.
 COLUMNS = {
     MESSAGES: "messages of a user in a shuffle, about one attribute.",
     WAY: f"how attributes are reported: {', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",

@@ -11,6 +11,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -26,14 +27,12 @@ from shufflebounds.protocols.registry import Messages
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import SAME, Description, Mechanism, likely, parse
 
-# Sections of the help, in this order.
-QUESTION, SENT, PARAMETERS, OUTPUT = (
-    "Question",
-    "What users send",
-    "Parameters of mechanisms and protocols",
-    "Output",
-)
-# Fewest significant digits of a printed number, however small --rtol is not.
+# Sections of the help, in their order there.
+QUESTION = "Question"
+SENT = "What users send"
+PARAMETERS = "Parameters of mechanisms and protocols"
+OUTPUT = "Output"
+# Fewest significant digits of a printed number, for a large --rtol.
 MIN_DIGITS = 3
 # Compositions whose parts are options, and what the number before each of them is.
 COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
@@ -50,52 +49,54 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help has sections of options, and one on the rows of its answer."""
+    """A command whose help has sections of options.
 
-    def __init__(self, *args: Any, rows: Mapping[str, str] | None = None, **settings: Any) -> None:
+    ``owners`` are the mechanisms and protocols whose parameters are options, which are listed by
+    owner. ``rows`` explain the rows and columns of the answer.
+    """
+
+    def __init__(
+        self, *args: Any, owners: Iterable[str], rows: Mapping[str, str], **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
-        self.rows = rows or {}
+        self.owners, self.rows = owners, rows
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[click.Parameter]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {QUESTION: [], SENT: [], OUTPUT: []}
         for option in self.get_params(ctx):
-            sections.setdefault(getattr(option, "section", OUTPUT), []).append(option)
-        for section in (QUESTION, SENT, PARAMETERS, OUTPUT):
-            options = sections.get(section, [])
-            records = [record for option in options if (record := option.get_help_record(ctx))]
-            if section == PARAMETERS and options:
-                with formatter.section(section):
-                    _write_parameters(formatter, {str(option.name) for option in options})
-            elif records:
+            section = getattr(option, "section", OUTPUT)
+            if section in sections and (record := option.get_help_record(ctx)):
+                sections[section].append(record)
+        for section, records in sections.items():
+            if section == OUTPUT and self.owners:
+                with formatter.section(PARAMETERS):
+                    self._write_parameters(formatter)
+            if records:
                 with formatter.section(section):
                     formatter.write_dl(records)
         if self.rows:
             with formatter.section("Rows and columns of the answer"):
                 formatter.write_dl([*self.rows.items()])
 
-
-def _write_parameters(formatter: click.HelpFormatter, names: set[str]) -> None:
-    """Write the parameters of each mechanism and protocol; those with the same ones share them."""
-    owners: dict[tuple[str, ...], list[str]] = {}
-    for owner in [*registry.mechanism_names(), *protocols()]:
-        own = parameters(owner)
-        if own and own.keys() <= names:
-            owners.setdefault(tuple(describe_parameters(owner)), []).append(owner)
-    for lines, sharing in owners.items():
-        with formatter.section(", ".join(sharing)):
-            formatter.write_dl(
-                [(line.partition(": ")[0], line.partition(": ")[2]) for line in lines]
-            )
+    def _write_parameters(self, formatter: click.HelpFormatter) -> None:
+        """Write the parameters of each owner; owners with the same ones share them."""
+        sharing: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for owner in self.owners:
+            sharing.setdefault(tuple(describe_parameters(owner)), []).append(owner)
+        for records, owners in sharing.items():
+            if records:
+                with formatter.section(", ".join(owners)):
+                    formatter.write_dl(records)
 
 
-def describe_parameters(owner: str) -> list[str]:
-    """Such as ``--k INT, required: number of values, at least 2``."""
-    lines = []
+def describe_parameters(owner: str) -> list[tuple[str, str]]:
+    """Pairs such as ``--k INT, required`` and ``number of values, at least 2``."""
+    pairs = []
     for name, parameter in parameters(owner).items():
         required = "required" if parameter.is_required else "optional"
-        line = f"{flag(name)} {parameter.type.__name__.upper()}, {required}: {parameter.help}"
-        lines.append(line.removesuffix(": "))
-    return lines
+        usage = f"{flag(name)} {parameter.type.__name__.upper()}, {required}"
+        pairs.append((usage, parameter.help))
+    return pairs
 
 
 def option(flags: str, type_: Any, meaning: str, **settings: Any) -> Callable:
@@ -199,14 +200,15 @@ PART = option(
 
 def command(
     *options: str | Callable,
-    rows: Mapping[str, str] | None = None,
+    owners: Sequence[str] = (),
+    rows: Mapping[str, str] = MappingProxyType({}),
     name: str | None = None,
     help: str | None = None,
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command with these options: names of `OPTIONS`, or others.
 
-    ``rows`` explain the rows and columns of its answer. ``name`` and ``help`` are by default those
-    of the function.
+    ``owners`` and ``rows`` are those of a `Command`. ``name`` and ``help`` are by default those of
+    the function.
 
     The function gets the options' values. With ``explain`` among them, it also gets an `Output`.
     """
@@ -227,7 +229,7 @@ def command(
         # The option that is added last is listed first.
         for add in reversed(chosen):
             run = add(run)
-        return click.command(name, cls=Command, rows=rows, help=help)(run)
+        return click.command(name, cls=Command, owners=owners, rows=rows, help=help)(run)
 
     return decorate
 
@@ -267,10 +269,11 @@ def question(
     users may send the messages of a protocol.
     """
     offered = protocols() if messages else []
-    owners: dict[str, str] = {}
-    for owner in [*registry.mechanism_names(), *offered]:
-        for parameter in parameters(owner):
-            owners.setdefault(parameter, owner)
+    owners = [*registry.mechanism_names(), *offered]
+    own_options: dict[str, Parameter] = {}
+    for owner in owners:
+        for name, parameter in parameters(owner).items():
+            own_options.setdefault(name, parameter)
     sent = [
         option(
             "--mechanism",
@@ -286,14 +289,15 @@ def question(
         meaning = f"A protocol in place of a mechanism: {', '.join(offered)}."
         sent.append(option("--protocol", Name(offered), meaning, section=SENT))
     tuned = [
-        option(flag(name), _type(parameters(owner)[name]), "", section=PARAMETERS)
-        for name, owner in owners.items()
+        option(flag(name), _type(parameter), "", section=PARAMETERS)
+        for name, parameter in own_options.items()
     ]
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         @functools.wraps(answer)
         def ask(mechanism: str | None, protocol: str | None = None, **given: Any) -> Reply:
-            own = {name: value for name in owners if (value := given.pop(name)) is not None}
+            given_own = ((name, given.pop(name)) for name in own_options)
+            own = {name: value for name, value in given_own if value is not None}
             users = {name: given.pop(name) for name in DEPLOYMENT_OPTIONS if name in given}
             parts = given.pop("part")
             if protocol is None:
@@ -304,7 +308,8 @@ def question(
                 deployment = _deployment_of_messages(mechanism, protocol, own, parts, users)
             return answer(deployment, **given)
 
-        return command(*sent, *options, K_JOINT, RATE, PART, *tuned, **settings)(ask)
+        more = (K_JOINT, RATE, PART, *tuned)
+        return command(*sent, *options, *more, owners=owners, **settings)(ask)
 
     return decorate
 
