@@ -300,7 +300,7 @@ rounds = Question(
     },
     exceptions={
         ("upper", 0): "Not even one round is known to meet the target.",
-        ("lower", 0): "Not even one round meets the target; no valid claim can allow it.",
+        ("lower", 0): "No valid claim can allow one round.",
         ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
     },
     larger_is_better=True,

@@ -62,11 +62,11 @@ class Reply:
     ``facts`` is the object of the JSON, to which the notes are added. ``claim`` has the sentences
     on what may be claimed. ``legend`` explains rows and columns. ``warnings`` are those of the
     notes that are always printed, up to their first sentence. ``bounds`` name the theorems that a
-    report lists. ``max_rows`` of the table are printed, and columns in ``optional`` only where the
-    terminal is wide enough. The ``deployment`` is
-    that of a question about one; others are about shuffled reports. ``sections`` of a list have
-    their paragraphs by their heading. A ``document``, such as a CSV file, is printed as it is, and
-    ``remarks`` go to standard error. A ``shortfall`` is raised after the rest is printed.
+    report lists. The ``deployment`` is that of a question about one; other questions are about
+    shuffled reports. ``sections`` of a list have their paragraphs by their heading. A ``document``,
+    such as a CSV file, is printed as it is, and ``remarks`` go to standard error. ``max_rows`` of
+    the table are printed, and its ``optional`` columns only where the terminal is wide enough. A
+    ``shortfall`` is raised after the rest is printed.
     """
 
     title: str = ""

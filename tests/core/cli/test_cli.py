@@ -226,7 +226,7 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
             (*("rounds", *KRR10, "--eps0", "1"), *("--n", "10", "--eps", "0.1")),
             "upper",
             (0, 0),
-            "Not even one round meets the target",
+            "No valid claim can allow one round.",
         ),
         (
             (*("eps0", *BINARY, "--n", "1e3"), *("--eps", "300")),
