@@ -1,10 +1,10 @@
 """The console command ``shufflebounds``.
 
 Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
-every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 where the engine
-could not reach the precision asked for, after whatever answers were found; 130 where it was
-stopped, 141 where nobody reads on, 70 for a mistake of ours. `check` alone has 1, for a claim that
-is refuted, and 4 for an open one.
+every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 if the engine
+cannot reach the requested precision, after the answers that it reached; 130 after Ctrl-C; 141 if
+nobody reads the output; 70 for a failure of the program. Only `check` has 1, for a claim that is
+refuted, and 4 for an open one.
 """
 
 from __future__ import annotations
@@ -104,10 +104,11 @@ def _in_one_sentence() -> Iterator[None]:
     except click.NoSuchOption as error:
         raise Ending(_unknown_option(error), MISTAKE) from None
     except click.UsageError as error:
-        # Without its context, and so without lines on usage.
-        said = error.format_message()
-        named = "; every option has a name, such as --mechanism" if "extra argument" in said else ""
-        raise Ending(f"{said}{named}", MISTAKE) from None
+        # Its own way to be shown would add lines on usage.
+        message = error.format_message()
+        if "extra argument" in message:
+            message += "; every option has a name, such as --mechanism"
+        raise Ending(message, MISTAKE) from None
     except PrecisionError as error:
         raise Ending(_sentence(error), IMPRECISE) from None
     except (ValueError, OverflowError) as error:
@@ -136,7 +137,7 @@ def _drop(stream: IO[str]) -> None:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    """With what was probably meant, or what has to be given in place of what is computed."""
+    """The sentence on an unknown option, with a guess at what was meant or what is needed."""
     assert error.ctx is not None
     command = error.ctx.command
     name = OTHER_NAMES.get(error.option_name, error.option_name)

@@ -91,7 +91,7 @@ COLUMNS = {
     *REPLY,
     rows=COLUMNS,
 )
-def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> Reply:
+def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
     """Which mechanism is the most accurate at a target (epsilon, delta)?
 
     Each mechanism has its best parameters and the largest eps0 that is certified to meet the
@@ -99,31 +99,31 @@ def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> Reply
 
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """
-    values, n, colluding = asked["values"], asked["n"], asked.pop("colluding")
+    values, n, colluding = task["values"], task["n"], task.pop("colluding")
     if values is not None and numbers:
         raise ValueError("--values and --numbers exclude each other: give one of them")
     if values is None and not numbers:
         raise ValueError("Missing option '--values' or '--numbers'.")
     reporting = _reporting_users(n, colluding, dropout)
-    ranking = rank(**{**asked, "n": reporting}, progress=show_step)
-    asked |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
+    ranking = rank(**{**task, "n": reporting}, progress=show_step)
+    task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     columns = _columns(ranking)
     is_shown = {
-        MESSAGES: asked["most_messages"] > 1,
-        WAY: asked["attributes"] > 1,
+        MESSAGES: task["most_messages"] > 1,
+        WAY: task["attributes"] > 1,
         EPS0_OF_ROUND: any(choice.shuffles > 1 for choice in ranking.choices),
         ERROR_IN_USERS: values is not None,
         ERROR_IF_RARE: values is not None,
     }
     table = {heading: columns[heading] for heading in columns if is_shown.get(heading, True)}
-    notes, warnings = _notes(ranking, asked), _warnings(ranking, asked)
+    notes, warnings = _notes(ranking, task), _warnings(ranking, task)
     return Reply(
-        title=_title(asked),
-        facts={"version": __version__, **{name: asked[name] for name in QUESTION_KEYS}}
+        title=_title(task),
+        facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
         | _facts(ranking),
         table=table,
-        claim=_claim(ranking, asked),
-        legend=_comparisons(ranking, asked),
+        claim=_claim(ranking, task),
+        legend=_comparisons(ranking, task),
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
@@ -188,37 +188,37 @@ def _short(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
 
 
-def _title(asked: Mapping[str, Any]) -> str:
-    values = "numbers" if asked["values"] is None else f"{asked['values']} values"
-    if asked["items"] > 1:
-        values = f"{asked['items']} of {values}"
-    attributes = f"{asked['attributes']} attributes of " if asked["attributes"] > 1 else ""
-    fewer = f" ({asked['n_reporting']} of them hide each other)"
-    users = f"n = {asked['n']} users{fewer if asked['n_reporting'] < asked['n'] else ''}"
-    rounds = [f"{asked['rounds']} rounds"] if asked["rounds"] > 1 else []
-    target = f"target epsilon = {asked['eps']!r}, delta = {asked['delta']!r}"
+def _title(task: Mapping[str, Any]) -> str:
+    values = "numbers" if task["values"] is None else f"{task['values']} values"
+    if task["items"] > 1:
+        values = f"{task['items']} of {values}"
+    attributes = f"{task['attributes']} attributes of " if task["attributes"] > 1 else ""
+    fewer = f" ({task['n_reporting']} of them hide each other)"
+    users = f"n = {task['n']} users{fewer if task['n_reporting'] < task['n'] else ''}"
+    rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
+    target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _claim(ranking: Ranking, asked: Mapping[str, Any]) -> list[str]:
+def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
     after = f" after {_mark(best, ranking)}" if best.preparation else ""
-    way = f", {WAYS[best.way]}," if asked["attributes"] > 1 else ""
+    way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
     return [
         f"Best: {' '.join([best.name, *given])}{after}{way} at "
         f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by {PROOFS[best.proof]}; "
         "you can deploy it if you trust the shuffler.",
-        *without_shuffler(best.eps0_of_round, asked["rounds"], best.eps0.lower),
+        *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
     ]
 
 
-def _comparisons(ranking: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
+def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
     """What a curator, the stronger clone and the common choice in the local model achieve."""
     best, clone = ranking.best, ranking.by_clone
-    task = "numbers" if asked["values"] is None else "items" if asked["items"] > 1 else "values"
+    holding = "numbers" if task["values"] is None else "items" if task["items"] > 1 else "values"
     curator = math.sqrt(ranking.curator_mse / best.error.values)
     whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
     comparisons = {
@@ -228,7 +228,7 @@ def _comparisons(ranking: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
         f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
         f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
     }
-    usual = next((x for x in ranking.choices if x.name == LOCAL_CHOICES[task]), best)
+    usual = next((x for x in ranking.choices if x.name == LOCAL_CHOICES[holding]), best)
     if usual is not best:
         comparisons["common choice in the local model"] = (
             f"{_briefly(usual, ranking)} has "
@@ -237,21 +237,21 @@ def _comparisons(ranking: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
     return comparisons
 
 
-def _notes(ranking: Ranking, asked: Mapping[str, Any]) -> list[str]:
-    one = "The standard error is that of one round"
-    if asked["values"] is None:
-        meaning = f"{one}, in the worst case over the users' numbers."
+def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+    subject = "The standard error is that of one round"
+    if task["values"] is None:
+        meaning = f"{subject}, in the worst case over the users' numbers."
     else:
         meaning = (
-            f"{one}: of a value's share of the users, the root mean square over all values, and of "
-            'their number; "if rare", of a value that nobody holds. Mechanisms are ranked by the '
-            "squared error summed over all values."
+            f"{subject}: of a value's share of the users, the root mean square over all values, "
+            'and of their number; "if rare", of a value that nobody holds. Mechanisms are ranked '
+            "by the squared error summed over all values."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
-    if asked["attributes"] > 1:
+    if task["attributes"] > 1:
         ways = ", ".join(f"{way} ({meaning})" for way, meaning in WAYS.items())
         notes.append(
             f"Attributes can be reported in three ways, {ways}. Errors are of one attribute, bits "
@@ -259,29 +259,29 @@ def _notes(ranking: Ranking, asked: Mapping[str, Any]) -> list[str]:
             "One attribute at random asks a sample of the users on each, and the error of sampling "
             "them is part of the squared error."
         )
-    if asked["most_messages"] > 1:
+    if task["most_messages"] > 1:
         notes.append(
             "Of several messages, one depends on what the user holds, after flips that make it "
             "eps0-LDP (at 200 there are none); the others, blankets, do not. Bits are of all of "
             "them, and their bound takes the other users' values for known."
         )
-    if asked["n_reporting"] < asked["n"]:
+    if task["n_reporting"] < task["n"]:
         notes.append(
             f"Users who collude or do not report hide nobody: privacy and errors are those of "
-            f"{asked['n_reporting']} reports, and shares are of the users who send them."
+            f"{task['n_reporting']} reports, and shares are of the users who send them."
         )
-    if asked["rounds"] > 1:
+    if task["rounds"] > 1:
         notes.append(
-            f"All {asked['rounds']} rounds together meet the target; eps0 is that of one round, or "
+            f"All {task['rounds']} rounds together meet the target; eps0 is that of one round, or "
             "of one of its shuffles."
         )
     return notes
 
 
-def _warnings(ranking: Ranking, asked: Mapping[str, Any]) -> Sequence[str]:
+def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
     error = ranking.best.error
     # The share of users that a value has on average; of numbers, half of their range.
-    if error.standard_error < asked["items"] / error.values:
+    if error.standard_error < task["items"] / error.values:
         return []
     return [
         "No mechanism here is of use for this target: the best is off by as much as what it "

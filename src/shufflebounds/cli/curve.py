@@ -188,7 +188,7 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
             ]
         )
     rows = zip(*columns, strict=True)
-    return [replace(one, points=row) for one, row in zip(computed, rows, strict=True)], [*notes]
+    return [replace(curve, points=row) for curve, row in zip(computed, rows, strict=True)], [*notes]
 
 
 def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:

@@ -262,8 +262,6 @@ class Deployment:
                 yield replace(self, sent=reports(coarse, self.sent.k_joint, self.rate))
         yield self
 
-    # Names, facts and notes of answers.
-
     def facts(self, **target: Any) -> dict[str, Any]:
         """The first keys of an answer in JSON; an infinite ε₀ is null."""
         facts: dict[str, Any] = {"version": __version__}

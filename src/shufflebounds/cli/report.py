@@ -80,7 +80,10 @@ def _page(reply: Reply, command: str) -> Page:
             ],
         ),
         ("h2", "Theorems"),
-        ("ul", [f"{one.label}: {seen.sources.get(one.name, one.source)}." for one in bounds]),
+        (
+            "ul",
+            [f"{bound.label}: {seen.sources.get(bound.name, bound.source)}." for bound in bounds],
+        ),
         ("p", "docs/engine.md proves how they are evaluated, and every error term."),
         ("h2", "How to verify"),
         (

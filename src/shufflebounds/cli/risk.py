@@ -149,10 +149,11 @@ def risk(
         best = _all_datasets_profile(deployment.randomizer, n, rounds)
         if best is not None:
             risks = {"tight": Risk([best, risks["upper"]], least=True), **risks}
-    advantages = {name: one.advantage() for name, one in risks.items()}
-    guesses = {name: one.right_guess() for name, one in risks.items()}
+    advantages = {name: success.advantage() for name, success in risks.items()}
+    guesses = {name: success.right_guess() for name, success in risks.items()}
     missed = {
-        rate: {name: one.false_negatives(rate) for name, one in risks.items()} for rate in rates
+        rate: {name: success.false_negatives(rate) for name, success in risks.items()}
+        for rate in rates
     }
     rows = [
         ["advantage", *_cells(output, advantages, "upper")],
@@ -232,7 +233,7 @@ def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
 
     lines = [
-        sheets.TradeOffLine(label(name), name, one.false_negatives, other(side_of(name)))
-        for name, one in risks.items()
+        sheets.TradeOffLine(label(name), name, success.false_negatives, other(side_of(name)))
+        for name, success in risks.items()
     ]
     figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)
