@@ -43,8 +43,8 @@ from shufflebounds.reproduce.storage import CurveName
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
 RULES = (
-    *("all", "claims", "curve", "everything", "figure", "figures", "gallery", "interactive"),
-    *("judgement", "page", "proofs", "table", "tables", "vega", "verify"),
+    *("all", "claims", "curve", "everything", "figure", "figures", "gallery", "judgement"),
+    *("page", "proofs", "table", "tables", "verify"),
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)
 Entry = TypeVar("Entry", bound=BaseModel)

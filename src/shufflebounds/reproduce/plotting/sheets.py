@@ -1,6 +1,6 @@
 """Sheets: what is drawn of a figure, as numbers and texts.
 
-The printed figure (`figures`), its texts (`descriptions`) and the page (`interactive`) are made of
+The printed figure (`figures`), its texts (`descriptions`) and the chart (`charts`) are made of
 the same sheet: of curves and their `Layout`, of a distribution function, of trade-off curves, or
 of maps.
 """
@@ -159,15 +159,6 @@ class Sheet:
     def views(self) -> list[View]:
         """Its panels, row by row."""
         return [view for row in self.rows for view in row]
-
-    @property
-    def legend(self) -> dict[str, Line]:
-        """A line for every label."""
-        lines = [line for view in self.views for line, _ in view.lines]
-        labelled: dict[str, Line] = {}
-        for line in lines:
-            labelled.setdefault(line.label, line)
-        return labelled
 
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
