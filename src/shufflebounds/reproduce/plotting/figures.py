@@ -50,15 +50,22 @@ SMALL_FONT_SIZE = 7.0
 # Height in inches of what stands above and below a map.
 MAP_EDGE = 0.8
 # Characters in an inch of a line of text, about.
-CHARACTERS_PER_INCH = 15.0
+CHARACTERS_PER_INCH = 17.0
 # Width in inches of a name beside a line.
 LABEL_WIDTH = 1.5
 # Markers of a line, about.
 MARKERS = 6
 # Length in points of the piece of line in front of a label.
 SAMPLE_LENGTH = 16.0
-# Decades of a logarithmic axis from which on only powers of ten have a label.
-MANY_DECADES = 1.3
+# Largest number of labels of an axis, about.
+LABELS = 5
+# Steps between labels that are evenly spaced, up to powers of ten.
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+# Decades of a logarithmic axis from which on only powers of ten have a label; on an x axis labels
+# stand side by side.
+MANY_DECADES = {"x": 1.3, "y": 2.2}
+# Decades of a logarithmic axis from which on its labels are 1, 3, 10, …, and not 1, 2, 5, 10, …
+SOME_DECADES = 1.0
 # Decades of a logarithmic axis below which its labels are evenly spaced numbers.
 FEW_DECADES = 0.8
 # Colours of a PNG file: lines and their edges need no more.
@@ -199,7 +206,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
             if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
                 ax.set_yticklabels([])
             if i == 0 or view.y_label != views[i - 1].y_label:
-                ax.set_ylabel(typeset(_broken(view.y_label, height)))
+                ax.set_ylabel(typeset(_broken(view.y_label, height - MAP_EDGE * is_map)))
     fig.align_ylabels()
     fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
     if titled:
@@ -242,7 +249,8 @@ def marker_style(look: Look) -> dict[str, Any]:
 def _plot(ax: Axes, view: View) -> None:
     """Draw the lines of a panel; thin lines lie over thick ones, and dots over all."""
     _scale(ax, "x", [curve.x for _, curve in view.lines], view.x_log)
-    _scale(ax, "y", [curve.y for _, curve in view.lines], view.y_log, "×" * view.is_ratio)
+    y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
+    _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
     if view.band:
         lower, upper = view.band
         ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
@@ -257,8 +265,6 @@ def _plot(ax: Axes, view: View) -> None:
             **line_style(line.look),
             **marker_style(line.look),
         )
-    if view.x_ticks:
-        ax.set_xticks(range(len(view.x_ticks)), [typeset(name) for name in view.x_ticks])
     if view.y_limits:
         ax.set_ylim(view.y_limits)
 
@@ -271,16 +277,19 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
         shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
         decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
-        subs = (1.0,) if decades >= MANY_DECADES else (1.0, 2.0, 5.0)
+        subs = (1.0, 2.0, 5.0) if decades < SOME_DECADES else (1.0, 3.0)
+        if decades >= MANY_DECADES[name]:
+            subs = (1.0,)
         axis.set_major_locator(
-            LogLocator(subs=subs, numticks=8)
+            LogLocator(subs=subs, numticks=LABELS)
             if decades >= FEW_DECADES
-            else MaxNLocator(4, steps=[1, 2, 5, 10])
+            else MaxNLocator(LABELS, steps=STEPS)
         )
         axis.set_minor_formatter(NullFormatter())
     else:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 12)) + unit))
+        axis.set_major_locator(MaxNLocator(LABELS, steps=STEPS))
+    # Twelve digits, since Matplotlib's sums of steps are a little off.
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(f"{value:.12g}")) + unit))
 
 
 def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, View]]) -> None:

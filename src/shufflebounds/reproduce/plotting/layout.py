@@ -70,6 +70,8 @@ class Layout:
         Ends of the y axis of ratios, if they are not to follow from the data.
     has_shared_rows
         Whether the panels of a row share their y axis.
+    goal
+        What a horizontal line marks in panels without a divisor, if anything.
     is_map
         Whether a panel is a map, with a row for each line and a column for each point.
 
@@ -89,6 +91,7 @@ class Layout:
     divisor: str = ""
     limits: tuple[float, float] | None = None
     has_shared_rows: bool = False
+    goal: float | None = None
     is_map: bool = False
 
     def __post_init__(self) -> None:

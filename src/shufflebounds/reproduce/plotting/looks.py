@@ -101,6 +101,7 @@ BOUND_LOOKS = {
     "program_upper": Look(_BLUE, DASHED, marker="^"),
     "program_lower": Look(_BLACK, DASHED, 0.9, "v"),
     "guess": Look(_GREY, DASHED, 0.9),
+    "goal": Look(_DARK, FINE_DASHED, 0.9),
 }
 
 # Colours of families of mechanisms, and the marker of each member.
@@ -129,6 +130,11 @@ _VARIANTS = ("s", "^", "D", "v", "P", "X", "o")
 def mechanism_look(name: str) -> Look:
     """The look of a mechanism, by the name of its type."""
     return MECHANISM_LOOKS.get(name, _OTHER_MECHANISM)
+
+
+def unproven(look: Look) -> Look:
+    """The same look for what is not proven."""
+    return replace(look, color=_UNPROVEN, dashes=DOTTED)
 
 
 def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:

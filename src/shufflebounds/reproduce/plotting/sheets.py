@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
-from shufflebounds.reproduce.plotting.looks import DOTTED, line_look
+from shufflebounds.reproduce.plotting.looks import line_look, unproven
 from shufflebounds.reproduce.plotting.texts import lettered, number, setting_text
 from shufflebounds.reproduce.storage import CurveName
 
@@ -258,8 +258,7 @@ def _check(
 def _as_drawn(line: Line, curve: Drawn) -> Line:
     """A line that is dotted, and says so, where nothing is proven; with a marker for one point."""
     if curve.kind == "unproven":
-        look = replace(line.look, dashes=DOTTED)
-        line = replace(line, label=line.label + NOT_PROVEN, look=look)
+        line = replace(line, label=line.label + NOT_PROVEN, look=unproven(line.look))
     if curve.x.size == 1 and not line.look.marker:
         line = replace(line, look=replace(line.look, marker="o"))
     return line
@@ -273,6 +272,10 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
         lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
+    elif layout.goal is not None:
+        x = lines[0][1].x
+        label = f"target {y_label} = {number(layout.goal)}"
+        lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         y_limits = SMALLEST_DELTA, float(y.max())
