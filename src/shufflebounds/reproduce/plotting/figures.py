@@ -12,27 +12,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
-from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, Look
-from shufflebounds.reproduce.plotting.sheets import Drawn, FloatArray, Sheet, View
-from shufflebounds.reproduce.plotting.texts import number, plain, three_digits, typeset, wrapped
+from shufflebounds.reproduce.plotting.sheets import FloatArray, Sheet, View
+from shufflebounds.reproduce.plotting.texts import number, three_digits, typeset, wrapped
 from shufflebounds.reproduce.storage import write_bytes
 
 # Widths of a figure in inches: a column and a page of a two-column paper.
@@ -55,8 +52,11 @@ CHARACTERS_PER_INCH = 17.0
 LABEL_WIDTH = 1.5
 # Markers of a line, about.
 MARKERS = 6
-# Length in points of the piece of line in front of a label.
-SAMPLE_LENGTH = 16.0
+# Where, beside a panel, a piece of each line is drawn and where its name begins, in inches.
+SAMPLE = (0.04, 0.15, 0.26)
+NAME_START = 0.29
+# How far names may stand above and below a panel, as a share of its height.
+NAME_MARGIN = 0.12
 # Largest number of labels of an axis, about.
 LABELS = 5
 # Steps between labels that are evenly spaced, up to powers of ten.
@@ -178,31 +178,23 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
     if is_map:
         height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
     panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
-    places = [{"row": row, "column": column} for row in range(rows) for column in range(columns)]
-    grid = sns.FacetGrid(
-        pd.DataFrame(places),
-        row="row",
-        col="column",
+    fig = Figure((width, rows * height), layout="constrained")
+    # Texts are measured alike, whatever backend a user has.
+    FigureCanvasAgg(fig)
+    grid = fig.subplots(
+        rows,
+        columns,
+        squeeze=False,
         sharex=False if is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
-        height=height,
-        aspect=width / columns / height,
     )
-    fig, axes = grid.figure, grid.axes
-    # Notebooks would show what pyplot knows of a second time, and texts are measured alike whatever
-    # backend a user has.
-    plt.close(fig)
-    FigureCanvasAgg(fig)
-    fig.set_layout_engine("constrained")
-    for ax, view in zip(axes.flat, sheet.views, strict=True):
-        if is_map:
-            _map(ax, view, _color_limits(sheet))
-        else:
-            _plot(ax, view)
-        ax.set(xlabel="", ylabel="")
-        ax.set_title(typeset(_panel_title(view, panel_width)))
-    for row, views in zip(axes, sheet.rows, strict=True):
-        for i, (ax, view) in enumerate(zip(row, views, strict=True)):
+    for axes, views in zip(grid, sheet.rows, strict=True):
+        for i, (ax, view) in enumerate(zip(axes, views, strict=True)):
+            if is_map:
+                _map(ax, view, _color_limits(sheet))
+            else:
+                _plot(ax, view)
+            ax.set_title(typeset(_panel_title(view, panel_width)))
             if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
                 ax.set_yticklabels([])
             if i == 0 or view.y_label != views[i - 1].y_label:
@@ -210,22 +202,17 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
     fig.align_ylabels()
     fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
     if titled:
-        fig.suptitle(
-            typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width)),
-            x=0.01,
-            ha="left",
-        )
+        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width))
+        fig.suptitle(title, x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
     if not (is_map or sheet.views[0].is_step):
-        _name_lines(
-            fig, [(row[-1], views[-1]) for row, views in zip(axes, sheet.rows, strict=True)]
-        )
+        _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
 
 
 def _broken(text: str, width: float) -> str:
     """The text in lines of at most so many inches, about."""
-    return wrapped(text, width * CHARACTERS_PER_INCH, lambda line: len(plain(line)))
+    return wrapped(text, round(width * CHARACTERS_PER_INCH))
 
 
 def _panel_title(view: View, width: float) -> str:
@@ -277,7 +264,7 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
         shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
         decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
-        subs = (1.0, 2.0, 5.0) if decades < SOME_DECADES else (1.0, 3.0)
+        subs: tuple[float, ...] = (1.0, 2.0, 5.0) if decades < SOME_DECADES else (1.0, 3.0)
         if decades >= MANY_DECADES[name]:
             subs = (1.0,)
         axis.set_major_locator(
@@ -292,60 +279,47 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(f"{value:.12g}")) + unit))
 
 
-def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, View]]) -> None:
-    """Write the names of lines beside their ends; lines that share a name have it once."""
-    texts = []
-    for ax, view in panels:
-        named: dict[str, tuple[Line, Drawn]] = {}
-        for line, curve in view.lines:
-            named.setdefault(line.label, (line, curve))
-        for label, (line, curve) in named.items():
-            text = ax.annotate(
-                typeset(_broken(label, LABEL_WIDTH)),
-                (1.0, 0.5),
-                (SAMPLE_LENGTH + 5.0, 0.0),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-                color=line.look.color,
-                fontsize=SMALL_FONT_SIZE,
-            )
-            texts.append((ax, text, line.look, curve.y[np.isfinite(curve.y)][-1:]))
+def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
+    """Write the names of the lines of each row of views beside its last panel.
+
+    A name stands at the end of its line as far as there is room. Lines that share a name have it
+    once; lines that no panel of the row shows have none.
+    """
+    names = []
+    for ax, views in panels:
+        edge = fig.dpi_scale_trans + ScaledTranslation(1.0, 0.0, ax.transAxes)  # type: ignore[arg-type]
+        beside = blended_transform_factory(edge, ax.transAxes)
+        seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+        ends: dict[str, Any] = {}
+        for line, curve in views[-1].lines:
+            if line.label in seen and line.label not in ends:
+                label = typeset(_broken(line.label, LABEL_WIDTH))
+                style: dict[str, Any] = {"transform": beside, "clip_on": False}
+                look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
+                [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **style)
+                text = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **style)
+                text.set_fontsize(SMALL_FONT_SIZE)
+                ends[line.label] = text, sample, curve.y[np.isfinite(curve.y)][-1:]
+        names.append((ax, list(ends.values())))
     fig.draw_without_rendering()
     # From here on nothing moves. The last bits of the layout depend on a user's backend.
     fig.set_layout_engine("none")
     for ax in fig.axes:
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
-    for ax, _ in panels:
-        own = [(text, look, y) for other, text, look, y in texts if other is ax]
-        heights = np.array([text.get_window_extent().height for text, _, _ in own])
-        ends = np.array([_end(ax, y) for _, _, y in own])
-        for (text, look, _), y in zip(own, _apart(ends, heights / ax.bbox.height), strict=True):
-            text.xy = (1.0, y)
-            x = 1.0 + np.array([3.0, 0.5 * SAMPLE_LENGTH + 2.0, SAMPLE_LENGTH + 1.0]) * (
-                fig.dpi / 72.0 / ax.bbox.width
-            )
-            ax.add_artist(
-                Line2D(
-                    x,
-                    [y, y, y],
-                    transform=ax.transAxes,
-                    clip_on=False,
-                    markevery=[1],
-                    **line_style(look),
-                    **marker_style(look),
-                )
-            )
+    for ax, own in names:
+        heights = [text.get_window_extent().height / ax.bbox.height for text, _, _ in own]
+        ends_of_lines = np.array([_end(ax, y) for _, _, y in own])
+        for (text, sample, _), y in zip(own, _apart(ends_of_lines, np.array(heights)), strict=True):
+            text.set_y(y)
+            sample.set_ydata([y] * 3)
 
 
 def _end(ax: Axes, y: FloatArray) -> float:
     """Where a line ends, as a share of the panel's height; the middle if it has no point."""
     if not y.size or (ax.get_yscale() == "log" and y[0] <= 0.0):
         return 0.5
-    return float(
-        np.clip(ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))[1], 0.0, 1.0)
-    )
+    place = ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))
+    return float(np.clip(place[1], 0.0, 1.0))
 
 
 def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
@@ -354,8 +328,7 @@ def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
     room = heights[order]
     offsets = np.cumsum(room) - 0.5 * room
     places = np.empty_like(ends)
-    # A little above and below the panel, too.
-    lowest, highest = -0.12, max(1.12 - room.sum(), -0.12)
+    lowest, highest = -NAME_MARGIN, max(1.0 + NAME_MARGIN - room.sum(), -NAME_MARGIN)
     targets = np.clip(ends[order] - offsets, lowest, highest)
     places[order] = isotonic_regression(targets).x + offsets
     return places

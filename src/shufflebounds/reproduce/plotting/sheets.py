@@ -137,6 +137,11 @@ class View:
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
 
+    def shows(self, curve: Drawn) -> bool:
+        """Whether any point of a curve lies within the limits of the y axis."""
+        low, high = self.y_limits or (-math.inf, math.inf)
+        return bool(((curve.y >= low) & (curve.y <= high)).any())
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -165,7 +170,7 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     """The sheet of some curve tables put together.
 
     Of a lower bound the lower end of each enclosure is drawn, else the upper one. Raises ValueError
-    where `frame` lacks a curve, or a curve has a value that no panel can show.
+    where `frame` lacks a curve.
     """
     curves = {name: drawn(frame, layout, name) for name in layout.curves}
     make = _map_view if layout.is_map else _view
@@ -220,39 +225,23 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
     rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
     lower, upper = lower[rows.index], upper[rows.index]
     x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
-    where = f"curve {name}"
-    if layout.x == "eps":
-        _check(layout.x, x, x >= 0.0, "finite and at least 0", where)
-    else:
-        _check(layout.x, x, x > 0.0, "finite and positive", where)
-    _check(layout.x, x[1:], np.diff(x) > 0.0, "another in every row", where)
-    _check(layout.quantity, value, value >= 0.0, "finite and at least 0", where)
     kinds = set(rows["kind"])
     kind = "unproven" if "unproven" in kinds else min(kinds, default="upper")
-    found = Drawn(x, value, numbers(lower), numbers(upper), kind)
+    y = value
     if layout.transform == "expm1":
-        return replace(found, y=np.expm1(value))
-    if layout.transform in _LOG2_OF:
-        of = _LOG2_OF[layout.transform]
-        above = numbers(rows[of])
-        _check(of, above, above > 0.0, "finite and positive", where)
+        y = np.expm1(value)
+    elif layout.transform in _LOG2_OF:
         # Not a number, which is left out, where there is no privacy loss at all.
-        return replace(found, y=np.log2(above / np.where(value > 0.0, value, np.nan)))
-    return found
+        ratio = numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
+        y = np.log2(ratio)
+            numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
+        )
+    return Drawn(x, y, numbers(lower), numbers(upper), kind)
 
 
 def numbers(cells: pd.Series) -> FloatArray:
     """A column as floats; an empty cell, or anything else that is no number, becomes NaN."""
     return pd.to_numeric(cells, errors="coerce").to_numpy(float)
-
-
-def _check(
-    name: str, values: FloatArray, valid: NDArray[np.bool_], allowed: str, where: str
-) -> None:
-    """ValueError for the first of `values` that is not finite or not `valid` (same shape)."""
-    wrong = values[~(valid & np.isfinite(values))]
-    if wrong.size:
-        raise ValueError(f"{name} must be {allowed}, got {wrong[0]} in {where}")
 
 
 def _as_drawn(line: Line, curve: Drawn) -> Line:
@@ -345,21 +334,9 @@ def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symb
     symbol
         Of the variable, t.
 
-    Raises
-    ------
-    ValueError
-        Where the rows hold anything but finite numbers, or where ``cdf`` is negative, falls as
-        ``value`` grows, or does not end at 1 (within 10⁻⁹).
-
     """
-    where = "the distribution function"
-    value, cdf = numbers(frame["value"]), numbers(frame["cdf"])
-    _check("value", value, np.isfinite(value), "finite", where)
-    _check("cdf", cdf, cdf >= 0.0, "finite and at least 0", where)
-    order = np.argsort(value, kind="stable")
-    value, cdf = value[order], cdf[order]
-    _check("cdf", cdf[1:], np.diff(cdf) >= 0.0, "no less than at the value before", where)
-    _check("cdf", cdf[-1:], abs(cdf[-1:] - 1.0) <= 1e-9, "1 at the largest value", where)
+    steps = frame.sort_values("value")
+    value, cdf = numbers(steps["value"]), numbers(steps["cdf"])
     # Below all steps it is seen to be 0, and above them 1.
     beyond = STEP_MARGIN * (float(np.ptp(value)) or 1.0)
     ends = float(value[0]) - beyond, float(value[-1]) + beyond

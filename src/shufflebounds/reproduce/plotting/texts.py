@@ -6,10 +6,11 @@ is. Matplotlib's own notation for formulas, between dollar signs, is left alone.
 
 from __future__ import annotations
 
-import itertools
 import re
+import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
 from string import ascii_lowercase
 from typing import Any
 
@@ -31,8 +32,8 @@ _FORMULA = re.compile(r"((?<!\\)\$.*?(?<!\\)\$)")
 _GREEK = {"ε₀": SYMBOLS["eps0"], "ε": SYMBOLS["eps"], "δ": SYMBOLS["delta"]}
 # A letter of its own that is said to be equal to something, or to lie above or below it.
 _SYMBOL = re.compile(r"ε₀|ε|δ|(?<![\w$\\'’-])[A-Za-z](?= [=→≤≥<>] )")
-# A blank between words, but not beside a relation.
-_BREAK = re.compile(r"(?<![=→≤≥<>×]) (?![=→≤≥<>×] )")
+# A blank beside a relation.
+_JOINT = re.compile(r"(?<=[=→≤≥<>×]) | (?=[=→≤≥<>×] )")
 _PLAIN_DIGITS = 4
 # Numbers below it are powers of ten.
 SMALLEST_PLAIN = 0.01
@@ -105,43 +106,21 @@ def setting_text(setting: Setting) -> str:
     return ", ".join(equations(setting.given()))
 
 
-def wrapped(text: str, width: float, measure: Callable[[str], float]) -> str:
-    """The text in lines no wider than `width`, as `measure` finds them.
+def wrapped(text: str, width: int) -> str:
+    """The text in lines of at most `width` characters, unless a word or a formula is longer.
 
-    Lines are broken between words, or within a word that is too wide for a line; no formula is
-    broken.
+    Formulas count as their plain text; no line is broken within one or beside a relation.
     """
-    lines: list[str] = []
-    for word in _words(text):
-        if lines and measure(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines += _pieces(word, width, measure)
-    return "\n".join(lines)
+    formulas = iter(_FORMULA.findall(text))
+    # Placeholders that are as long as the formulas.
+    hidden = _FORMULA.sub(lambda match: "\0" * len(plain(match[0])), text)
+    lines = textwrap.wrap(_JOINT.sub("\N{NO-BREAK SPACE}", hidden), width, break_long_words=False)
+    restored = re.sub("\0+", lambda _: next(formulas), "\n".join(lines))
+    return restored.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _italic(match: re.Match[str]) -> str:
     return _GREEK.get(match[0], f"${match[0]}$")
-
-
-def _words(text: str) -> list[str]:
-    """The text at its blanks, apart from those in formulas and beside relations."""
-    formulas = _FORMULA.findall(text)
-    # A placeholder that is neither blank nor a relation.
-    hidden = _FORMULA.sub("\0", text)
-    restored = iter(formulas)
-    return [re.sub("\0", lambda _: next(restored), word) for word in _BREAK.split(hidden) if word]
-
-
-def _pieces(word: str, width: float, measure: Callable[[str], float]) -> list[str]:
-    if "$" in word or measure(word) <= width:
-        return [word]
-    pieces = [""]
-    for character in word:
-        if pieces[-1] and measure(pieces[-1] + character) > width:
-            pieces.append("")
-        pieces[-1] += character
-    return pieces
 
 
 def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -152,12 +131,11 @@ def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
     parts = [[text for text in texts if text] for texts in titles]
     if len(parts) == 1:
         return parts
-    names = (
-        "".join(name)
-        for length in itertools.count(1)
-        for name in itertools.product(ascii_lowercase, repeat=length)
-    )
-    return [[" ".join([f"({next(names)})", *texts[:1]]), *texts[1:]] for texts in parts]
+    letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
+    return [
+        [" ".join([f"({letter})", *texts[:1]]), *texts[1:]]
+        for letter, texts in zip(letters, parts, strict=False)
+    ]
 
 
 # Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.
@@ -166,18 +144,8 @@ _ONE_FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
 _SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|(.))")
 _COMMAND = re.compile(r"\\([A-Za-z]+)|\\(.)")
 _NAMES = {
-    "varepsilon": "ε",
-    "epsilon": "ε",
-    "cdot": "·",
-    "times": "×",
-    "to": "→",
-    "infty": "∞",
-    "leq": "≤",
-    "le": "≤",
-    "geq": "≥",
-    "ge": "≥",
-    "prime": "′",
-    "quad": " ",
+    **{"varepsilon": "ε", "epsilon": "ε", "cdot": "·", "times": "×", "to": "→", "infty": "∞"},
+    **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "prime": "′", "quad": " "},
 }
 _UPPER = str.maketrans("0123456789+−nε", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ")
 _LOWER = str.maketrans("0123456789+−n", "₀₁₂₃₄₅₆₇₈₉₊₋ₙ")
