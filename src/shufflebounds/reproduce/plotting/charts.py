@@ -42,6 +42,8 @@ DIGITS = 4
 # The lightest shade of a map.
 MAP_START = "#f0f0f0"
 
+# What the page makes a tooltip of.
+WHOLE_POINT = alt.TooltipContent("data")
 # Names along an axis, on as many lines as they have.
 WORDS = alt.Axis(labelAngle=0, labelExpr="split(datum.value, '\\n')")
 CONFIG = alt.Config(
@@ -169,16 +171,8 @@ def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.L
         empty=False,
     )
     hovered = (
-        base.mark_point(aria=False, clip=True, filled=True, size=70)
-        .encode(
-            color=color,
-            opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)),
-            tooltip=[
-                alt.Tooltip("curve:N", title="curve"),
-                alt.Tooltip("x:Q", title=plain(sheet.x), format=".6~g"),
-                alt.Tooltip("value:N", title=plain(view.y_label)),
-            ],
-        )
+        base.mark_point(aria=False, clip=True, filled=True, size=70, tooltip=WHOLE_POINT)
+        .encode(color=color, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
         .add_params(near)
     )
     layers = [lines, markers, hovered]
@@ -230,9 +224,9 @@ def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
                 "y": y,
                 "top": top_,
                 "value": value,
-                "is_marked": bool(line.look.marker) and i % step == 0,
+                "is_marked": (line.look.marker and i % step == 0) or None,
             }
-            yield {key: cell for key, cell in point.items() if cell not in (None, False)}
+            yield {key: cell for key, cell in point.items() if cell is not None}
 
 
 def _enclosure(lower: float, upper: float) -> str:
@@ -254,9 +248,8 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
         y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),
     )
     scale = alt.Scale(type="log", domain=ends, range=[MAP_START, MAP_COLOR])
-    shades = base.mark_rect(aria=False).encode(
-        color=alt.Color("number:Q", scale=scale, legend=None),
-        tooltip=[f"{field}:N" for field in ("curve", "x", "value")],
+    shades = base.mark_rect(aria=False, tooltip=WHOLE_POINT).encode(
+        color=alt.Color("number:Q", scale=scale, legend=None)
     )
     texts = base.mark_text(aria=False, fontSize=11, tooltip=None).encode(text="text:N")
     return alt.layer(

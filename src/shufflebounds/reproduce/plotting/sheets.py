@@ -234,8 +234,6 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
         # Not a number, which is left out, where there is no privacy loss at all.
         ratio = numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
         y = np.log2(ratio)
-            numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
-        )
     return Drawn(x, y, numbers(lower), numbers(upper), kind)
 
 
