@@ -216,7 +216,7 @@ def page(request, chromium, gallery):
     """The gallery with one figure open, in a window of some width."""
     name, width = getattr(request, "param", ("curves", WINDOW["width"]))
     with browsers.opened(chromium, f"{gallery}#paper/{name}", {**WINDOW, "width": width}) as page:
-        page.locator("details[data-drawn]").wait_for()
+        page.locator("details[data-drawn=yes]").wait_for()
         yield page
 
 
@@ -262,6 +262,15 @@ def test_a_figure_fits_the_window(page):
 
 
 @pytest.mark.browser
+def test_a_figure_that_is_alone_is_open(chromium, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(charts.page({"Paper": {"fig": chart_of_several()}}), encoding="utf-8")
+    with browsers.opened(chromium, path.as_uri(), WINDOW) as page:
+        page.locator("details[data-drawn=yes]").wait_for()
+        assert page.locator(".vega-embed svg.marks").count() == 1
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("page", [("maps", 390)], indirect=True)
 def test_maps_show_their_numbers(page):
     numbers = page.locator(".mark-text.role-mark text").all_text_contents()
@@ -292,7 +301,7 @@ def test_a_tap_tells_what_hovering_does(chromium, gallery):
     context = chromium.new_context(viewport={"width": 390, "height": 900}, has_touch=True)
     page = context.new_page()
     page.goto(f"{gallery}#paper/curves")
-    page.locator("details[data-drawn]").wait_for()
+    page.locator("details[data-drawn=yes]").wait_for()
     chart = page.locator("details[open] svg").first
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
