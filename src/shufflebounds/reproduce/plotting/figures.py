@@ -48,6 +48,8 @@ SMALL_FONT_SIZE = 7.0
 MAP_EDGE = 0.8
 # Characters in an inch of a line of text, about.
 CHARACTERS_PER_INCH = 17.0
+# Width of the figure's title, in larger type, as a share of the figure's.
+TITLE_SHARE = 0.8
 # Width in inches of a name beside a line.
 LABEL_WIDTH = 1.5
 # Markers of a line, about.
@@ -202,7 +204,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
     fig.align_ylabels()
     fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
     if titled:
-        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width))
+        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
         fig.suptitle(title, x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
     if not (is_map or sheet.views[0].is_step):

@@ -43,7 +43,8 @@ def typeset(text: str) -> str:
     """The text with ε₀, ε, δ and letters such as the D of ``D = 3`` in italics."""
     parts = _FORMULA.split(text)
     parts[::2] = (_SYMBOL.sub(_italic, part) for part in parts[::2])
-    return "".join(parts)
+    # The face of print has no thin space, its formulas have.
+    return "".join(parts).replace("\N{THIN SPACE}", r"$\,$")
 
 
 def number(value: float) -> str:
