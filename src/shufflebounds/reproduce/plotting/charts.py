@@ -109,11 +109,11 @@ def _title(view: View) -> str:
 
 
 def _named(view: View) -> Iterator[tuple[Line, Drawn, str]]:
-    """Each line with its name: that of its mechanism where labels repeat."""
+    """Each line with its name: its own where the label is empty or repeats."""
     labels = [line.label for line, _ in view.lines]
     for line, curve in view.lines:
-        is_repeated = line.name and labels.count(line.label) > 1
-        yield line, curve, plain(line.name if is_repeated else line.label)
+        is_vague = not line.label or labels.count(line.label) > 1
+        yield line, curve, plain(line.name if line.name and is_vague else line.label)
 
 
 def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.LayerChart:
@@ -146,9 +146,7 @@ def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.L
         .transform_filter("indexof(hidden, datum.curve) < 0")
         .encode(x=x, y=y, detail="curve:N")
     )
-    lines = base.mark_line(
-        clip=True, aria=False, interpolate="step-after" if view.is_step else "linear"
-    ).encode(
+    lines = base.mark_line(clip=True, aria=False).encode(
         color=color,
         strokeDash=by_curve(alt.StrokeDash, "dashes"),
         strokeWidth=by_curve(alt.StrokeWidth, "width"),

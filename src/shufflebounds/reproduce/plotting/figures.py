@@ -66,40 +66,30 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 # Decades of a logarithmic axis from which on only powers of ten have a label; on an x axis labels
 # stand side by side.
 MANY_DECADES = {"x": 1.3, "y": 2.2}
-# Decades of a logarithmic axis from which on its labels are 1, 3, 10, …, and not 1, 2, 5, 10, …
-SOME_DECADES = 1.0
-# Decades of a logarithmic axis below which its labels are evenly spaced numbers.
-FEW_DECADES = 0.8
+# Decades of a logarithmic axis below which its labels are evenly spaced numbers; between the two
+# they are 1, 3, 10, …
+FEW_DECADES = 0.9
 # Colours of a PNG file: lines and their edges need no more.
 PNG_COLORS = 128
 
 THEME = {
     "font.family": "DejaVu Sans",
     "font.size": FONT_SIZE,
-    "text.color": INK,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
     "axes.axisbelow": True,
-    "axes.edgecolor": INK,
     "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": FONT_SIZE,
-    "axes.linewidth": 0.5,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": FONT_SIZE,
+    **dict.fromkeys(("axes.labelsize", "axes.titlesize", "figure.labelsize"), FONT_SIZE),
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth"), 0.5),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
     "axes.titlelocation": "left",
     "axes.xmargin": 0.02,
     "grid.color": GRID,
-    "grid.linewidth": 0.5,
-    "figure.labelsize": FONT_SIZE,
     "figure.titlesize": FONT_SIZE + 1.0,
     "lines.markersize": 3.5,
     "lines.markeredgewidth": 0.7,
-    "xtick.labelsize": SMALL_FONT_SIZE,
-    "ytick.labelsize": SMALL_FONT_SIZE,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALL_FONT_SIZE),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 1.5),
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     # Otherwise the names of the parts of an SVG file are random.
@@ -207,7 +197,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
         title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
         fig.suptitle(title, x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
-    if not (is_map or sheet.views[0].is_step):
+    if not is_map:
         _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
 
@@ -248,7 +238,6 @@ def _plot(ax: Axes, view: View) -> None:
             curve.x,
             curve.y,
             label=line.label,
-            drawstyle="steps-post" if view.is_step else "default",
             markevery=max(1, curve.x.size // MARKERS),
             zorder=3.0 + 1.0 / line.look.width + 2.0 * line.look.is_hollow,
             **line_style(line.look),
@@ -266,15 +255,10 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
         shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
         decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
-        subs: tuple[float, ...] = (1.0, 2.0, 5.0) if decades < SOME_DECADES else (1.0, 3.0)
-        if decades >= MANY_DECADES[name]:
-            subs = (1.0,)
-        axis.set_major_locator(
-            LogLocator(subs=subs, numticks=LABELS)
-            if decades >= FEW_DECADES
-            else MaxNLocator(LABELS, steps=STEPS)
-        )
         axis.set_minor_formatter(NullFormatter())
+    if is_log and decades >= FEW_DECADES:
+        subs = (1.0,) if decades >= MANY_DECADES[name] else (1.0, 3.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=LABELS))
     else:
         axis.set_major_locator(MaxNLocator(LABELS, steps=STEPS))
     # Twelve digits, since Matplotlib's sums of steps are a little off.
@@ -294,7 +278,7 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
         seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
         ends: dict[str, Any] = {}
         for line, curve in views[-1].lines:
-            if line.label in seen and line.label not in ends:
+            if line.label and line.label in seen and line.label not in ends:
                 label = typeset(_broken(line.label, LABEL_WIDTH))
                 style: dict[str, Any] = {"transform": beside, "clip_on": False}
                 look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}

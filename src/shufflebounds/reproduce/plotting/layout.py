@@ -22,7 +22,8 @@ class Line:
     """A line, and how it is drawn.
 
     ``curve`` is what it shows; nameless where that is in a table. ``name`` is how tooltips and
-    tables call it where several lines of a panel share the label; empty if they call it so, too.
+    tables call it where its label is empty, as that of a line that is alone, or shared by several
+    lines of a panel; empty if they use the label.
     """
 
     label: str

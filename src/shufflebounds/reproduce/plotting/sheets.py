@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
+from string import ascii_lowercase
 from typing import Literal
 
 import numpy as np
@@ -20,7 +22,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
 from shufflebounds.reproduce.plotting.looks import line_look, unproven
-from shufflebounds.reproduce.plotting.texts import lettered, number, setting_text
+from shufflebounds.reproduce.plotting.texts import number, setting_text
 from shufflebounds.reproduce.storage import CurveName
 
 FloatArray = NDArray[np.float64]
@@ -28,8 +30,6 @@ Limits = tuple[float, float]
 
 # A δ below this is nobody's target; panels do not make room for it.
 SMALLEST_DELTA = 1e-20
-# Room on either side of a distribution function, as a share of its length.
-STEP_MARGIN = 0.05
 # Points of a trade-off curve.
 TRADE_OFF_POINTS = 101
 # The smallest rate of false positives that a trade-off figure shows.
@@ -114,8 +114,6 @@ class View:
         The axes; limits are None if they follow from the data.
     is_ratio
         Whether all curves are divided by one of them.
-    is_step
-        Whether a line is level from each point to the next and rises there.
     band
         The lower bound and the best other one, if the panel has one of each.
     x_ticks, y_ticks
@@ -132,7 +130,6 @@ class View:
     y_log: bool = False
     y_limits: Limits | None = None
     is_ratio: bool = False
-    is_step: bool = False
     band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
@@ -206,9 +203,17 @@ def _is_of_errors(layout: Layout) -> bool:
 
 
 def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
-    """The panels, their titles behind (a), (b), … where there are several."""
-    titles = iter(lettered([view.title for row in rows for view in row]))
-    return [[replace(view, title=next(titles)) for view in row] for row in rows]
+    """The panels without empty parts of titles, and behind (a), (b), … where there are several."""
+    letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
+    is_alone = len(rows) == len(rows[0]) == 1
+
+    def lettered(view: View) -> View:
+        first, *others = filter(None, view.title) if any(view.title) else [""]
+        return replace(
+            view, title=[first if is_alone else f"({next(letters)}) {first}".strip(), *others]
+        )
+
+    return [[lettered(view) for view in row] for row in rows]
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
@@ -315,37 +320,6 @@ def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -
         x_ticks=[number(column) for column in columns],
         y_ticks=[line.label for line in panel.lines],
     )
-
-
-def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symbol: str) -> Sheet:
-    """The distribution function as a line that rises upright where there is an atom.
-
-    Parameters
-    ----------
-    frame
-        A row per step: ``cdf`` is the probability of at most t from t = ``value`` up to the next
-        value.
-    title, x, y
-        Above the panel, and along its axes; mathtext allowed.
-    setting
-        Below the title: what is fixed, such as ε₀ = 1.
-    symbol
-        Of the variable, t.
-
-    """
-    steps = frame.sort_values("value")
-    value, cdf = numbers(steps["value"]), numbers(steps["cdf"])
-    # Below all steps it is seen to be 0, and above them 1.
-    beyond = STEP_MARGIN * (float(np.ptp(value)) or 1.0)
-    ends = float(value[0]) - beyond, float(value[-1]) + beyond
-    curve = Drawn.line(np.array([ends[0], *value, ends[1]]), np.array([0.0, *cdf, 1.0]))
-    view = View(
-        title=[setting] if setting else [],
-        lines=[(Line("distribution function", line_look("upper")), curve)],
-        y_label=y,
-        is_step=True,
-    )
-    return Sheet(title, [[view]], x, symbol, y)
 
 
 @dataclass(frozen=True)

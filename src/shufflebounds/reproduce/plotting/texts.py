@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, product
-from string import ascii_lowercase
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shufflebounds.core.setting import OverN, Setting
@@ -122,21 +120,6 @@ def wrapped(text: str, width: int) -> str:
 
 def _italic(match: re.Match[str]) -> str:
     return _GREEK.get(match[0], f"${match[0]}$")
-
-
-def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The parts of each panel's title, the first one behind (a), (b), …, (z), (aa), (ab), …
-
-    Empty parts are left out, and a panel that is alone has no letter.
-    """
-    parts = [[text for text in texts if text] for texts in titles]
-    if len(parts) == 1:
-        return parts
-    letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
-    return [
-        [" ".join([f"({letter})", *texts[:1]]), *texts[1:]]
-        for letter, texts in zip(letters, parts, strict=False)
-    ]
 
 
 # Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.

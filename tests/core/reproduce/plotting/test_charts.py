@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
 
+from shufflebounds.reproduce.papers.su2026.tables import law_sheet
 from shufflebounds.reproduce.plotting import charts
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.looks import BOUND_LOOKS, line_look
-from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_curves, of_steps
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_curves
 from shufflebounds.reproduce.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
@@ -117,11 +118,11 @@ def test_a_bound_looks_as_in_the_printed_figure():
 
 def test_steps_are_those_of_the_table():
     frame = laplace(20)
-    sheet = of_steps(frame, "A law", "value $t$", r"$\Pr\,[L \leq t]$", "", "t")
-    chart = charts.chart(sheet)
-    x, y = ([point[axis] for point in chart["datasets"]["panel_0"]] for axis in "xy")
-    np.testing.assert_allclose(x[1:-1], frame["value"], rtol=1e-5)
-    np.testing.assert_allclose(y, [0.0, *frame["cdf"], 1.0], rtol=1e-4)
+    chart = charts.chart(law_sheet(frame, "A law"))
+    points = own_points(chart, 0, "distribution function")
+    x, y = ([point[axis] for point in points] for axis in "xy")
+    np.testing.assert_allclose(x[1:-1:2], frame["value"], rtol=1e-5)
+    np.testing.assert_allclose(y[::2], [0.0, *frame["cdf"]], rtol=1e-4)
     assert chart["usermeta"]["panels"][0]["value"] == "Pr[L ≤ t]"
 
 
@@ -201,7 +202,7 @@ def maps():
 def gallery(tmp_path_factory):
     sheets = {
         "curves": of_curves(*several()),
-        "steps": of_steps(laplace(20), "A law", "$t$", "$F$", "", "t"),
+        "steps": law_sheet(laplace(20), "A law"),
         "each": of_curves(*lower_bounds_of_each()),
         "maps": maps(),
     }

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from drawn_data import laplace, step_function
 
+from shufflebounds.reproduce.papers.su2026.tables import law_sheet
 from shufflebounds.reproduce.plotting import figures
-from shufflebounds.reproduce.plotting.sheets import of_steps
 
 
-def figure(frame, title="", x="t", y="share", setting=""):
-    return figures.figure(of_steps(frame, title, x, y, setting, "t"))
+def figure(frame):
+    return figures.figure(law_sheet(frame, "A law"))
 
 
 def laplace_cdf(t):
@@ -33,7 +33,7 @@ def vertices(frame):
 def test_a_distribution_function_is_drawn_as_steps():
     frame = step_function([-1.0, 0.5, 3.0], [0.25, 0.5, 1.0])
     np.testing.assert_array_equal(
-        vertices(frame)[1:-2],
+        vertices(frame)[1:-1],
         [[-1, 0], [-1, 0.25], [0.5, 0.25], [0.5, 0.5], [3, 0.5], [3, 1]],
     )
     np.testing.assert_array_equal(vertices(frame.sample(frac=1.0, random_state=3)), vertices(frame))
