@@ -24,7 +24,7 @@ from matplotlib.markers import MarkerStyle
 from shufflebounds.core.enclosure import outward
 from shufflebounds.reproduce.plotting.descriptions import alternative_text
 from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.looks import BAND, MAP_COLOR, Look
+from shufflebounds.reproduce.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
 from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.reproduce.plotting.texts import plain, three_digits
 
@@ -39,8 +39,6 @@ PIXELS = 96.0 / 72.0
 MARKERS = 6
 # Digits of the ends of an enclosure; its table has more.
 DIGITS = 4
-# The lightest shade of a map.
-MAP_START = "#f0f0f0"
 
 # What the page makes a tooltip of.
 WHOLE_POINT = alt.TooltipContent("data")

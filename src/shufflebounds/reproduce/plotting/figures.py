@@ -20,6 +20,8 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from PIL import Image
@@ -27,7 +29,7 @@ from PIL.PngImagePlugin import PngInfo
 from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
-from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, Look
+from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, Look
 from shufflebounds.reproduce.plotting.sheets import FloatArray, Sheet, View
 from shufflebounds.reproduce.plotting.texts import number, three_digits, typeset, wrapped
 from shufflebounds.reproduce.storage import write_bytes
@@ -268,36 +270,47 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
 def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
     """Write the names of the lines of each row of views beside its last panel.
 
-    A name stands at the end of its line as far as there is room. Lines that share a name have it
-    once; lines that no panel of the row shows have none.
+    A name stands at the end of its line as far as there is room.
     """
-    names = []
-    for ax, views in panels:
-        edge = fig.dpi_scale_trans + ScaledTranslation(1.0, 0.0, ax.transAxes)  # type: ignore[arg-type]
-        beside = blended_transform_factory(edge, ax.transAxes)
-        seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
-        ends: dict[str, Any] = {}
-        for line, curve in views[-1].lines:
-            if line.label and line.label in seen and line.label not in ends:
-                label = typeset(_broken(line.label, LABEL_WIDTH))
-                style: dict[str, Any] = {"transform": beside, "clip_on": False}
-                look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
-                [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **style)
-                text = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **style)
-                text.set_fontsize(SMALL_FONT_SIZE)
-                ends[line.label] = text, sample, curve.y[np.isfinite(curve.y)][-1:]
-        names.append((ax, list(ends.values())))
+    named = [(ax, _names(ax, views)) for ax, views in panels]
     fig.draw_without_rendering()
     # From here on nothing moves. The last bits of the layout depend on a user's backend.
     fig.set_layout_engine("none")
     for ax in fig.axes:
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
-    for ax, own in names:
-        heights = [text.get_window_extent().height / ax.bbox.height for text, _, _ in own]
-        ends_of_lines = np.array([_end(ax, y) for _, _, y in own])
-        for (text, sample, _), y in zip(own, _apart(ends_of_lines, np.array(heights)), strict=True):
-            text.set_y(y)
-            sample.set_ydata([y] * 3)
+    for ax, names in named:
+        heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
+        ends = [_end(ax, y) for _, _, y in names]
+        places = _apart(np.array(ends), np.array(heights))
+        for (name, sample, _), place in zip(names, places, strict=True):
+            name.set_y(place)
+            sample.set_ydata([place] * 3)
+
+
+def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArray]]:
+    """The names beside a panel, at its middle, each with a piece of its line and the line's end.
+
+    Lines that share a name have it once; lines that no panel of the row shows have none.
+    """
+    # From the right edge of the panel in inches, and along its height.
+    edge = ScaledTranslation(1.0, 0.0, ax.transAxes)  # type: ignore[arg-type]
+    inches = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
+    place: dict[str, Any] = {
+        "transform": blended_transform_factory(inches + edge, ax.transAxes),
+        "clip_on": False,
+    }
+    seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    names: dict[str, tuple[Text, Line2D, FloatArray]] = {}
+    for line, curve in views[-1].lines:
+        if not line.label or line.label not in seen or line.label in names:
+            continue
+        look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
+        [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
+        label = typeset(_broken(line.label, LABEL_WIDTH))
+        name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
+        name.set_fontsize(SMALL_FONT_SIZE)
+        names[line.label] = name, sample, curve.y[np.isfinite(curve.y)][-1:]
+    return list(names.values())
 
 
 def _end(ax: Axes, y: FloatArray) -> float:
@@ -339,7 +352,7 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
     sns.heatmap(
         values,
         norm=norm,
-        cmap=sns.light_palette(MAP_COLOR, as_cmap=True),
+        cmap=sns.blend_palette([MAP_START, MAP_COLOR], as_cmap=True),
         annot=texts,
         fmt="",
         annot_kws={"size": SMALL_FONT_SIZE, "color": INK},

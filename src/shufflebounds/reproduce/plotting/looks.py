@@ -14,8 +14,9 @@ MAX_LINES = 6
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
 INK = "#262626"
-# The darkest colour of maps, which grow from white to it; text on it keeps a contrast of 4.5.
+# The darkest and the lightest colour of maps; text on either keeps a contrast of 4.5.
 MAP_COLOR = "#5f8fd0"
+MAP_START = "#f0f0f0"
 
 # Dashes in points, at every width of a line: ink, gap, ink, gap, …
 SOLID = ()
