@@ -32,7 +32,7 @@ from shufflebounds.reproduce.plotting.texts import plain, three_digits
 PANEL_HEIGHT = 200
 CELL_HEIGHT = 26
 # Longest name along an axis, in pixels.
-MAX_NAME_WIDTH = 150
+MAX_NAME_WIDTH = 170
 # Pixels of a point.
 PIXELS = 96.0 / 72.0
 # Approximate number of markers of a line.

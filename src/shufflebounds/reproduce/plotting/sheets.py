@@ -179,7 +179,7 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         ),
         x_label=x_label,
         x=symbol,
-        quantity=_QUANTITIES[layout.quantity],
+        quantity=_QUANTITIES[layout.quantity] + (f" / {layout.divisor}" if layout.is_map else ""),
         source=layout.source,
         has_shared_rows=layout.has_shared_rows,
     )
