@@ -37,22 +37,23 @@ PAGES = {"claims": (CLAIMS_TITLE, "Claims"), "verified": (PROOFS_TITLE, "Proofs"
 
 
 def paper_title(wildcards):
-    return plain(PLAN.papers[wildcards.paper].title)
+    """The title behind its place in the configuration, since the report sorts by the alphabet."""
+    names = list(PLAN.papers)
+    place = 1 + names.index(wildcards.paper)
+    return f"{place:0{len(str(len(names)))}}. {plain(PLAN.papers[wildcards.paper].title)}"
 
 
 def figure_title(wildcards):
-    # Of braces Snakemake would make wildcards, and the report sets no formulas.
+    """What the paper calls the figure; others come after those of the paper."""
+    # Snakemake would make wildcards of braces, and the report sets no formulas.
     paper = PLAN.papers[wildcards.paper]
-    # Figures of a paper are known, and sorted, by their numbers.
-    return plain(paper.sources[wildcards.figure] or paper.titles[wildcards.figure])
+    further = "Further: " if any(paper.sources.values()) else ""
+    return plain(paper.sources[wildcards.figure] or f"{further}{paper.titles[wildcards.figure]}")
 
 
 def gallery_titles():
-    """Each paper's title, and those of its figures."""
-    return [
-        (plain(paper.title), list(map(plain, paper.titles.values())))
-        for paper in PLAN.papers.values()
-    ]
+    """Each paper's title by its name."""
+    return {name: plain(paper.title) for name, paper in PLAN.papers.items()}
 
 
 def figure_files():

@@ -10,40 +10,28 @@ import numpy as np
 from shufflebounds.reproduce.plotting.sheets import Sheet, View
 from shufflebounds.reproduce.plotting.texts import plain, three_digits
 
-# What LaTeX takes for a command, and symbols that it sets in formulas.
-_LATEX = {
+# What LaTeX takes for a command.
+_COMMANDS = {
     **{sign: f"\\{sign}" for sign in "#$%&_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
-    "ε": r"$\varepsilon$",
-    "δ": r"$\delta$",
-    "γ": r"$\gamma$",
-    "λ": r"$\lambda$",
-    "ω": r"$\omega$",
-    "β": r"$\beta$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "−": "$-$",
-    "∞": r"$\infty$",
-    "→": r"$\to$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "ᵋ": r"$^{\varepsilon}$",
-    "…": r"\ldots{}",
-    "⌈": r"$\lceil$",
-    "⌉": r"$\rceil$",
-    "⌊": r"$\lfloor$",
-    "⌋": r"$\rfloor$",
-    "′": r"$'$",
-    **{sign: f"$^{{{digit}}}$" for sign, digit in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)},
-    **{sign: f"$_{{{digit}}}$" for sign, digit in zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)},
 }
+# Symbols that LaTeX sets in formulas, and their commands.
+_SYMBOLS = "ε δ γ λ ω β × · − ∞ → ≤ ≥ … ⌈ ⌉ ⌊ ⌋ ′ ᵋ"
+_NAMES = (
+    r"\varepsilon \delta \gamma \lambda \omega \beta \times \cdot - \infty \to \leq \geq \ldots "
+    r"\lceil \rceil \lfloor \rfloor ' ^{\varepsilon}"
+)
+_FORMULAS = dict(zip(_SYMBOLS.split(), _NAMES.split(), strict=True))
+_FORMULAS |= {sign: f"^{{{n}}}" for sign, n in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)}
+_FORMULAS |= {sign: f"_{{{n}}}" for n, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_LATEX = str.maketrans(_COMMANDS | {sign: f"${name}$" for sign, name in _FORMULAS.items()})
 
 
 def latex_text(text: str) -> str:
     """A plain text as LaTeX sets it."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    return text.translate(_LATEX)
 
 
 def alternative_text(sheet: Sheet) -> str:

@@ -1,14 +1,16 @@
-"""The diagram of methods: its boxes and arrows, printed, in words, and on its page."""
+"""The diagram of methods: its boxes and arrows, printed, in words, and as a chart."""
 
-import json
+import base64
+import io
 
 import pytest
 import yaml
+from PIL import Image
 from pydantic import ValidationError
 from repository import ROOT
 
 from shufflebounds.reproduce.papers.su2026 import Methods, methods
-from shufflebounds.reproduce.plotting import descriptions, figures, interactive
+from shufflebounds.reproduce.plotting import charts, descriptions, figures
 
 CONTENT = yaml.safe_load((ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8"))
 GIVEN = {key: value for key, value in CONTENT["tables"]["methods"].items() if key != "kind"}
@@ -42,14 +44,19 @@ def test_words_name_every_arrow(sheet):
         assert f"from {start} to {end} ({arrow['why']})" in text
 
 
-def test_its_page_has_the_boxes_and_nothing_to_read_off(sheet):
-    page = interactive.page(sheet, "")
-    start = page.index('id="figure">') + len('id="figure">')
-    figure = json.loads(page[start : page.index("</script>", start)])
-    assert figure["positions"] == []
-    specification = json.dumps(figure["specification"])
-    assert all(text.split(",")[0] in specification for text in TEXTS)
-    assert "Arrows lead from" in page
+def test_its_chart_is_the_picture_with_the_words_and_nothing_to_read_off(sheet):
+    specification = charts.chart(sheet, "A caption.")
+    assert specification == charts.chart(sheet, "A caption.")
+    assert "Arrows lead from" in specification["description"]
+    assert specification["usermeta"]["panels"] == []
+    assert specification["usermeta"]["caption"] == "A caption."
+    (values,) = specification["datasets"].values()
+    picture = base64.b64decode(values[0]["url"].removeprefix("data:image/png;base64,"))
+    with Image.open(io.BytesIO(picture)) as image:
+        width, height = image.size
+    (panel,) = specification["concat"]
+    assert width / panel["width"] == pytest.approx(2.0, rel=0.01)
+    assert height / panel["height"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_an_arrow_to_nowhere_is_refused():
