@@ -7,6 +7,9 @@ import browsers
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+# Printed answers are compared at this width, whatever terminal runs the tests.
+os.environ["COLUMNS"] = "80"
+
 # Files that look at the same run of Snakemake: one worker makes it, and has them all.
 SHARED_RUNS = {
     "test_report.py": "whole",

@@ -20,7 +20,6 @@ PRESENTING = (
     f"{LIBRARY}/reproduce/papers",
     f"{LIBRARY}/reproduce/plotting",
     "workflow/html_page.py",
-    "workflow/sortable.py",
 )
 # Those that no job runs, or that decide nothing but the parameters of jobs.
 PLANNING = (

@@ -1,8 +1,8 @@
 """A Markdown page as one HTML file, which the report shows where it only offers Markdown and CSV.
 
-CommonMark with tables, which can be sorted and searched (`sortable`), and ``$formulas$``, which
-become MathML: every browser sets it, without a network. Of raw HTML only ``<br>`` is markup, and of
-links only those to the web and within the page; all else is text.
+CommonMark with tables and ``$formulas$``, which become MathML: every browser sets it, without a
+network. Of raw HTML only ``<br>`` is markup, and of links only those to the web and within the
+page; all else is text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import html
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from latex2mathml.converter import convert
@@ -20,7 +21,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.anchors import anchors_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-import sortable
+from shufflebounds.reproduce.plotting.texts import plain
 
 _DOCUMENT = """\
 <!DOCTYPE html>
@@ -29,7 +30,8 @@ _DOCUMENT = """\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-{head}
+<style>
+{style}</style>
 </head>
 <body>
 {body}
@@ -37,22 +39,33 @@ _DOCUMENT = """\
 </html>
 """
 
+# On a narrow screen a row becomes a block of lines, each behind the heading of its column.
 _STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em; }
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 90em; padding: 0 1em; }
 h1 { font-size: 1.5em; }
 h2 { font-size: 1.15em; margin-top: 2em; }
 p, li { max-width: 50em; }
+p, li, td { overflow-wrap: break-word; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.4em 0.9em; text-align: left; vertical-align: top; }
+th, td { padding: 0.4em 0.9em; text-align: left; vertical-align: top; min-width: 2.5em; }
 th { border-bottom: 2px solid #888; }
-td { border-bottom: 1px solid #ddd; }
-tr:nth-child(even) td { background: #f6f6f6; }
-a { color: #0059a8; }
+td { border-bottom: 1px solid #8884; }
+td a { display: inline-block; min-height: 24px; }
+:focus-visible { outline: 3px solid #4a90d9; outline-offset: 2px; }
 math {
   font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math;
   font-size: 1.1em;
 }
 td math { padding: 0.25em 0; }
+math[display=block] { overflow-x: auto; }
+@media (max-width: 48em) {
+  body { margin: 1em auto; }
+  thead { display: none; }
+  table, tbody, tr, td { display: block; padding: 0.1em 0; border: 0; overflow-x: auto; }
+  tr { border-top: 1px solid #888; padding: 0.6em 0; }
+  td[data-heading]::before { content: attr(data-heading) ": "; opacity: 0.75; }
+}
 """
 
 _LINKS = ("https://", "http://", "#")
@@ -78,9 +91,24 @@ def page(markdown: str) -> str:
     parser = _parser()
     tokens = parser.parse(text)
     title = next((token.content for token in tokens if token.type == "inline"), "")
+    _name_cells(tokens)
     body = parser.renderer.render(tokens, parser.options, {})
-    head = f"<style>\n{_STYLE}{sortable.STYLE}</style>\n<script>\n{sortable.SCRIPT}</script>"
-    return _DOCUMENT.format(title=html.escape(title), head=head, body=body.strip())
+    return _DOCUMENT.format(title=html.escape(title), style=_STYLE, body=body.strip())
+
+
+def _name_cells(tokens: Sequence[Token]) -> None:
+    """Give each cell of a table the heading of its column."""
+    headings: list[str] = []
+    rest = iter(headings)
+    for token, content in pairwise(tokens):
+        if token.type == "table_open":
+            headings = []
+        elif token.type == "th_open":
+            headings.append(plain(content.content.replace("<br>", " ")))
+        elif token.type == "tr_open":
+            rest = iter(headings)
+        elif token.type == "td_open" and (heading := next(rest)):
+            token.attrSet("data-heading", heading)
 
 
 def _parser() -> MarkdownIt:

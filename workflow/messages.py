@@ -57,12 +57,27 @@ def unknown_target(message: str, made: Mapping[str, Collection[str]]) -> str:
     else:
         near = get_close_matches(str(target), [*made, *map(str, files)], n=1, cutoff=0.8)
         near = near or _of_that_name(target, made)
-        known = (
-            f"it must be all, figures, tables, claims, a paper ({', '.join(made)}), "
-            "<paper>_<figure> or a file of one"
-        )
+        known = f"it must be {_targets(made)}"
     guess = f" (did you mean {' or '.join(near)}?)" if near else ""
     return f"No rule makes {target}{guess}; {known}."
+
+
+def target_of_many_files(message: str, papers: Collection[str]) -> str:
+    """What Snakemake says where the target is a rule with wildcards, such as `figure`."""
+    if "Target rules may not contain wildcards" not in message:
+        return message
+    return (
+        "A rule of many files, such as figure, table or curve, is no target, since it does not say "
+        f"which file is meant; a target is {_targets(papers)}."
+    )
+
+
+def _targets(papers: Collection[str]) -> str:
+    """What can be asked for."""
+    return (
+        f"all, figures, tables, claims, a paper ({', '.join(papers)}), "
+        "<paper>_<figure> or a file of one"
+    )
 
 
 def _of_that_name(target: PurePosixPath, made: Mapping[str, Collection[str]]) -> list[str]:

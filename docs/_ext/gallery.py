@@ -15,7 +15,8 @@ from shufflebounds.reproduce.configuration import checks, loading
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.
-_VERSIONS = {"pdf": "print (PDF)", "svg": "web (SVG)", "html": "interactive page"}
+_VERSIONS = {"pdf": "print (PDF)", "svg": "web (SVG)"}
+INTERACTIVE = "results/gallery.html"
 
 
 def of_paper(paper: plan.Paper) -> str:
@@ -70,6 +71,8 @@ def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
         for kind, version in _VERSIONS.items()
         if (ROOT / f"{stem}.{kind}").exists()
     ]
+    if (ROOT / INTERACTIVE).exists():
+        others.append(f"[interactive](../../{INTERACTIVE}#{paper.name}/{figure})")
     return [
         f"```{{figure}} ../../{stem}.png",
         f":alt: {title}",

@@ -24,7 +24,7 @@ _MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class Framed:
-    """A whole page inside a notebook, such as `plotting.interactive.page` makes.
+    """A whole page inside a notebook, such as `plotting.charts.page` makes.
 
     ``height`` is that of its frame, in pixels; it is as wide as the notebook.
     """

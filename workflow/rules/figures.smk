@@ -1,11 +1,12 @@
 rule figure:
-    """Draw one figure of a paper from its curves or its table."""
+    """Draw one figure of a paper from its curves or its table, for print and for the browser."""
     input:
         shown=figure_inputs,
     output:
         figure_files(),
         caption=f"{FIGURE}.md",
         latex=f"{FIGURE}.tex",
+        chart=f"{FIGURE}.json",
     log:
         "results/{paper}/logs/figures/{figure}.log",
     benchmark:
@@ -28,62 +29,12 @@ rule figure:
         "../scripts/figure.py"
 
 
-rule vega:
-    """Bundle the program that draws interactive figures, which each of their pages holds."""
-    output:
-        program=VEGA,
-    log:
-        "results/vega/logs/vega.log",
-    benchmark:
-        "results/vega/benchmarks/vega.tsv"
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        presentation=PRESENTATION,
-    message:
-        "program of interactive figures"
-    script:
-        "../scripts/vega.py"
-
-
-rule interactive:
-    """Make a page of one figure of a paper on which one reads off values and hides curves."""
-    input:
-        shown=figure_inputs,
-        program=VEGA,
-    output:
-        page=f"{FIGURE}.html",
-    log:
-        "results/{paper}/logs/figures/{figure}_page.log",
-    benchmark:
-        "results/{paper}/benchmarks/figures/{figure}_page.tsv"
-    wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.figures),
-    conda:
-        ENVIRONMENT
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        digest=figure_digest,
-        presentation=PRESENTATION,
-    message:
-        "interactive page of {wildcards.figure} ({wildcards.paper})"
-    script:
-        "../scripts/interactive.py"
-
-
 rule gallery:
-    """Put all figures of all papers on one page, each of which opens to be explored."""
+    """Put the charts of all papers on one page, where one reads off values and hides curves."""
     input:
-        pages=gallery_files("html"),
-        pictures=gallery_files("png") if "png" in PLAN.formats else [],
-        program=VEGA,
+        charts=of_every_paper(
+            lambda paper: [f"figures/{paper}/{name}.json" for name in PLAN.papers[paper].figures]
+        ),
     output:
         page=report(
             GALLERY,
@@ -92,9 +43,9 @@ rule gallery:
             labels={"figure": "Gallery"},
         ),
     log:
-        "results/vega/logs/gallery.log",
+        "results/gallery/logs/gallery.log",
     benchmark:
-        "results/vega/benchmarks/gallery.tsv"
+        "results/gallery/benchmarks/gallery.tsv"
     conda:
         ENVIRONMENT
     threads: 1
@@ -102,7 +53,7 @@ rule gallery:
         mem_mb=1000,
         runtime=10,
     params:
-        papers=lambda _: gallery_titles(),
+        titles=lambda _: gallery_titles(),
         presentation=PRESENTATION,
     message:
         "gallery"

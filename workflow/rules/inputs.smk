@@ -63,16 +63,6 @@ def figure_caption(wildcards):
     return f"{plain(paper.titles[wildcards.figure])}. {paper.captions[wildcards.figure]}"
 
 
-def gallery_files(kind):
-    """A file of every figure."""
-    return of_every_paper(
-        lambda paper: [
-            f"{FIGURE}.{kind}".format(paper=paper, figure=name)
-            for name in PLAN.papers[paper].figures
-        ]
-    )
-
-
 def claimed(pattern):
     """Files of every curve that a claim of the paper is measured on."""
 

@@ -81,7 +81,6 @@ TABLE = "results/{paper}/tables/{table}"
 CLAIMS = "results/{paper}/claims"
 PROOFS = "results/{paper}/verified"
 FIGURE = "figures/{paper}/{figure}"
-VEGA = "results/vega.js"
 GALLERY = "results/gallery.html"
 ENVIRONMENT = "../../environment.yml"
 
@@ -105,8 +104,8 @@ wildcard_constraints:
 
 
 def figure_outputs(name, figure):
-    """A figure in all its formats, its caption, and its interactive page."""
-    kinds = (*PLAN.formats, "md", "tex", "html")
+    """A figure in all its formats, its caption, and its chart."""
+    kinds = (*PLAN.formats, "md", "tex", "json")
     return [f"figures/{name}/{figure}.{kind}" for kind in kinds]
 
 

@@ -5,10 +5,13 @@ from snakemake.logging import logger
 
 def tell_briefly(record):
     """Say why a job runs where an edit is the reason, and what may be asked for; no more."""
-    if getattr(record, "exception", None) == "MissingRuleException":
+    exception = getattr(record, "exception", None)
+    if exception == "MissingRuleException":
         record.msg = messages.unknown_target(
             record.msg, {name: outputs(name) for name in PLAN.papers}
         )
+    elif exception == "WorkflowError":
+        record.msg = messages.target_of_many_files(record.msg, PLAN.papers)
     if getattr(record, "rule_msg", None) and getattr(record, "reason", None):
         reason = messages.why(record.reason)
         record.rule_msg += f"\n    {reason}" if reason else ""
@@ -34,22 +37,23 @@ PAGES = {"claims": (CLAIMS_TITLE, "Claims"), "verified": (PROOFS_TITLE, "Proofs"
 
 
 def paper_title(wildcards):
-    return plain(PLAN.papers[wildcards.paper].title)
+    """The title behind its place in the configuration, since the report sorts by the alphabet."""
+    names = list(PLAN.papers)
+    place = 1 + names.index(wildcards.paper)
+    return f"{place:0{len(str(len(names)))}}. {plain(PLAN.papers[wildcards.paper].title)}"
 
 
 def figure_title(wildcards):
-    # Of braces Snakemake would make wildcards, and the report sets no formulas.
+    """What the paper calls the figure; others come after those of the paper."""
+    # Snakemake would make wildcards of braces, and the report sets no formulas.
     paper = PLAN.papers[wildcards.paper]
-    # Figures of a paper are known, and sorted, by their numbers.
-    return plain(paper.sources[wildcards.figure] or paper.titles[wildcards.figure])
+    further = "Further: " if any(paper.sources.values()) else ""
+    return plain(paper.sources[wildcards.figure] or f"{further}{paper.titles[wildcards.figure]}")
 
 
 def gallery_titles():
-    """Each paper's title, and those of its figures."""
-    return [
-        (plain(paper.title), list(map(plain, paper.titles.values())))
-        for paper in PLAN.papers.values()
-    ]
+    """Each paper's title by its name."""
+    return {name: plain(paper.title) for name, paper in PLAN.papers.items()}
 
 
 def figure_files():

@@ -1,14 +1,18 @@
-"""Draw one figure from its curves or its table, and write its caption and alternative text."""
+"""Draw one figure from its curves or its table, with its chart, caption and alternative text."""
 
 import job
 
 with job.running(snakemake) as given:
+    import json
+
     import readings
-    from shufflebounds.reproduce.plotting import descriptions, figures
+    from shufflebounds.reproduce.plotting import charts, descriptions, figures
     from shufflebounds.reproduce.storage import write_text
 
     paper, name = readings.paper(given), given.wildcards.figure
     sheet, caption = readings.sheet(paper, name, given.input.shown), paper.captions[name]
-    figures.draw(sheet, given.output[:-2], source=given.params.digest)
+    *pictures, _, _, _ = given.output
+    figures.draw(sheet, pictures, source=given.params.digest)
     write_text(descriptions.markdown(sheet, caption), given.output.caption)
     write_text(descriptions.latex(sheet, caption), given.output.latex)
+    write_text(json.dumps(charts.chart(sheet, caption)), given.output.chart)

@@ -1,19 +1,17 @@
-"""Put all figures of all papers on one page."""
+"""Put the charts of all figures of all papers on one page."""
 
 import job
 
 with job.running(snakemake) as given:
+    import json
     from pathlib import Path
 
-    from shufflebounds.reproduce.plotting import interactive
+    from shufflebounds.reproduce.plotting import charts
     from shufflebounds.reproduce.storage import write_text
 
-    pages = [Path(file).read_text(encoding="utf-8") for file in given.input.pages]
-    pictures = [Path(file).read_bytes() for file in given.input.pictures] or [None] * len(pages)
-    shown = iter(zip(pages, pictures, strict=True))
-    papers = {
-        paper: [interactive.Thumbnail(title, *next(shown)) for title in titles]
-        for paper, titles in given.params.papers
-    }
-    program = Path(given.input.program).read_text(encoding="utf-8")
-    write_text(interactive.gallery(papers, program), given.output.page)
+    papers = {title: {} for title in given.params.titles.values()}
+    for path in map(Path, given.input.charts):
+        paper = path.parent.name
+        chart = json.loads(path.read_text(encoding="utf-8"))
+        papers[given.params.titles[paper]][f"{paper}/{path.stem}"] = chart
+    write_text(charts.page(papers), given.output.page)

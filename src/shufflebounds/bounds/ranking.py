@@ -63,6 +63,14 @@ _LEAST_STEP = 1e-6
 _NO_FLIPS = 200.0
 
 
+# Called with the number of a step, the number of steps, and what the step does.
+Progress = Callable[[int, int, str], object]
+
+
+def _no_progress(step: int, steps: int, label: str) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Choice:
     """One mechanism at its best parameters.
@@ -173,6 +181,7 @@ def choose(
     most_bits: float | None = None,
     most_eps0: float | None = None,
     most_messages: int = 1,
+    progress: Progress | None = None,
 ) -> Ranking:
     """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
 
@@ -202,6 +211,9 @@ def choose(
     most_messages
         Of a user in a shuffle, 1 to 10⁶: with more than 1, protocols that hide a user's value among
         messages that depend on nobody are ranked, too (of values, each attribute by itself).
+    progress
+        Called before each step with its number, the number of steps, and what it does. Parameters
+        are searched in some steps, and ε₀ is certified in others, which are counted anew.
 
     Returns
     -------
@@ -226,7 +238,8 @@ def choose(
     """
     n = validation.users(n)
     task = _Task(values, items, n, eps, delta, attributes, rounds, most_eps0, most_messages)
-    found = [one for way in task.ways for one in _candidates(task, way)]
+    show = progress or _no_progress
+    found = [one for way in task.ways for one in _candidates(task, way, show)]
     allowed = [one for one in found if most_bits is None or one.bits <= most_bits]
     if not allowed:
         least = min(found, key=lambda one: one.bits)
@@ -234,7 +247,10 @@ def choose(
             f"most_bits must be at least {least.bits:.6g}, which {least.family.name} takes, the "
             f"fewest of all mechanisms here, got {most_bits!r}"
         )
-    ranked = [(one.certified(), one) for one in allowed]
+    ranked = []
+    for step, candidate in enumerate(allowed, start=1):
+        show(step, len(allowed), f"eps0 of {candidate.family.name}")
+        ranked.append((candidate.certified(), candidate))
     ranked.sort(key=lambda pair: pair[0].mse.upper)
     clones = (candidate.by_clone() for _, candidate in ranked if not candidate.family.protocol)
     by_clone = min(clones, key=lambda choice: choice.mse.upper)
@@ -601,13 +617,16 @@ class _Candidate:
         return Choice(self.family.name, parameters, sent, *how, self.shuffles_of_round)
 
 
-def _candidates(task: _Task, way: str) -> Iterator[_Candidate]:
+def _candidates(task: _Task, way: str, progress: Progress) -> Iterator[_Candidate]:
     """None of a mechanism whose reports nobody has composed that way.
 
     A composition of linked reports takes seconds, too many to search for parameters.
     """
     best: dict[str, int] = {}
-    for family in _families(task):
+    families = list(_families(task))
+    before, steps = task.ways.index(way) * len(families), len(task.ways) * len(families)
+    for place, family in enumerate(families, start=1):
+        progress(before + place, steps, f"parameters of {family.name}")
         one = _Candidate(task, family, way, best.get(family.like, family.least))
         takes_long = way == "linked" and task.rounds > 1 and family.least < family.most
         if takes_long or (way != "separate" and family.protocol):

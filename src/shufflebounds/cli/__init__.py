@@ -1,10 +1,10 @@
 """The console command ``shufflebounds``.
 
 Numbers meant for people are rounded outward, so that a printed bound is a bound; ``--json`` keeps
-every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 where the engine
-could not reach the precision asked for, after whatever answers were found; 130 where it was
-stopped, 141 where nobody reads on, 70 for a mistake of ours. `check` alone has 1, for a claim that
-is refuted, and 4 for an open one.
+every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 if the engine
+cannot reach the requested precision, after the answers that it reached; 130 after Ctrl-C; 141 if
+nobody reads the output; 70 for a failure of the program. Only `check` has 1, for a claim that is
+refuted, and 4 for an open one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import IO, Any
 import click
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
-from shufflebounds.cli.choose import bounds, choose, mechanisms
+from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
@@ -29,22 +30,33 @@ from shufflebounds.core.enclosure import PrecisionError
 
 __all__ = ["main"]
 
-# What people call options that have another name.
-_MEANT = {
-    **{"--epsilon": "--eps", "--epsilon0": "--eps0", "--users": "--n"},
-    **{"--days": "--rounds", "--dropout": "--colluding"},
+# Other names that people use for options.
+OTHER_NAMES = {
+    "--epsilon": "--eps",
+    "--epsilon0": "--eps0",
+    "--users": "--n",
+    "--days": "--rounds",
+    "--dropout": "--colluding",
 }
-# Commands that have no option for what they compute: which, and what they need in its place.
-_COMPUTED = {
+# The option that a command lacks because it computes the value, and those that it needs instead.
+COMPUTED_OPTIONS = {
     "epsilon": ("--eps", "--delta"),
     "delta": ("--delta", "--eps"),
     "eps0": ("--eps0", "--eps and --delta"),
     "users": ("--n", "--eps and --delta"),
 }
-# Exit codes; those of Ctrl-C and a closed pipe are as of a program that a signal ends.
-_MISTAKE, _IMPRECISE, _CRASH, _STOPPED, _CLOSED_PIPE = 2, 3, 70, 130, 141
-# Longer than any summary.
-_WHOLE = 1_000
+# Exit code for a mistake of the user.
+MISTAKE = 2
+# Exit code for an answer that is less precise than requested.
+IMPRECISE = 3
+# Exit code for a failure of the program.
+FAILURE = 70
+# Exit code after Ctrl-C, as of a program that SIGINT ends.
+STOPPED = 130
+# Exit code where nobody reads the output, as of a program that SIGPIPE ends.
+CLOSED_PIPE = 141
+# Longest summary of a command in the list of commands: longer than any.
+MAX_SUMMARY = 1_000
 
 
 class Ending(click.ClickException):
@@ -68,7 +80,9 @@ class Group(click.Group):
     """Commands whose errors end in one sentence, and whose summaries are not cut."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.commands]
+        rows = [
+            (name, self.commands[name].get_short_help_str(MAX_SUMMARY)) for name in self.commands
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -88,32 +102,33 @@ def _in_one_sentence() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.NoSuchOption as error:
-        raise Ending(_unknown_option(error), _MISTAKE) from None
+        raise Ending(_unknown_option(error), MISTAKE) from None
     except click.UsageError as error:
-        # Without its context, and so without lines on usage.
-        said = error.format_message()
-        named = "; every option has a name, such as --mechanism" if "extra argument" in said else ""
-        raise Ending(f"{said}{named}", _MISTAKE) from None
+        # Its own way to be shown would add lines on usage.
+        message = error.format_message()
+        if "extra argument" in message:
+            message += "; every option has a name, such as --mechanism"
+        raise Ending(message, MISTAKE) from None
     except PrecisionError as error:
-        raise Ending(_sentence(error), _IMPRECISE) from None
+        raise Ending(_sentence(error), IMPRECISE) from None
     except (ValueError, OverflowError) as error:
-        raise Ending(_sentence(error), _MISTAKE) from None
+        raise Ending(_sentence(error), MISTAKE) from None
     except KeyboardInterrupt:
-        raise Ending("stopped", _STOPPED) from None
+        raise Ending("stopped", STOPPED) from None
     except MemoryError:
-        raise Ending("there is not enough memory for this", _CRASH) from None
+        raise Ending("there is not enough memory for this", FAILURE) from None
     except BrokenPipeError:
         _drop(sys.stdout)
-        raise click.exceptions.Exit(_CLOSED_PIPE) from None
+        raise click.exceptions.Exit(CLOSED_PIPE) from None
     except OSError as error:
         _drop(sys.stdout)
         where = error.filename or "standard output"
-        raise Ending(f"{where}: {error.strerror or error}", _CRASH) from None
+        raise Ending(f"{where}: {error.strerror or error}", FAILURE) from None
     except (click.exceptions.Exit, click.ClickException):
         raise
     except Exception as error:
         traceback.print_exc()
-        raise Ending(f"this is a mistake of the program: {error!r}", _CRASH) from None
+        raise Ending(f"this is a mistake of the program: {error!r}", FAILURE) from None
 
 
 def _drop(stream: IO[str]) -> None:
@@ -122,11 +137,11 @@ def _drop(stream: IO[str]) -> None:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    """With what was probably meant, or what has to be given in place of what is computed."""
+    """The sentence on an unknown option, with a guess at what was meant or what is needed."""
     assert error.ctx is not None
     command = error.ctx.command
-    name = _MEANT.get(error.option_name, error.option_name)
-    computed, needed = _COMPUTED.get(command.name or "", ("", ""))
+    name = OTHER_NAMES.get(error.option_name, error.option_name)
+    computed, needed = COMPUTED_OPTIONS.get(command.name or "", ("", ""))
     if name == computed:
         return f"{error.option_name} is what {command.name} computes; it needs {needed}"
     options = [flag for option in command.params for flag in option.opts]

@@ -7,36 +7,38 @@ of a bound or for want of precision.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import click
-
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import (
-    ends,
-    large_delta,
-    least,
-    one_by_one,
-    progress,
-    publish,
-    within_eps0,
-    wrapped,
-)
+from shufflebounds.cli.answers import at_most_blanket, large_delta, plain_ends, within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import REAL, Output, option, question
+from shufflebounds.cli.options import REPLY, USERS, option, question
+from shufflebounds.cli.progress import by_step
+from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply
+from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.reproduce import proofs
 
-# Of one round each is the bound that it composes, or that bound by way of Rényi divergences.
-_BY_RENYI = {"upper_renyi", "clone_renyi", "stronger_clone_renyi"}
-_BY_THEOREMS = {"basic_composition", "advanced_composition", "optimal_composition"}
-_OF_SEVERAL_ROUNDS = _BY_THEOREMS | {"clone_advanced"} | _BY_RENYI
-# By way of Rényi divergences, which takes longer than all others together and hardly ever decides.
-_LAST = _BY_RENYI | {"girgis_upper", "girgis_simple"}
+# Bounds by way of Rényi divergences, of several rounds.
+RENYI_BOUNDS = {"upper_renyi", "clone_renyi", "stronger_clone_renyi"}
+# Bounds that only differ from others over several rounds.
+ROUNDS_BOUNDS = RENYI_BOUNDS | {
+    *("basic_composition", "advanced_composition", "optimal_composition", "clone_advanced")
+}
+# Bounds that take longer than all others together and hardly ever decide.
+SLOW_BOUNDS = RENYI_BOUNDS | {"girgis_upper", "girgis_simple"}
+# The smallest relative width that may be requested.
+MIN_RTOL = 1e-9
+# The input of all other users, where it has no name of its own.
+OTHER_INPUTS = {
+    "third": "a value that is neither of the victim's two",
+    "x0": "the first of the victim's two values",
+    "x1": "the second of the victim's two values",
+}
 
 
 class Verdict(StrEnum):
@@ -45,6 +47,11 @@ class Verdict(StrEnum):
     PROVEN = "proven"
     REFUTED = "refuted"
     OPEN = "open"
+
+
+EXIT_CODES = {Verdict.PROVEN: 0, Verdict.REFUTED: 1, Verdict.OPEN: 4}
+# The cell beside a bound that decides.
+EFFECTS = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
 
 
 @dataclass(frozen=True)
@@ -56,99 +63,81 @@ class Finding:
 
     def verdict(self, eps: float) -> Verdict:
         """What follows for the claim of an ε from this bound alone."""
-        found = self.answer.enclosure
-        if self.bound.kind is Kind.UPPER and eps >= found.upper:
+        enclosure = self.answer.enclosure
+        if self.bound.kind is Kind.UPPER and eps >= enclosure.upper:
             return Verdict.PROVEN
-        if self.bound.kind is Kind.LOWER and eps < found.lower:
+        if self.bound.kind is Kind.LOWER and eps < enclosure.lower:
             return Verdict.REFUTED
         return Verdict.OPEN
 
-    def is_blurred(self, eps: float) -> bool:
-        """Whether the bound might prove or refute an ε if it were computed more closely.
+    def is_imprecise(self, eps: float) -> bool:
+        """Whether the bound might prove or refute an ε if it were computed more precisely.
 
-        Others than divergences enclose more than their own value, or are not computed to a width.
+        Bounds other than divergences enclose more than their own value, or are not computed to a
+        width.
         """
-        found = self.answer.enclosure
+        enclosure = self.answer.enclosure
         decides = self.bound.is_divergence and self.bound.kind in (Kind.UPPER, Kind.LOWER)
-        return decides and found.lower <= eps < found.upper
+        return decides and enclosure.lower <= eps < enclosure.upper
 
     @property
     def end(self) -> float:
         """The safe end of its enclosure."""
-        found = self.answer.enclosure
-        return found.lower if self.bound.kind is Kind.LOWER else found.upper
+        enclosure = self.answer.enclosure
+        return enclosure.lower if self.bound.kind is Kind.LOWER else enclosure.upper
 
 
 def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
     """What is known of the claim of an ε; no two proven bounds contradict each other."""
-    verdicts = (one.verdict(eps) for one in findings)
-    return next((one for one in verdicts if one is not Verdict.OPEN), Verdict.OPEN)
+    verdicts = (finding.verdict(eps) for finding in findings)
+    return next((verdict for verdict in verdicts if verdict is not Verdict.OPEN), Verdict.OPEN)
 
 
 def findings_on(
-    eps: float, asked: Deployment, setting: Setting, numerics: Numerics
+    eps: float, deployment: Deployment, setting: Setting, numerics: Numerics
 ) -> tuple[dict[str, Finding], list[str]]:
-    """What every bound says that knows something of the reports, by its name, and notes on them.
+    """The findings of all bounds that apply to the reports, by name, and notes on them.
 
-    The upper and the lower bound come first; others that do not apply are left out, and so are slow
-    ones unless the claim of `eps` is open without them. Raises ValueError for a mistake in the
-    setting.
+    The upper and the lower bound come first. Slow bounds are asked only if the claim of `eps` is
+    open without them. Raises ValueError for a mistake in the setting.
     """
-    bounds = {name: bound for name, bound in BOUNDS.items() if "epsilon" in bound.quantities}
-    if asked.rounds == 1:
-        bounds = {name: one for name, one in bounds.items() if name not in _OF_SEVERAL_ROUNDS}
+    is_single = deployment.rounds == 1
+    names = [
+        name
+        for name, bound in BOUNDS.items()
+        if "epsilon" in bound.quantities and not (is_single and name in ROUNDS_BOUNDS)
+    ]
 
-    def said(some: Mapping[str, Bound]) -> dict[str, Finding]:
-        found = {}
-        for name, bound in one_by_one(some):
+    def findings_of(bounds: Mapping[str, Bound]) -> dict[str, Finding]:
+        findings = {}
+        for name, bound in by_step(bounds):
             try:
-                answer = bound.answer(asked.protocol, "epsilon", setting, numerics)
-                found[name] = Finding(bound, answer)
+                answer = bound.answer(deployment.protocol, "epsilon", setting, numerics)
+                findings[name] = Finding(bound, answer)
             except ValueError:
                 # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
                 if name in ("upper", "lower"):
                     raise
-        return found
+        return findings
 
-    found = said({name: one for name, one in bounds.items() if name not in _LAST})
-    if verdict_of(found.values(), eps) is Verdict.OPEN:
-        found |= said({name: one for name, one in bounds.items() if name in _LAST})
-    answers = least({name: one.answer for name, one in found.items()})
-    capped, notes = within_eps0(answers, asked.protocol.eps0, asked.times)
-    return {name: replace(found[name], answer=answer) for name, answer in capped.items()}, notes
-
-
-# The least relative width that may be asked for.
-_FINEST = 1e-9
-EXIT_CODES = {Verdict.PROVEN: 0, Verdict.REFUTED: 1, Verdict.OPEN: 4}
-# What all other users hold, where it has no name of its own.
-_HELD = {
-    "third": "a value that is neither of the victim's two",
-    "x0": "the first of the victim's two values",
-    "x1": "the second of the victim's two values",
-}
+    findings = findings_of({name: BOUNDS[name] for name in names if name not in SLOW_BOUNDS})
+    if verdict_of(findings.values(), eps) is Verdict.OPEN:
+        findings |= findings_of({name: BOUNDS[name] for name in names if name in SLOW_BOUNDS})
+    answers = at_most_blanket({name: finding.answer for name, finding in findings.items()})
+    capped, notes = within_eps0(answers, deployment.protocol.eps0, deployment.times)
+    return {name: replace(findings[name], answer=capped[name]) for name in capped}, notes
 
 
 @question(
-    "eps0",
-    "users",
-    "delta",
+    *("eps0", *USERS, "delta"),
     option(
         "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
     ),
-    "rounds",
-    "rtol",
-    "output",
+    *("rounds", "rtol", *REPLY),
 )
-@click.pass_context
 def check(
-    context: click.Context,
-    asked: Deployment,
-    delta: float,
-    eps: float,
-    rtol: float | None,
-    output: Output,
-) -> None:
+    deployment: Deployment, delta: float, eps: float, rtol: float | None, output: Output
+) -> Reply:
     """Is a claim of (epsilon, delta) proven, refuted or open?
 
     A claim is open if no bound proves it and no pair of datasets refutes it, or if the numbers are
@@ -158,43 +147,52 @@ def check(
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
-    setting = asked.setting(delta=delta, rounds=asked.rounds)
-    with progress(hidden=output.as_json):
-        findings, capped = findings_on(eps, asked, setting, Numerics(rtol=rtol))
+    setting = deployment.setting(delta=delta, rounds=deployment.rounds)
+    findings, capped = findings_on(eps, deployment, setting, Numerics(rtol=rtol))
     verdict = verdict_of(findings.values(), eps)
-    blurred = [one for one in findings.values() if one.is_blurred(eps)]
-    because = ("precision" if blurred else "gap") if verdict is Verdict.OPEN else None
-    said = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
-    bounds, table = {}, [["", "epsilon (natural log)", ""]]
-    for name, one in findings.items():
-        bound, answer, own = one.bound, one.answer, one.verdict(eps)
-        others = {"others": answer.others} if answer.others else {}
-        bounds[name] = {"kind": bound.kind, **ends(answer.enclosure), **others, "verdict": own}
-        unproven = " (not proven)" if bound.kind is Kind.UNPROVEN else ""
-        value = output.text(one.end, up=bound.kind is not Kind.LOWER)
-        table.append([f"{bound.label}{unproven}", value, said[own]])
-    reason = f"{verdict.upper()}. {_reason(output, eps, verdict, findings, blurred)}"
-    publish(
-        output,
-        facts=asked.facts(delta=delta)
-        | {"eps": eps, "verdict": verdict, "open_because": because, "bounds": bounds},
-        paragraphs=[
-            f"{asked.title()}: are the {asked.seen.name} "
-            f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
-            wrapped(reason),
-        ],
-        table=table,
-        meanings={},
-        notes=[*asked.notes(), *large_delta(asked, delta), *_again(asked), *capped],
+    imprecise = [finding for finding in findings.values() if finding.is_imprecise(eps)]
+    facts = {"eps": eps, "verdict": verdict, "open_because": None}
+    if verdict is Verdict.OPEN:
+        facts["open_because"] = "precision" if imprecise else "gap"
+    facts["bounds"] = {name: _facts(finding, eps) for name, finding in findings.items()}
+    large = large_delta(deployment, delta)
+    return Reply(
+        title=f"{deployment.title()}: are the {deployment.seen.name} "
+        f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
+        facts=deployment.facts(delta=delta) | facts,
+        table={
+            "": [_label(finding.bound) for finding in findings.values()],
+            f"epsilon (natural{KEPT_SPACE}log)": [
+                _end(finding, output) for finding in findings.values()
+            ],
+            " ": [EFFECTS[finding.verdict(eps)] for finding in findings.values()],
+        },
+        claim=[f"{verdict.upper()}.", _reason(output, eps, verdict, findings, imprecise)],
+        notes=[*deployment.notes(), *large, *_second_program(deployment), *capped],
+        warnings=[*deployment.warnings, *large],
         bounds=tuple(findings),
-        asked=asked,
+        deployment=deployment,
+        exit_code=EXIT_CODES[verdict],
     )
-    context.exit(EXIT_CODES[verdict])
 
 
-def _again(asked: Deployment) -> list[str]:
-    """How to have the numbers proven by somebody else, if they are of the kind."""
-    if proofs.described(asked.protocol.randomizer) is None:
+def _facts(finding: Finding, eps: float) -> dict[str, object]:
+    others = {"others": finding.answer.others} if finding.answer.others else {}
+    ends = plain_ends(finding.answer.enclosure)
+    return {"kind": finding.bound.kind, **ends, **others, "verdict": finding.verdict(eps)}
+
+
+def _label(bound: Bound) -> str:
+    return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
+
+
+def _end(finding: Finding, output: Output) -> str:
+    return output.text(finding.end, up=finding.bound.kind is not Kind.LOWER)
+
+
+def _second_program(deployment: Deployment) -> list[str]:
+    """How to have the numbers proven by another program, if they are of the kind."""
+    if proofs.described(deployment.randomizer) is None:
         return []
     return [
         "A second program, verify/verify.py, can prove the upper bound again and, in one round, "
@@ -207,49 +205,52 @@ def _reason(
     eps: float,
     verdict: Verdict,
     findings: Mapping[str, Finding],
-    blurred: Sequence[Finding],
+    imprecise: list[Finding],
 ) -> str:
-    of = [one for one in findings.values() if one.verdict(eps) is verdict]
+    """The sentence that gives the reason of the verdict."""
+    deciding = [finding for finding in findings.values() if finding.verdict(eps) is verdict]
     if verdict is Verdict.PROVEN:
-        best = min(of, key=lambda one: one.end)
-        return (
-            f"You can claim it, and even the {best.bound.label}, {output.text(best.end, up=True)}."
-        )
+        best = min(deciding, key=lambda finding: finding.end)
+        return f"You can claim it, and even the {best.bound.label}, {_end(best, output)}."
     if verdict is Verdict.REFUTED:
-        best = max(of, key=lambda one: one.end)
-        by = f"differ by an epsilon of {output.text(best.end, up=False)}"
+        best = max(deciding, key=lambda finding: finding.end)
+        by = f"differ by an epsilon of {_end(best, output)}"
         if math.isinf(best.end):
             by = "rule out every epsilon at this delta"
-        return f"No valid claim can be so small: two datasets{_held(best.answer.others)} {by}."
-    if blurred:
-        return _imprecise(output, blurred[0])
-    least = max(one.end for one in findings.values() if one.bound.kind is Kind.LOWER)
-    most = min(one.end for one in findings.values() if one.bound.kind is Kind.UPPER)
-    between = f"{output.text(least, up=False)} and {output.text(most, up=True)}"
+        others = _other_inputs(best.answer.others)
+        return f"No valid claim can be so small: two datasets{others} {by}."
+    if imprecise:
+        return _imprecision(output, imprecise[0])
+    proven = [finding for finding in findings.values() if finding.bound.kind is Kind.UPPER]
+    attained = [finding for finding in findings.values() if finding.bound.kind is Kind.LOWER]
+    least = max(attained, key=lambda finding: finding.end)
+    most = min(proven, key=lambda finding: finding.end)
     return (
         "Undecided: no bound here proves it, no pair of datasets refutes it. The true epsilon lies "
-        f"between {between}."
+        f"between {_end(least, output)} and {_end(most, output)}."
     )
 
 
-def _imprecise(output: Output, one: Finding) -> str:
+def _imprecision(output: Output, finding: Finding) -> str:
     """What would settle a claim that lies within the enclosure of a bound."""
-    found = one.answer.enclosure
-    between = f"{output.text(found.lower, up=False)} and {output.text(found.upper, up=True)}"
-    said = (
-        f"The numbers are not precise enough to tell: the {one.bound.label} is known to lie "
-        f"between {between}, and so does the claim"
+    enclosure = finding.answer.enclosure
+    lower, upper = output.text(enclosure.lower, up=False), output.text(enclosure.upper, up=True)
+    sentence = (
+        f"The numbers are not precise enough to tell: the {finding.bound.label} is known to lie "
+        f"between {lower} and {upper}, and so does the claim."
     )
-    finer = 10.0 ** (math.floor(math.log10(found.relative_width)) - 1)
-    if one.answer.shortfall or finer < _FINEST:
-        return f"{said}."
-    return f"{said}. Try --rtol {finer:.0e}."
+    finer = 10.0 ** (math.floor(math.log10(enclosure.relative_width)) - 1)
+    if finding.answer.shortfall or finer < MIN_RTOL:
+        return sentence
+    return f"{sentence} Try --rtol {finer:.0e}."
 
 
-def _held(others: str) -> str:
-    """What all other users hold, as part of a sentence; of a joint, coordinate by coordinate."""
-    held = [_HELD.get(one, f"the value {one}") for one in others.replace(",", " ").split()]
-    if not held:
+def _other_inputs(others: str) -> str:
+    """The input of all other users, as part of a sentence; of a joint, coordinate by coordinate."""
+    names = [
+        OTHER_INPUTS.get(name, f"the value {name}") for name in others.replace(",", " ").split()
+    ]
+    if not names:
         return ""
-    each = " in each coordinate" if len(held) > 1 else ""
-    return f", in which all other users hold{each} {', '.join(held)},"
+    each = " in each coordinate" if len(names) > 1 else ""
+    return f", in which all other users hold{each} {', '.join(names)},"

@@ -1,60 +1,79 @@
-"""Which mechanisms and bounds there are, and which mechanism to deploy at a target (ε, δ)."""
+"""The command that ranks mechanisms at a target (ε, δ)."""
 
 from __future__ import annotations
 
-import inspect
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
 from shufflebounds._version import __version__
 from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
-from shufflebounds.bounds.ranking import choose as ranked
-from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import ends, progress, publish, table_of, without_shuffler
-from shufflebounds.cli.deployment import hiding, parameters
-from shufflebounds.cli.options import JSON, REAL, WHOLE, Name, Output, command, flag, option
+from shufflebounds.bounds.ranking import choose as rank
+from shufflebounds.cli.answers import plain_ends, without_shuffler
+from shufflebounds.cli.deployment import honest_users
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, flag, option
+from shufflebounds.cli.progress import show_step
+from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply, Table
+from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
-from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.accuracy import Error
 
-# What the local model would have one take, by what is estimated.
-_CUSTOMARY = {"values": "oue", "items": "privset", "numbers": "laplace"}
-# What was asked, in the order of the JSON.
-_ASKED = (
+# Rows that are printed without --all.
+MAX_ROWS = 10
+# The common choice in the local model, by what is estimated.
+LOCAL_CHOICES = {"values": "oue", "items": "privset", "numbers": "laplace"}
+# Keys of the JSON that repeat the question, in this order.
+QUESTION_KEYS = (
     *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
     *("rounds", "most_bits", "most_eps0", "most_messages"),
 )
-_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
-_PROOFS = {
+# The bound that certifies ε₀, and its description, by the proof of a choice.
+PROOF_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
+PROOFS = {
     "tight": "the best proven bound of the mechanism itself",
     "blanket": "the upper bound",
     "clone": "what holds of any mechanism with that eps0",
+}
+# Headings of columns.
+MECHANISM = "mechanism"
+MESSAGES = "messages"
+WAY = "reported"
+EPS0 = "eps0"
+EPS0_OF_ROUND = "eps0 in a round"
+ERROR = "standard error"
+ERROR_IN_USERS = "error in users"
+ERROR_IF_RARE = "if rare"
+MSE_RATIO = "times curator"
+BITS = "bits"
+# What the columns mean.
+COLUMNS = {
+    MESSAGES: "messages of a user in a shuffle, about one attribute.",
+    WAY: f"how attributes are reported: {', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",
+    EPS0: "the largest that is certified to meet the target (natural logarithm), of all that a "
+    "user sends in a shuffle.",
+    EPS0_OF_ROUND: "of all that a user sends in a round: what remains if the shuffler fails.",
+    ERROR: "of a value's share of the users, the root mean square over all values; or of the mean.",
+    ERROR_IN_USERS: "the same as a number of users.",
+    ERROR_IF_RARE: "the same of a value that nobody holds.",
+    MSE_RATIO: "squared error, relative to that of a trusted curator who adds Gaussian noise.",
+    BITS: "of all that a user sends in a round.",
 }
 
 
 @command(
     option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
-    click.option(
-        "--numbers", is_flag=True, help="Estimate a mean of numbers from -1 to 1 instead."
-    ),
+    option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead.", is_flag=True),
     option("--items", WHOLE, "How many different values a user holds.", default=1),
     option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
-    "users",
+    *USERS,
     option(
         "--dropout",
         REAL,
         "Largest share of the other users who do not report, 0 to below 1.",
         default=0.0,
     ),
-    "eps",
-    "delta",
-    "rounds",
+    *("eps", "delta", "rounds"),
     option("--most-bits", REAL, "The most bits that a user may send in a round."),
     option(
         "--most-eps0",
@@ -68,9 +87,11 @@ _PROOFS = {
         "The most messages of a user in a shuffle; more than 1 adds protocols of several messages.",
         default=1,
     ),
-    "output",
+    option("--all every_row", bool, "Print all mechanisms, not ten.", is_flag=True, section=OUTPUT),
+    *REPLY,
+    rows=COLUMNS,
 )
-def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> None:
+def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
     """Which mechanism is the most accurate at a target (epsilon, delta)?
 
     Each mechanism has its best parameters and the largest eps0 that is certified to meet the
@@ -78,29 +99,43 @@ def choose(numbers: bool, dropout: float, output: Output, **asked: Any) -> None:
 
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """
-    values, n, colluding = asked["values"], asked["n"], asked.pop("colluding")
-    if (values is None) != numbers:
-        if numbers:
-            raise ValueError("--values and --numbers exclude each other: give one of them")
+    values, n, colluding = task["values"], task["n"], task.pop("colluding")
+    if values is not None and numbers:
+        raise ValueError("--values and --numbers exclude each other: give one of them")
+    if values is None and not numbers:
         raise ValueError("Missing option '--values' or '--numbers'.")
-    reporting = _reporting(n, colluding, dropout)
-    with progress(hidden=output.as_json):
-        found = ranked(**{**asked, "n": reporting})
-    asked |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
-    publish(
-        output,
-        facts={"version": __version__, **{name: asked[name] for name in _ASKED}, **_plain(found)},
-        paragraphs=[_title(asked)],
-        table=_table(found, asked),
-        meanings=_meanings(found, asked),
-        notes=_notes(found, asked),
-        bounds=tuple(dict.fromkeys(_BOUNDS[one.proof] for one in found.choices)),
+    reporting = _reporting_users(n, colluding, dropout)
+    ranking = rank(**{**task, "n": reporting}, progress=show_step)
+    task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
+    columns = _columns(ranking)
+    is_shown = {
+        MESSAGES: task["most_messages"] > 1,
+        WAY: task["attributes"] > 1,
+        EPS0_OF_ROUND: any(choice.shuffles > 1 for choice in ranking.choices),
+        ERROR_IN_USERS: values is not None,
+        ERROR_IF_RARE: values is not None,
+    }
+    table = {heading: columns[heading] for heading in columns if is_shown.get(heading, True)}
+    notes, warnings = _notes(ranking, task), _warnings(ranking, task)
+    return Reply(
+        title=_title(task),
+        facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
+        | _facts(ranking),
+        table=table,
+        claim=_claim(ranking, task),
+        legend=_comparisons(ranking, task),
+        notes=[*notes, *warnings],
+        warnings=warnings,
+        bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
+        max_rows=MAX_ROWS,
+        # For values the error in users says the same.
+        optional=[ERROR, BITS] if values is not None else [BITS],
     )
 
 
-def _reporting(n: int, colluding: int, dropout: float) -> int:
+def _reporting_users(n: int, colluding: int, dropout: float) -> int:
     """The users who report and hide each other."""
-    honest = hiding(n, colluding)
+    honest = honest_users(n, colluding)
     if not 0.0 <= validation.finite("dropout", dropout) < 1.0:
         raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
     reporting = honest - math.ceil(dropout * honest)
@@ -109,117 +144,114 @@ def _reporting(n: int, colluding: int, dropout: float) -> int:
     return reporting
 
 
-def _table(found: Ranking, asked: Mapping[str, Any]) -> list[Sequence[str]]:
-    is_mean = found.best.error.values == 1
-    columns = {
-        "mechanism": [_briefly(one, found) for one in found.choices],
-        "messages": [str(one.messages) for one in found.choices],
-        "reported": [one.way for one in found.choices],
-        "eps0 (natural log)": [outward(one.eps0.lower, up=False) for one in found.choices],
-        "in a round": [outward(one.eps0_of_round, up=True, digits=4) for one in found.choices],
-        "standard error": [_short(one.error.standard_error) for one in found.choices],
-        "in users": [_short(_in_users(one.error)) for one in found.choices],
-        "if rare": [_short(one.error.in_users(one.error.rare)) for one in found.choices],
-        "squared / curator's": [_short(one.mse.upper / found.curator_mse) for one in found.choices],
-        "bits": [_short(one.bits) for one in found.choices],
+def _columns(ranking: Ranking) -> Table:
+    choices = ranking.choices
+    return {
+        MECHANISM: [_briefly(choice, ranking) for choice in choices],
+        MESSAGES: [str(choice.messages) for choice in choices],
+        WAY: [choice.way for choice in choices],
+        EPS0: [outward(choice.eps0.lower, up=False) for choice in choices],
+        EPS0_OF_ROUND: [outward(choice.eps0_of_round, up=True, digits=4) for choice in choices],
+        ERROR: [_short(choice.error.standard_error) for choice in choices],
+        ERROR_IN_USERS: [_short(_in_users(choice.error)) for choice in choices],
+        ERROR_IF_RARE: [_short(choice.error.in_users(choice.error.rare)) for choice in choices],
+        MSE_RATIO: [_short(choice.mse.upper / ranking.curator_mse) for choice in choices],
+        BITS: [_short(choice.bits) for choice in choices],
     }
-    said = {
-        "messages": asked["most_messages"] > 1,
-        "reported": asked["attributes"] > 1,
-        "in a round": any(choice.shuffles > 1 for choice in found.choices),
-        "in users": not is_mean,
-        "if rare": not is_mean,
-    }
-    return table_of({name: cells for name, cells in columns.items() if said.get(name, True)})
 
 
 def _in_users(error: Error) -> float:
     return error.in_users(error.standard_error**2)
 
 
-def _described(choice: Choice) -> str:
-    """As other commands take it, such as ``krr --k 16``."""
-    given = (f"{flag(name)} {value}" for name, value in choice.parameters.items())
-    return " ".join([choice.name, *given])
-
-
-def _briefly(choice: Choice, found: Ranking) -> str:
-    """The same without what all have in common; ``[1]`` is the number of its preparation."""
+def _briefly(choice: Choice, ranking: Ranking) -> str:
+    """The mechanism without parameters that all share; ``[1]`` is the number of its preparation."""
     values = choice.error.values
     shown = (
-        f"{flag(name)} {_short(value) if isinstance(value, float) else value}"
+        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters.items()
         if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )
-    prepared = _preparations(found)
-    mark = [f"[{prepared.index(choice.preparation) + 1}]"] if choice.preparation else []
+    mark = [_mark(choice, ranking)] if choice.preparation else []
     return " ".join([choice.name, *mark, *shown])
 
 
-def _preparations(found: Ranking) -> list[str]:
-    return list(dict.fromkeys(one.preparation for one in found.choices if one.preparation))
+def _preparations(ranking: Ranking) -> list[str]:
+    return list(dict.fromkeys(x.preparation for x in ranking.choices if x.preparation))
+
+
+def _mark(choice: Choice, ranking: Ranking) -> str:
+    return f"[{_preparations(ranking).index(choice.preparation) + 1}]"
 
 
 def _short(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
 
 
-def _title(asked: Mapping[str, Any]) -> str:
-    what = "numbers" if asked["values"] is None else f"{asked['values']} values"
-    if asked["items"] > 1:
-        what = f"{asked['items']} of {what}"
-    some = f"{asked['attributes']} attributes of " if asked["attributes"] > 1 else ""
-    fewer = f" ({asked['n_reporting']} of them hide each other)"
-    users = f"n = {asked['n']} users{fewer if asked['n_reporting'] < asked['n'] else ''}"
-    rounds = [f"{asked['rounds']} rounds"] if asked["rounds"] > 1 else []
-    target = f"target epsilon = {asked['eps']!r}, delta = {asked['delta']!r}"
-    return ", ".join([f"{some}{what}", users, *rounds, target])
+def _title(task: Mapping[str, Any]) -> str:
+    values = "numbers" if task["values"] is None else f"{task['values']} values"
+    if task["items"] > 1:
+        values = f"{task['items']} of {values}"
+    attributes = f"{task['attributes']} attributes of " if task["attributes"] > 1 else ""
+    fewer = f" ({task['n_reporting']} of them hide each other)"
+    users = f"n = {task['n']} users{fewer if task['n_reporting'] < task['n'] else ''}"
+    rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
+    target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
+    return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _meanings(found: Ranking, asked: Mapping[str, Any]) -> dict[str, str]:
-    best, clone = found.best, found.by_clone
-    task = "numbers" if asked["values"] is None else "values"
-    task = "items" if asked["items"] > 1 else task
-    curator = math.sqrt(found.curator_mse / best.error.values)
-    prepared = _preparations(found)
-    after = f" after [{prepared.index(best.preparation) + 1}]" if best.preparation else ""
-    eps0, allowed = (outward(one.eps0.lower, up=False) for one in (best, clone))
-    whom = "" if clone.name == best.name else f"{_briefly(clone, found)} at "
-    way = f", {WAYS[best.way]}," if asked["attributes"] > 1 else ""
+def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+    best = ranking.best
+    # As other commands take it, such as ``krr --k 16``.
+    given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
+    after = f" after {_mark(best, ranking)}" if best.preparation else ""
+    way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
-    said = {
-        "best": f"{_described(best)}{after}{way} at eps0 = {eps0}{each}, certified by "
-        f"{_PROOFS[best.proof]}; you can deploy it if you trust the shuffler.",
-        **without_shuffler(best.eps0_of_round, asked["rounds"], best.eps0.lower),
-        "curator": f"a trusted curator who adds Gaussian noise has a standard error of "
+    return [
+        f"Best: {' '.join([best.name, *given])}{after}{way} at "
+        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by {PROOFS[best.proof]}; "
+        "you can deploy it if you trust the shuffler.",
+        *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
+    ]
+
+
+def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
+    """What a curator, the stronger clone and the common choice in the local model achieve."""
+    best, clone = ranking.best, ranking.by_clone
+    holding = "numbers" if task["values"] is None else "items" if task["items"] > 1 else "values"
+    curator = math.sqrt(ranking.curator_mse / best.error.values)
+    whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
+    comparisons = {
+        "curator": "a trusted curator who adds Gaussian noise has a standard error of "
         f"{_short(curator)}.",
-        "by eps0 alone": f"the stronger clone allows {whom}eps0 = {allowed}, with "
+        "by eps0 alone": f"the stronger clone allows {whom}"
+        f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
         f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
     }
-    usual = next((one for one in found.choices if one.name == _CUSTOMARY[task]), best)
+    usual = next((x for x in ranking.choices if x.name == LOCAL_CHOICES[holding]), best)
     if usual is not best:
-        said["customary"] = (
-            f"{_briefly(usual, found)}, which the local model favors, has "
+        comparisons["common choice in the local model"] = (
+            f"{_briefly(usual, ranking)} has "
             f"{_short(usual.mse.upper / best.mse.upper)} times the squared error of the best."
         )
-    return said
+    return comparisons
 
 
-def _notes(found: Ranking, asked: Mapping[str, Any]) -> list[str]:
-    one = "The standard error is that of one round"
-    if asked["values"] is None:
-        meaning = f"{one}, in the worst case over the users' numbers."
+def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+    subject = "The standard error is that of one round"
+    if task["values"] is None:
+        meaning = f"{subject}, in the worst case over the users' numbers."
     else:
         meaning = (
-            f"{one}: of a value's share of the users, the root mean square over all values, and of "
-            'their number; "if rare", of a value that nobody holds. Mechanisms are ranked by the '
-            "squared error summed over all values."
+            f"{subject}: of a value's share of the users, the root mean square over all values, "
+            'and of their number; "if rare", of a value that nobody holds. Mechanisms are ranked '
+            "by the squared error summed over all values."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
-    if prepared := _preparations(found):
+    if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
-    if asked["attributes"] > 1:
+    if task["attributes"] > 1:
         ways = ", ".join(f"{way} ({meaning})" for way, meaning in WAYS.items())
         notes.append(
             f"Attributes can be reported in three ways, {ways}. Errors are of one attribute, bits "
@@ -227,44 +259,51 @@ def _notes(found: Ranking, asked: Mapping[str, Any]) -> list[str]:
             "One attribute at random asks a sample of the users on each, and the error of sampling "
             "them is part of the squared error."
         )
-    if asked["most_messages"] > 1:
+    if task["most_messages"] > 1:
         notes.append(
             "Of several messages, one depends on what the user holds, after flips that make it "
             "eps0-LDP (at 200 there are none); the others, blankets, do not. Bits are of all of "
             "them, and their bound takes the other users' values for known."
         )
-    if asked["n_reporting"] < asked["n"]:
+    if task["n_reporting"] < task["n"]:
         notes.append(
             f"Users who collude or do not report hide nobody: privacy and errors are those of "
-            f"{asked['n_reporting']} reports, and shares are of the users who send them."
+            f"{task['n_reporting']} reports, and shares are of the users who send them."
         )
-    if asked["rounds"] > 1:
+    if task["rounds"] > 1:
         notes.append(
-            f"All {asked['rounds']} rounds together meet the target; eps0 is that of one round, or "
+            f"All {task['rounds']} rounds together meet the target; eps0 is that of one round, or "
             "of one of its shuffles."
-        )
-    # The share of users that a value has on average; of numbers, half of their range.
-    if found.best.error.standard_error >= asked["items"] / found.best.error.values:
-        notes.append(
-            "No mechanism here is of use for this target: the best is off by as much as what it "
-            "estimates."
         )
     return notes
 
 
-def _plain(found: Ranking) -> dict[str, Any]:
-    values = found.best.error.values
+def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
+    error = ranking.best.error
+    # The share of users that a value has on average; of numbers, half of their range.
+    if error.standard_error < task["items"] / error.values:
+        return []
+    return [
+        "No mechanism here is of use for this target: the best is off by as much as what it "
+        "estimates."
+    ]
+
+
+def _facts(ranking: Ranking) -> dict[str, Any]:
+    values = ranking.best.error.values
+    curator = {
+        "mse": ranking.curator_mse,
+        "standard_error": math.sqrt(ranking.curator_mse / values),
+    }
+    choices = [_choice_facts(choice) for choice in ranking.choices]
     return {
-        "curator": {
-            "mse": found.curator_mse,
-            "standard_error": math.sqrt(found.curator_mse / values),
-        },
-        "choices": [_facts(choice) for choice in found.choices],
-        "by_eps0_alone": _facts(found.by_clone),
+        "curator": curator,
+        "choices": choices,
+        "by_eps0_alone": _choice_facts(ranking.by_clone),
     }
 
 
-def _facts(choice: Choice) -> dict[str, Any]:
+def _choice_facts(choice: Choice) -> dict[str, Any]:
     error = choice.error
     return {
         "mechanism": choice.name,
@@ -272,97 +311,14 @@ def _facts(choice: Choice) -> dict[str, Any]:
         "way": choice.way,
         "preparation": choice.preparation,
         "proof": choice.proof,
-        "eps0": ends(choice.eps0),
+        "eps0": plain_ends(choice.eps0),
         "eps0_of_report": choice.randomizer.eps0,
         "eps0_of_round": choice.eps0_of_round,
         "shuffles": choice.shuffles,
-        "mse": ends(choice.mse),
+        "mse": plain_ends(choice.mse),
         "standard_error": error.standard_error,
         "standard_error_in_users": _in_users(error),
         "standard_error_if_rare_in_users": error.in_users(error.rare),
         "bits": choice.bits,
         "messages": choice.messages,
     }
-
-
-# What there is.
-
-
-@click.command()
-@click.argument("name", required=False, type=Name(registry.mechanism_names()))
-@JSON
-def mechanisms(name: str | None, as_json: bool) -> None:
-    """Which mechanisms are there? With a NAME, explain one.
-
-    Example: shufflebounds mechanisms krr
-    """
-    listed = [_mechanism(one) for one in ([name] if name else registry.mechanism_names())]
-    if as_json:
-        click.echo(json.dumps(listed, indent=2, allow_nan=False))
-        return
-    width = max(len(mechanism["name"]) for mechanism in listed)
-    for mechanism in listed:
-        click.echo(f"{mechanism['name']:{width}}  {mechanism['description']}")
-        for parameter, facts in mechanism["parameters"].items():
-            usage = "required" if facts["required"] else "optional"
-            named = f"{flag(parameter)} {facts['type'].upper()}, {usage}"
-            click.echo(f"{'':{width}}    {named}: {facts['help']}".removesuffix(": "))
-    if name:
-        needed = [p for p, facts in listed[0]["parameters"].items() if facts["required"]]
-        own = "".join(f" {flag(p)} …" for p in needed)
-        takes_eps0 = "eps0" in inspect.signature(registry.mechanism(name)).parameters
-        eps0 = " --eps0 …" if takes_eps0 else ""
-        click.echo(f"\n{_explanation(name)}\n")
-        click.echo(f"shufflebounds epsilon --mechanism {name}{own}{eps0} --n … --delta …")
-
-
-@click.command()
-@JSON
-def bounds(as_json: bool) -> None:
-    """Which bounds are there, and who proved them?"""
-    listed = [
-        {
-            "name": bound.name,
-            "kind": bound.kind.value,
-            "description": bound.label,
-            "needs": "the mechanism" if bound.knows_mechanism else "eps0 alone",
-            "quantities": list(bound.quantities),
-            "source": bound.source,
-        }
-        for bound in BOUNDS.values()
-    ]
-    if as_json:
-        click.echo(json.dumps(listed, indent=2))
-        return
-    width = max(len(name) for name in BOUNDS)
-    for bound in listed:
-        click.echo(f"{bound['name']:{width}}  {bound['description']} ({bound['kind']})")
-        quantities = " and ".join(bound["quantities"])
-        click.echo(f"{'':{width}}    of {quantities}, knows {bound['needs']}: {bound['source']}")
-
-
-# For terminals that show no other characters.
-_PLAIN = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
-
-
-def _explanation(name: str) -> str:
-    """What its class says of it, without what it raises and the sections of numpydoc."""
-    about = inspect.getdoc(registry.mechanism(name)) or ""
-    return re.split(r"\n\n\w+\n-{3,}\n|\n\nRaises ", about, maxsplit=1)[0].strip()
-
-
-def _mechanism(name: str) -> dict[str, Any]:
-    found = registry.mechanism(name)
-    listed = {
-        parameter: {
-            "type": one.type.__name__,
-            "required": one.is_required,
-            "default": one.default,
-            "help": one.help,
-        }
-        for parameter, one in parameters(name).items()
-    }
-    description = (found.__doc__ or name).strip().splitlines()[0]
-    for symbol, plain in _PLAIN.items():
-        description = description.replace(symbol, plain)
-    return {"name": name, "description": description, "parameters": listed}

@@ -7,40 +7,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import (
-    OF_PAIRS,
-    least,
-    one_by_one,
-    or_value_error,
-    progress,
-    within_eps0,
-)
+from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.deployment import Deployment, missing
-from shufflebounds.cli.options import (
-    FIGURE,
-    NUMBER,
-    REAL,
-    WHOLE,
-    Name,
-    Target,
-    flag,
-    option,
-    question,
-)
+from shufflebounds.cli.options import OUTPUT, flag, option, question
+from shufflebounds.cli.progress import by_step
+from shufflebounds.cli.reply import Reply, or_value_error
+from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, Name, Target
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.protocols.registry import Reports
 from shufflebounds.reproduce import curve as curves
 from shufflebounds.reproduce import storage
 from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.specification import Specification, needed
 from shufflebounds.reproduce.storage import CurveName
 
-# Where an axis begins and ends unless the options say otherwise.
-_RANGES: dict[str, tuple[float, float]] = {
+# First and last value of each axis, unless the options give others.
+AXIS_ENDS: dict[str, tuple[float, float]] = {
     "n": (1000, 100_000),
     "eps0": (0.1, 8.0),
     "eps": (0.01, 1.0),
@@ -63,20 +48,20 @@ _RANGES: dict[str, tuple[float, float]] = {
     option(
         "--rounds",
         WHOLE,
-        "In how many separate shuffles the same users report. (Reports that are sent together, "
-        "linked to each other, are --k-joint.)  [default: 1]",
+        "In how many separate shuffles the same users report. (Reports that are sent "
+        "together, linked to each other, are --k-joint.)  [default: 1]",
         metavar="T",
     ),
     option(
         "--x",
-        Name(("n", "eps0", "eps", "delta", "rounds", "order")),
+        Name(tuple(AXIS_ENDS)),
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
     option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
     option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
-    click.option("--linear", is_flag=True, help="Space them evenly, not geometrically."),
+    option("--linear", bool, "Space them evenly, not geometrically.", is_flag=True),
     option(
         "--quantity",
         Name(DIVERGENCES),
@@ -91,13 +76,13 @@ _RANGES: dict[str, tuple[float, float]] = {
         multiple=True,
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
-    click.option(
-        "-o", "--output", type=Target(), help="CSV file to write.  [default: standard output]"
+    option(
+        "-o --output", Target(), "CSV file to write.  [default: standard output]", section=OUTPUT
     ),
-    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
+    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
 )
 def curve(
-    asked: Deployment,
+    deployment: Deployment,
     x: str,
     start: float | None,
     stop: float | None,
@@ -109,7 +94,7 @@ def curve(
     output: Path | None,
     plot: Path | None,
     **fixed: float | None,
-) -> None:
+) -> Reply:
     """How do bounds change along an axis, such as the number of users? As CSV and as a plot.
 
     You can claim the upper end of an upper bound; no valid claim is below the lower end of a lower
@@ -120,45 +105,51 @@ def curve(
     """
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
-    first, last = _RANGES[x]
-    start, stop = first if start is None else start, last if stop is None else stop
-    axis = Axis(x, Grid(start, stop, points, "linear" if linear else "geometric"))
-    setting = Setting(n=asked.n, eps0=asked.eps0, rounds=asked.rounds).at(**fixed)
-    _require_what_is_used(quantity, x, setting, needed(quantity, asked.reports))
+    first, last = AXIS_ENDS[x]
+    ends = first if start is None else start, last if stop is None else stop
+    axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
+    setting = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
+    reports = deployment.sent
+    assert isinstance(reports, Reports)
+    _require_settings(quantity, x, setting, needed(quantity, reports))
     # The best proven bound says nothing of Rényi divergences.
-    usual = [name for name in ("tight", *OF_PAIRS) if quantity in BOUNDS[name].quantities]
+    usual = [name for name in ("tight", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
     bounds, numerics = {name: BOUNDS[name] for name in bound or usual}, Numerics(rtol=rtol)
     specifications = {
-        name: Specification(one, asked.reports, setting, axis, quantity, None, numerics)
-        for name, one in bounds.items()
+        name: Specification(bounds[name], reports, setting, axis, quantity, None, numerics)
+        for name in bounds
     }
     for specification in specifications.values():
         specification.check()
-    with progress(hidden=False):
-        found = [
-            curves.compute(
-                CurveName(asked.mechanism.type, "command line", name), specifications[name]
-            )
-            for name, _ in one_by_one(bounds)
+    mechanism = deployment.mechanism.type
+    computed, capped = _settled(
+        [
+            curves.compute(CurveName(mechanism, "command line", name), specifications[name])
+            for name, _ in by_step(bounds)
         ]
-    computed, capped = _settled(found)
+    )
+    document = ""
     if output is None:
-        rows = [row for one in computed for row in curves.rows(one)]
-        click.echo(storage.sealed(curves.columns(quantity), rows), nl=False)
+        rows = [row for curve in computed for row in curves.rows(curve)]
+        document = storage.sealed(curves.columns(quantity), rows)
     else:
-        or_value_error(output, lambda: curves.write_all(computed, output))
+        path = output
+        or_value_error(path, lambda: curves.write_all(computed, path))
     if plot is not None:
-        or_value_error(plot, lambda: _draw(computed, asked, plot))
-    rounds = 1 if asked.rounds in (None, 1) and x != "rounds" else None
-    for note in replace(asked, rounds=rounds).notes() + capped:
-        click.echo(note, err=True)
-    if missed := [(said, one) for one in computed for said in curves.shortfalls(one)]:
-        more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
-        sentence, where = missed[0]
-        raise PrecisionError(f"{sentence}{more}", where.enclosures)
+        or_value_error(plot, lambda: _draw(computed, deployment, plot))
+    rounds = 1 if deployment.rounds in (None, 1) and x != "rounds" else None
+    missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
+    more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+    return Reply(
+        document=document,
+        remarks=[*replace(deployment, rounds=rounds).notes(), *capped],
+        shortfall=PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
+        if missed
+        else None,
+    )
 
 
-def _require_what_is_used(quantity: str, x: str, setting: Setting, wanted: set[str]) -> None:
+def _require_settings(quantity: str, x: str, setting: Setting, wanted: set[str]) -> None:
     """Refuse an option that the curve would ignore, and a setting without one that it needs."""
     for name in setting.given():
         if name == x:
@@ -174,29 +165,34 @@ def _require_what_is_used(quantity: str, x: str, setting: Setting, wanted: set[s
 
 
 def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
-    """The curves as `least` and, of ε, `within_eps0` have them, point by point; and their notes."""
+    """The curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes on them."""
     notes: dict[str, None] = {}
-    names = [one.specification.bound.name for one in computed]
+    names = [curve.specification.bound.name for curve in computed]
     is_eps = computed[0].specification.quantity == "epsilon"
     columns = []
-    for points in zip(*(one.points for one in computed), strict=True):
+    for points in zip(*(curve.points for curve in computed), strict=True):
         setting, rounds = points[0].setting, points[0].setting.rounds or 1
-        answers = least({key: one.answer for key, one in zip(names, points, strict=True)})
-        highest = max(one.enclosure.upper for one in answers.values())
+        answers = at_most_blanket(
+            {name: point.answer for name, point in zip(names, points, strict=True)}
+        )
+        highest = max(answer.enclosure.upper for answer in answers.values())
         if is_eps and highest > rounds * (setting.eps0 or math.inf):
             # Reports that are composed may have a rounding more than the setting's.
             eps0 = computed[0].specification.reports.protocol(setting).eps0
             answers, capped = within_eps0(answers, eps0, rounds)
             notes.update(dict.fromkeys(capped))
         columns.append(
-            [replace(one, answer=answers[key]) for key, one in zip(names, points, strict=True)]
+            [
+                replace(point, answer=answers[name])
+                for name, point in zip(names, points, strict=True)
+            ]
         )
     rows = zip(*columns, strict=True)
-    return [replace(one, points=row) for one, row in zip(computed, rows, strict=True)], [*notes]
+    return [replace(curve, points=row) for curve, row in zip(computed, rows, strict=True)], [*notes]
 
 
-def _draw(computed: Sequence[Curve], asked: Deployment, path: Path) -> None:
+def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
 
-    sheet = sheets.of_computed(computed, replace(asked, eps0=None).name)
+    sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)
     figures.draw(sheet, [path], titled=True)

@@ -7,28 +7,27 @@ import inspect
 import math
 import types
 import typing
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from shufflebounds._version import __version__
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import REPORTS, Observation, Protocol, SingleMessage
+from shufflebounds.protocols.base import REPORTS, Observation, Protocol, Shuffles, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
 
-# What does not depend on ε₀ is looked up at this one.
-_SOME_EPS0 = 1.0
-_COARSE_CELLS = (8, 16, 32)
-
-
-# What is said of a protocol's parameters; a mechanism says it itself.
-_MEANINGS = {
+# Properties that do not depend on ε₀ are looked up at this value.
+SOME_EPS0 = 1.0
+# Numbers of cells that a search for ε₀ tries before all cells of a continuous mechanism.
+COARSE_CELLS = (8, 16, 32)
+# Help for the parameters of protocols. Mechanisms have that of their parameters in their fields.
+PROTOCOL_PARAMETERS = {
     "attributes": "binary attributes, no fewer than the height",
     "bins": "number of bins, at least 2",
     "bits": "how vectors are made, rappor or oue",
@@ -55,124 +54,172 @@ class Parameter:
 
 
 def protocols() -> list[str]:
-    """The protocols that can be asked for: what parameters follow from a target, figures draw."""
-    return [name for name, one in PROTOCOLS.items() if not {"target", "delta"} & set(one.needs)]
+    """The protocols that the command line offers: those whose parameters follow from no target."""
+    return [name for name, entry in PROTOCOLS.items() if not {"target", "delta"} & {*entry.needs}]
 
 
 def parameters(name: str) -> dict[str, Parameter]:
-    """The parameters of a mechanism or a protocol, by name."""
+    """The parameters of a mechanism or a protocol, by name; a composition has none."""
     if name in registry.COMPOSITIONS:
         return {}
     make: Callable[..., object]
     metadata: Mapping[str, Mapping[str, Any]]
     if name in PROTOCOLS:
-        make, metadata = (
-            PROTOCOLS[name].make,
-            {key: {"help": text} for key, text in _MEANINGS.items()},
-        )
+        make = PROTOCOLS[name].make
+        metadata = {key: {"help": text} for key, text in PROTOCOL_PARAMETERS.items()}
     else:
         make = registry.mechanism(name)
         # Mechanisms are dataclasses, which their base class is not.
-        metadata = {one.name: one.metadata for one in dataclasses.fields(make)}  # type: ignore[arg-type]
-    found = {}
-    for key, one in inspect.signature(make, eval_str=True).parameters.items():
+        metadata = {field.name: field.metadata for field in dataclasses.fields(make)}  # type: ignore[arg-type]
+    options = {}
+    for key, argument in inspect.signature(make, eval_str=True).parameters.items():
         if key != "eps0" and metadata[key].get("is_option", True):
-            hints = typing.get_args(one.annotation) or (one.annotation,)
+            hints = typing.get_args(argument.annotation) or (argument.annotation,)
             type_ = next(hint for hint in hints if hint is not types.NoneType)
-            is_required = one.default is inspect.Parameter.empty
-            default = None if is_required else one.default
-            found[key] = Parameter(type_, is_required, default, metadata[key].get("help", ""))
-    return found
+            is_required = argument.default is inspect.Parameter.empty
+            default = None if is_required else argument.default
+            options[key] = Parameter(type_, is_required, default, metadata[key].get("help", ""))
+    return options
 
 
-def missing(option: str, of: str = "") -> ValueError:
-    """Such as "Missing option '--k' of krr.", as click says where it knows."""
-    return ValueError(f"Missing option {option!r}{f' of {of}' if of else ''}.")
+def missing(option: str, owner: str = "") -> ValueError:
+    """Such as "Missing option '--k' of krr.", in the words of click."""
+    return ValueError(f"Missing option {option!r}{f' of {owner}' if owner else ''}.")
 
 
-def hiding(n: int, colluding: int) -> int:
+def honest_users(n: int, colluding: int) -> int:
     """The users who hide each other; ValueError where nobody would be left as victim."""
     most = validation.users(n) - 1
     return n - validation.whole("colluding", colluding, minimum=0, maximum=most)
 
 
+def reports(mechanism: Description, k_joint: int, rate: float) -> Reports:
+    """Reports of a mechanism, each sent with probability ``rate`` (Poisson subsampling)."""
+    sampled = CompositionOf("subsample", (Part(mechanism, weight=rate),))
+    return Reports(mechanism if rate == 1.0 else sampled, k_joint)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Users(ABC):
-    """Those whom a question is about: how many hide each other, and how often they send something.
+class Deployment:
+    """Users who send reports of a mechanism or messages of a protocol, in some number of rounds.
 
-    ``eps0``, ``n`` and ``rounds`` are None where they are asked for or run along an axis; ``also``
-    are more rounds, of other numbers of users: pairs of these and of how many rounds;
-    ``colluding`` of the users hide nobody.
+    ``eps0`` is that of all that a user sends in a round; it is None where what is sent fixes it.
+    ``eps0``, ``n`` and ``rounds`` are None where a question asks for them or an axis runs along
+    them. ``colluding`` of the users provide no cover for others. ``also`` lists further rounds as
+    (number of users, number of rounds). ``messages`` is a setting of some protocols.
 
-    Raises ValueError for a number out of its range, and where no user would be left as victim.
+    Raises ValueError for a number out of its range, for an ε₀ where none is wanted, and where no
+    user would be left as victim.
     """
 
+    sent: Reports | Messages
     eps0: float | None = None
     n: int | None = None
     colluding: int = 0
     rounds: int | None = 1
     also: tuple[tuple[int, int], ...] = ()
-    # Whether users send reports to a shuffler, so that only ε₀ remains if it fails.
-    sends_reports: ClassVar[bool] = False
+    messages: int | None = None
 
     def __post_init__(self) -> None:
-        own = validation.MAX_USERS if self.n is None else self.n
-        for n in (own, *(users for users, _ in self.also)):
-            hiding(n, self.colluding)
-        for _, rounds in self.also:
+        n = validation.MAX_USERS if self.n is None else self.n
+        for users in (n, *(users for users, _ in self.also)):
+            honest_users(users, self.colluding)
+        for rounds in (*([] if self.rounds is None else [self.rounds]), *(t for _, t in self.also)):
             validation.rounds(rounds)
-        if self.rounds is not None:
-            validation.rounds(self.rounds)
+        if self.has_own_eps0 and self.eps0 is not None:
+            raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
+        if not self.sends_reports:
+            if self.eps0 is None and not self.has_own_eps0:
+                raise missing("--eps0")
+            self.protocol  # noqa: B018 - checks its parameters
 
     @property
-    @abstractmethod
+    def sends_reports(self) -> bool:
+        """Whether users send reports of a mechanism to a shuffler, not messages of a protocol."""
+        return isinstance(self.sent, Reports)
+
+    @cached_property
     def protocol(self) -> Protocol:
-        """Of all that a user sends."""
+        """The protocol of all that a user sends, at its ε₀."""
+        return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
 
     @property
-    @abstractmethod
-    def name(self) -> str:
-        """What a user sends, in words."""
+    def randomizer(self) -> Randomizer:
+        """The randomizer of all that a user reports, at its ε₀."""
+        assert isinstance(self.protocol, SingleMessage)
+        return self.protocol.randomizer
 
     @property
-    @abstractmethod
-    def sent_facts(self) -> dict[str, Any]:
-        """What answers in JSON say of it."""
+    def mechanism(self) -> Description:
+        """The mechanism of the reports, without subsampling."""
+        description = self._sampled.mechanism if self._sampled else self.sent.mechanism
+        assert isinstance(description, Mechanism | CompositionOf)
+        return description
 
     @property
-    def known(self) -> Sequence[str]:
-        """Names of the bounds that it has in `epsilon` and `delta`."""
-        return ("tight", "upper", "lower", "stronger_clone")
-
-    @abstractmethod
-    def notes(self) -> list[str]:
-        """What the answers rest on, a sentence or a few each."""
+    def rate(self) -> float:
+        """The probability that a report is sent."""
+        return self._sampled.weight if self._sampled else 1.0
 
     @property
-    def has_telling_eps0(self) -> bool:
-        """Whether there is an ε₀ that says something, for bounds that know nothing else."""
-        whole = self.protocol.eps0
-        return whole is not None and 0.0 < whole < math.inf
+    def _sampled(self) -> Part | None:
+        """The part of a subsampled mechanism."""
+        description = self.sent.mechanism
+        if isinstance(description, CompositionOf) and description.type == "subsample":
+            return description.parts[0]
+        return None
 
     @property
     def seen(self) -> Observation:
         """What is published of all that users send."""
-        return REPORTS
+        return REPORTS if self.sends_reports else self.protocol.seen
 
     @property
     def covered(self) -> str:
         """The users whom the answers cover; empty for all users."""
-        return ""
+        return "" if self.sends_reports else self.protocol.covered
+
+    @property
+    def has_own_eps0(self) -> bool:
+        """Whether what is sent fixes ε₀, or has none."""
+        return "eps0" not in self.sent.needs
+
+    @property
+    def has_informative_eps0(self) -> bool:
+        """Whether ε₀ is finite and positive, so that a bound of ε₀ alone says something."""
+        return self.protocol.eps0 is not None and 0.0 < self.protocol.eps0 < math.inf
 
     @property
     def has_local_privacy(self) -> bool:
-        """Whether what a user sends has a finite ε₀ by itself."""
-        return self.has_telling_eps0
+        """Whether what a user sends has a finite ε₀ by itself. A chosen ε₀ is finite."""
+        return not self.has_own_eps0 or self.has_informative_eps0
 
     @property
-    def has_crowds(self) -> bool:
+    def has_all_datasets_bound(self) -> bool:
         """Whether a bound for all datasets is known, which may be tight."""
-        return False
+        if not self.sends_reports:
+            return all(isinstance(part.protocol, SingleMessage) for part in self._parts)
+        eps0 = None if self.has_own_eps0 else SOME_EPS0
+        crowds = replace(self, eps0=eps0).randomizer.crowds()
+        # Rounds of too many patterns are not composed.
+        is_single = self.rounds == 1 and not self.also
+        return bool(crowds) and (is_single or all(math.isfinite(crowd.size) for crowd in crowds))
+
+    @property
+    def bounds(self) -> Sequence[str]:
+        """Names of the bounds that `epsilon` and `delta` print."""
+        if self.sends_reports:
+            return ("tight", "upper", "lower", "stronger_clone")
+        lower_protocols = (part.protocol.of_lower_bounds() for part in self._parts)
+        has_lower = all(protocol.lower_candidates() for protocol in lower_protocols)
+        tight = ["tight"] if self.has_all_datasets_bound else []
+        clone = ["stronger_clone"] if len(self._parts) == 1 else []
+        return [*tight, "upper", *(["lower"] if has_lower else []), *clone]
+
+    @property
+    def _parts(self) -> Sequence[Shuffles]:
+        """The shuffles that a protocol consists of."""
+        return self.protocol.parts(self.honest)
 
     @property
     def honest(self) -> int:
@@ -182,188 +229,162 @@ class Users(ABC):
 
     @property
     def every_round(self) -> list[tuple[int, int]]:
-        """How many users hide each other in how many rounds, of a question that fixes both."""
+        """Pairs of honest users and rounds, of a question that fixes both."""
         assert self.rounds is not None
         more = [(users - self.colluding, rounds) for users, rounds in self.also]
         return [(self.honest, self.rounds), *more]
 
     @property
     def times(self) -> int:
-        """All rounds, of a question that does not ask for them."""
+        """The number of all rounds, of a question that does not ask for it."""
         assert self.rounds is not None
         return self.rounds + sum(rounds for _, rounds in self.also)
 
-    def setting(self, **asked: Any) -> Setting:
-        """What bounds are asked at: the users, ε₀, and what is asked for."""
-        return Setting(n=self.honest, eps0=self.eps0, **asked)
-
-    def facts(self, **asked: Any) -> dict[str, Any]:
-        """What answers in JSON begin with."""
-        facts = {"version": __version__, **self.sent_facts, "seen": self.seen.name}
-        facts["covered"] = self.covered or "all users"
-        if self.n is not None:
-            facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
-        also = {"also": [list(one) for one in self.also]} if self.also else {}
-        return {**facts, **asked, **({"rounds": self.rounds} if self.rounds else {}), **also}
-
-    def title(self, *asked: str) -> str:
-        """What answers to people begin with."""
-        users = []
-        if self.n is not None:
-            some = f" ({self.colluding} of them colluding)" if self.colluding else ""
-            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{some}"]
-        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
-        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
-        return ", ".join([self.name, *users, *rounds, *asked])
-
-    def notes_on_users(self) -> list[str]:
-        """What is to be said of the users who hide nobody."""
-        if not self.colluding:
-            return []
-        # Where the answer is a number of users.
-        counted = "" if self.n is not None else " and counted in the answers"
-        return [
-            f"Users who collude, {self.colluding} here{counted}, work with the observer, drop out "
-            "or break the protocol. They hide nobody: the answers are those of the others alone, "
-            "whoever they are."
-        ]
-
-
-@dataclass(frozen=True)
-class Deployment(Users):
-    """Users who send reports of a mechanism, in so many rounds.
-
-    Each of ``n`` users sends ``k_joint`` independent reports together, which share ``eps0``
-    equally, and each of them with probability ``rate`` only (Poisson subsampling). ``eps0`` is
-    None as well where the mechanism fixes it.
-    """
-
-    mechanism: Description
-    k_joint: int = 1
-    rate: float = 1.0
-    sends_reports = True
-
-    def __post_init__(self) -> None:
-        validation.probability("rate", self.rate)
-        self.reports  # noqa: B018 - checks k_joint
-        super().__post_init__()
-        if self.has_own_eps0 and self.eps0 is not None:
-            raise ValueError(f"--eps0 must be left out: {self._fixed_eps0}")
-
-    @cached_property
-    def reports(self) -> Reports:
-        """All that a user sends, at any ε₀."""
-        sampled = CompositionOf("subsample", (Part(self.mechanism, weight=self.rate),))
-        return Reports(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
-
-    @cached_property
-    def protocol(self) -> SingleMessage:
-        """Of all that a user sends, at its ε₀."""
-        return self.reports.protocol(Setting(eps0=self.eps0))
-
-    @property
-    def has_crowds(self) -> bool:
-        """Whether a bound for all datasets is known, which may be tight."""
-        some = None if self.has_own_eps0 else _SOME_EPS0
-        crowds = replace(self, eps0=some).protocol.randomizer.crowds()
-        # Too many patterns are not composed.
-        is_single = self.rounds == 1 and not self.also
-        return bool(crowds) and (is_single or all(math.isfinite(x.size) for x in crowds))
-
-    @property
-    def has_local_privacy(self) -> bool:
-        """See `Users`: an ε₀ that is chosen is finite."""
-        return not self.has_own_eps0 or self.has_telling_eps0
-
-    @property
-    def has_own_eps0(self) -> bool:
-        """Whether the mechanism fixes ε₀."""
-        return self.mechanism.has_own_eps0
+    def setting(self, **target: Any) -> Setting:
+        """The setting of bounds: the users, ε₀, and the target."""
+        return Setting(n=self.honest, eps0=self.eps0, **target)
 
     def refuse_own_eps0(self) -> None:
-        """Raise ValueError where no ε₀ can be looked for."""
+        """Raise ValueError where no ε₀ can be chosen."""
         if self.has_own_eps0:
             raise ValueError(f"eps0 cannot be chosen: {self._fixed_eps0}")
 
     def coarse_to_fine(self) -> Iterator[Deployment]:
-        """The same; before it, if its reports are continuous, those in few cells.
+        """The same deployment, after versions in few cells if its reports are continuous.
 
         The bounds of fewer cells are valid too, only wider, and a joint of them is far smaller.
         """
-        type_ = self.mechanism.type
-        if isinstance(self.mechanism, Mechanism) and "cells" in parameters(type_):
-            given = self.mechanism.parameters
-            for cells in () if "cells" in dict(given) else _COARSE_CELLS:
-                yield replace(self, mechanism=Mechanism(type_, (*given, ("cells", cells))))
+        mechanism = self.mechanism
+        if isinstance(mechanism, Mechanism) and "cells" in parameters(mechanism.type):
+            given = mechanism.parameters
+            for cells in () if "cells" in dict(given) else COARSE_CELLS:
+                coarse = Mechanism(mechanism.type, (*given, ("cells", cells)))
+                yield replace(self, sent=reports(coarse, self.sent.k_joint, self.rate))
         yield self
 
-    # What answers say of it.
-
-    @property
-    def sent_facts(self) -> dict[str, Any]:
-        """See `Users`; an infinite ε₀ is null."""
-        facts = {
-            "mechanism": self.mechanism.type,
-            "parameters": self._parameters,
-            "k_joint": self.k_joint,
-            "rate": self.rate,
-        }
-        if self.eps0 is not None or self.has_own_eps0:
-            eps0 = self.protocol.eps0 if self.eps0 is None else self.eps0
+    def facts(self, **target: Any) -> dict[str, Any]:
+        """The first keys of an answer in JSON; an infinite ε₀ is null."""
+        facts: dict[str, Any] = {"version": __version__}
+        if isinstance(self.sent, Messages):
+            facts |= {"protocol": self.sent.type, "parameters": self._parameters}
+        else:
+            facts |= {"mechanism": self.mechanism.type, "parameters": self._parameters}
+            facts |= {"k_joint": self.sent.k_joint, "rate": self.rate}
+        if self.eps0 is not None:
+            facts["eps0"] = self.eps0
+        elif self.sends_reports and self.has_own_eps0:
+            eps0 = self.protocol.eps0
             facts["eps0"] = None if eps0 is None or math.isinf(eps0) else eps0
+        facts |= {"seen": self.seen.name, "covered": self.covered or "all users"}
+        if self.n is not None:
+            facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest}
+        facts |= target
+        if self.rounds:
+            facts["rounds"] = self.rounds
+        if self.also:
+            facts["also"] = [list(rounds) for rounds in self.also]
         return facts
 
     @property
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters that are options."""
+        if isinstance(self.sent, Messages):
+            messages = {} if self.messages is None else {"messages": self.messages}
+            return {**dict(self.sent.parameters), **messages}
+        mechanism = self.mechanism
+        if isinstance(mechanism, CompositionOf):
+            return {key: value for key, value in mechanism.plain().items() if key != "type"}
+        options = parameters(mechanism.type)
+        return {name: value for name, value in mechanism.parameters if name in options}
+
+    @property
     def name(self) -> str:
-        """What a user sends, such as ``2 x KRR(k=10, eps0=4.0) at rate 0.1``, or without ε₀."""
-        several = "" if self.k_joint == 1 else f"{self.k_joint} x "
+        """What a user sends, such as ``2 x KRR(k=10, eps0=4.0) at rate 0.1``."""
+        shown = dict(self._parameters)
+        if isinstance(self.sent, Messages):
+            shown |= {} if self.eps0 is None else {"eps0": self.eps0}
+            listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
+            return f"{PROTOCOLS[self.sent.type].label}{f' ({listed})' if listed else ''}"
+        k = self.sent.k_joint
+        several = "" if k == 1 else f"{k} x "
         rate = "" if self.rate == 1.0 else f" at rate {self.rate!r}"
         if self.has_own_eps0:
-            own, each = self.mechanism.randomizer(None), "" if self.k_joint == 1 else " each"
-            return f"{several}{own.label} (eps0 = {_shown(own.eps0)}{each}){rate}"
+            fixed, each = self.mechanism.randomizer(None), "" if k == 1 else " each"
+            return f"{several}{fixed.label} (eps0 = {_shown(fixed.eps0)}{each}){rate}"
         if isinstance(self.mechanism, CompositionOf):
-            eps0 = "" if self.eps0 is None else f" at eps0 = {self.eps0 / self.k_joint!r}"
+            eps0 = "" if self.eps0 is None else f" at eps0 = {self.eps0 / k!r}"
             return f"{several}{self.mechanism}{eps0}{rate}"
-        shown = dict(self._parameters)
         if self.eps0 is not None:
-            shown["eps0"] = validation.eps0(self.eps0) / self.k_joint
+            shown["eps0"] = validation.eps0(self.eps0) / k
         listed = ", ".join(f"{name}={value}" for name, value in shown.items())
         type_ = registry.mechanism(self.mechanism.type).__name__
         return f"{several}{type_}{f'({listed})' if listed else ''}{rate}"
 
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        """Those that are options."""
-        if isinstance(self.mechanism, CompositionOf):
-            return {key: value for key, value in self.mechanism.plain().items() if key != "type"}
-        own = parameters(self.mechanism.type)
-        return {name: value for name, value in self.mechanism.parameters if name in own}
+    def title(self, *target: str) -> str:
+        """The first line of an answer: what is sent, the users, the rounds and the target."""
+        users = []
+        if self.n is not None:
+            colluding = f" ({self.colluding} of them colluding)" if self.colluding else ""
+            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{colluding}"]
+        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
+        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
+        return ", ".join([self.name, *users, *rounds, *target])
 
     @property
     def _fixed_eps0(self) -> str:
-        one = self.mechanism.randomizer(None)
-        return f"{self.mechanism.type} {one.label} fixes it, {_shown(one.eps0)}"
+        if isinstance(self.sent, Messages):
+            return f"{self.sent.type} has none"
+        fixed = self.mechanism.randomizer(None)
+        return f"{self.mechanism.type} {fixed.label} fixes it, {_shown(fixed.eps0)}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that restrict what may be claimed, which no answer leaves out."""
+        source = self.mechanism.randomizer(SOME_EPS0) if self.sends_reports else self.protocol
+        return [source.caveat] if source.caveat else []
 
     def notes(self) -> list[str]:
-        """See `Users`."""
-        notes = []
+        """What the answers rest on, a sentence or a few each, the warnings among them."""
+        if not self.sends_reports:
+            return self._notes_on_messages()
+        return self._notes_on_reports() + self._notes_on_users() + self._notes_on_rounds()
+
+    def _notes_on_messages(self) -> list[str]:
+        notes = [
+            *self.warnings,
+            "Neighbouring datasets differ in the input of one user. "
+            f"{self.seen.page} states what is assumed of the protocol, and what its "
+            "bounds give away.",
+            *self._notes_on_users(),
+        ]
+        if "lower" not in self.bounds:
+            notes.append("No pair of datasets is known, so that there is no lower bound.")
+        if self.times > 1:
+            notes.append(
+                f"The {self.times} rounds are separate, with fresh randomness, and the upper bound "
+                "holds for everything published together."
+            )
+        return notes
+
+    def _notes_on_reports(self) -> list[str]:
+        notes, k = [], self.sent.k_joint
         if self.has_own_eps0:
             label = self.mechanism.randomizer(None).label
-            together = "" if self.k_joint == 1 else "of all coordinates together "
+            together = "" if k == 1 else "of all coordinates together "
             notes.append(
                 f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
                 "tried, and the worst is named (over several rounds none is, since another may be "
                 "the worst in each)."
             )
-        if self.k_joint > 1 and self.has_own_eps0:
+        if k > 1 and self.has_own_eps0:
             notes.append(
-                f"A user sends {self.k_joint} reports together, one of every coordinate of the "
+                f"A user sends {k} reports together, one of every coordinate of the "
                 f"input; each of them has the eps0 of the matrix, all of them together "
                 f"{_shown(self.protocol.eps0)}."
             )
-        elif self.k_joint > 1:
+        elif k > 1:
             notes.append(
-                f"A user sends {self.k_joint} reports together, each at eps0/{self.k_joint}, one "
+                f"A user sends {k} reports together, each at eps0/{k}, one "
                 "of every coordinate of the input. The bound covers inputs that differ in any "
                 "number of the coordinates: all of them is the worst. Reports of separate days, "
                 "shuffled separately, are --rounds instead."
@@ -375,112 +396,36 @@ class Deployment(Users):
                 "given. The bounds cover inputs that differ in any number of attributes."
             )
         if self.rate < 1.0:
-            what = "A user takes part" if self.k_joint == 1 else "Each of these reports is sent"
+            sender = "A user takes part" if k == 1 else "Each of these reports is sent"
             notes.append(
-                f"{what} with probability {self.rate!r}, decided at random, independently and in "
+                f"{sender} with probability {self.rate!r}, decided at random, independently and in "
                 "secret. n counts all users, whether they take part or not. The stronger clone "
                 "ignores this: it is that of reports that are always sent."
             )
-        if caveat := self.mechanism.randomizer(_SOME_EPS0).caveat:
-            notes.append(caveat)
-        notes += self.notes_on_users()
-        if self.rounds is None or self.times > 1:
-            which = "Rounds" if self.rounds is None else f"The {self.times} rounds"
-            notes.append(
-                f"{which} are shuffled separately, with fresh randomness. The upper bound "
-                "holds for everything published together, whatever the others report, and however "
-                "values are chosen from round to round; a user spends eps0 in each round. The "
-                "lower bound is that of the same two datasets in every round. Reports that are "
-                "sent together, linked to each other, are no rounds: use --k-joint or joint."
-            )
-        return notes
+        return [*notes, *self.warnings]
 
-
-@dataclass(frozen=True)
-class MessageDeployment(Users):
-    """Users who send the messages of a protocol, in so many rounds.
-
-    ``sent`` lacks the ``messages`` of protocols that need them. Raises ValueError for an ε₀ that
-    the protocol does not have.
-    """
-
-    sent: Messages
-    messages: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        needs = "eps0" in self.sent.needs
-        if self.eps0 is not None and not needs:
-            raise ValueError(f"--eps0 must be left out: {self.sent.type} has none")
-        if self.eps0 is None and needs:
-            raise missing("--eps0")
-        self.protocol  # noqa: B018 - checks its parameters
-
-    @cached_property
-    def protocol(self) -> Protocol:
-        """Of all messages."""
-        return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
-
-    @property
-    def known(self) -> Sequence[str]:
-        """The best proven bound of reports, a lower bound of known datasets, the clone of one."""
-        parts = self.protocol.parts(self.honest)
-        pairs = (part.protocol.of_lower_bounds().lower_candidates() for part in parts)
-        tight = ["tight"] if self.has_crowds else []
-        lower = ["lower"] if all(pairs) else []
-        return [*tight, "upper", *lower, *(["stronger_clone"] if len(parts) == 1 else [])]
-
-    @property
-    def has_crowds(self) -> bool:
-        """See `Users`: of shuffled reports of a randomizer there is one."""
-        parts = self.protocol.parts(self.honest)
-        return all(isinstance(part.protocol, SingleMessage) for part in parts)
-
-    @property
-    def seen(self) -> Observation:
-        """See `Users`."""
-        return self.protocol.seen
-
-    @property
-    def covered(self) -> str:
-        """See `Users`."""
-        return self.protocol.covered
-
-    @property
-    def name(self) -> str:
-        """Such as ``balls into bins (bins = 16)``."""
-        shown = self._parameters | ({} if self.eps0 is None else {"eps0": self.eps0})
-        listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
-        return f"{PROTOCOLS[self.sent.type].label}{f' ({listed})' if listed else ''}"
-
-    @property
-    def _parameters(self) -> dict[str, Any]:
-        several = {} if self.messages is None else {"messages": self.messages}
-        return {**dict(self.sent.parameters), **several}
-
-    @property
-    def sent_facts(self) -> dict[str, Any]:
-        """See `Users`."""
-        eps0 = {} if self.eps0 is None else {"eps0": self.eps0}
-        return {"protocol": self.sent.type, "parameters": self._parameters, **eps0}
-
-    def notes(self) -> list[str]:
-        """See `Users`."""
-        notes = [
-            f"Neighbouring datasets differ in the input of one user. {self.seen.page} states what "
-            "is assumed of the protocol, and what its bounds give away.",
-            *self.notes_on_users(),
+    def _notes_on_users(self) -> list[str]:
+        if not self.colluding:
+            return []
+        # Where the answer is a number of users.
+        counted = "" if self.n is not None else " and counted in the answers"
+        return [
+            f"Users who collude, {self.colluding} here{counted}, work with the observer, drop out "
+            "or break the protocol. They hide nobody: the answers are those of the others alone, "
+            "whoever they are."
         ]
-        if caveat := self.protocol.caveat:
-            notes.insert(0, caveat)
-        if "lower" not in self.known:
-            notes.append("No pair of datasets is known, so that there is no lower bound.")
-        if self.times > 1:
-            notes.append(
-                f"The {self.times} rounds are separate, with fresh randomness, and the upper bound "
-                "holds for everything published together."
-            )
-        return notes
+
+    def _notes_on_rounds(self) -> list[str]:
+        if self.rounds is not None and self.times == 1:
+            return []
+        rounds = "Rounds" if self.rounds is None else f"The {self.times} rounds"
+        return [
+            f"{rounds} are shuffled separately, with fresh randomness. The upper bound "
+            "holds for everything published together, whatever the others report, and however "
+            "values are chosen from round to round; a user spends eps0 in each round. The "
+            "lower bound is that of the same two datasets in every round. Reports that are "
+            "sent together, linked to each other, are no rounds: use --k-joint or joint."
+        ]
 
 
 def _shown(eps0: float | None) -> str:

@@ -9,117 +9,122 @@ from pathlib import Path
 
 from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
-from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
-    FEW,
-    OF_PAIRS,
+    MAX_COMPOSED_PAIRS,
+    PAIR_BOUNDS,
     End,
-    answering,
-    kind_of,
-    one_by_one,
-    or_value_error,
+    informative_bounds,
+    label,
     other,
-    pairs,
-    progress,
-    publish,
-    wrapped,
+    pairs_of_rounds,
+    safe_ends,
+    side_of,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import FIGURE, REAL, Output, option, question
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, question
+from shufflebounds.cli.progress import by_step
+from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.randomizers.base import Randomizer
 
-_CAPTION = (
-    "Attack success. A stronger attack has a larger advantage but fewer false negatives: in those "
-    "rows the upper bound on what an attack can do is the smaller number."
-)
-_RATES = (0.001, 0.01, 0.1)
-_MEANINGS = {
+# False positive rates, unless others are given.
+USUAL_RATES = (0.001, 0.01, 0.1)
+# Share of the advantage. No other bound is computed where the blanket and an attack are this close.
+MAX_GAP = 5e-3
+# Points of a profile per standard deviation, as a rule.
+USUAL_DENSITY = 24.0
+# Most points of a profile per standard deviation, for a small --rtol.
+MAX_DENSITY = 1000.0
+# Points per standard deviation of the bound for all datasets, each of which takes a while. With
+# half as many as usual, the advantage of many rounds is a thousandth larger, that of one the same.
+ALL_DATASETS_DENSITY = 12.0
+# Smallest δ on the profile of the bound for all datasets. The blanket bounds rates below 1e-5.
+ALL_DATASETS_SMALLEST = 1e-8
+
+ROWS = {
     "tight": "no attack does better; you can claim it.",
     "upper": "no attack does better; you can claim it.",
     "lower": "an attack on two datasets does as well; no valid claim can be smaller.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
-# Share of the advantage: where the blanket and an attack are as close, nobody waits for more.
-_CLOSE = 5e-3
-# Points per standard deviation: as a rule, and as many as there may be.
-_USUAL, _MOST = 24.0, 1000.0
-# The same of the best proven bound, each of which takes a while, and where they end.
-# With half as many as usual the advantage of many rounds is a thousandth larger, that of one is the
-# same; rates below some 10⁻⁵ are bounded by the blanket.
-_DENSITY, _SMALLEST = 12.0, 1e-8
-_TEST = (
+FALSE_NEGATIVES = {
+    "false negatives": "a stronger attack has a larger advantage but fewer false negatives: in "
+    "those rows the upper bound on what an attack can do is the smaller number."
+}
+ATTACK = (
     "An attack sees all that is shuffled and tells which of two values the victim had, all other "
     "users' values known to it. A false positive takes the first value for the second, a false "
     "negative the second for the first. The advantage is 1 less both rates, of the best attack: 0 "
     "is a guess, 1 certainty."
 )
-_UNLIKE = (
+ASYMMETRY = (
     "The two datasets of the lower bound are not mirror images of each other. Its false negatives "
     "are those of attacks that may choose which of the two is the first value, or mix both choices."
 )
 
 
 @dataclass(frozen=True)
-class _Risk:
+class Risk:
     """What one bound says of attacks, by the pairs of datasets that it compares.
 
-    Or what the ``least`` of several bounds does.
+    With ``least``, the smallest risk of several bounds in place of the largest of several pairs.
     """
 
-    found: Sequence[Profile | _Risk]
+    profiles: Sequence[Profile | Risk]
     least: bool = False
 
     def advantage(self) -> Enclosure:
+        """1 less both error rates of the best attack."""
         pick = min if self.least else max
-        return self._extreme(pick, [one.advantage() for one in self.found])
+        return self._extreme(pick, [profile.advantage() for profile in self.profiles])
 
     def right_guess(self) -> Enclosure:
-        """From even odds."""
-        found = self.advantage()
-        low, high = 0.5 + 0.5 * found.lower, 0.5 + 0.5 * found.upper
+        """Probability that the best attack guesses right, from even odds."""
+        advantage = self.advantage()
+        low, high = 0.5 + 0.5 * advantage.lower, 0.5 + 0.5 * advantage.upper
         return Enclosure(math.nextafter(low, 0.0), math.nextafter(high, 2.0))
 
     def false_negatives(self, rate: float) -> Enclosure:
+        """Smallest rate of false negatives at a rate of false positives."""
         pick = max if self.least else min
-        return self._extreme(pick, [one.false_negatives(rate) for one in self.found])
+        return self._extreme(pick, [profile.false_negatives(rate) for profile in self.profiles])
 
-    def is_close_to(self, attack: _Risk) -> bool:
+    def is_close_to(self, attack: Risk) -> bool:
         """Whether an attack does nearly as well, so that little lies between."""
         gaps = [self.advantage().upper - attack.advantage().lower]
-        for rate in _RATES:
+        for rate in USUAL_RATES:
             gaps.append(attack.false_negatives(rate).upper - self.false_negatives(rate).lower)
-        return max(gaps) <= _CLOSE * self.advantage().upper
+        return max(gaps) <= MAX_GAP * self.advantage().upper
 
     @staticmethod
-    def _extreme(pick: Callable[..., float], found: Sequence[Enclosure]) -> Enclosure:
-        return Enclosure(pick(one.lower for one in found), pick(one.upper for one in found))
+    def _extreme(pick: Callable[..., float], enclosures: Sequence[Enclosure]) -> Enclosure:
+        return Enclosure(pick(x.lower for x in enclosures), pick(x.upper for x in enclosures))
 
 
 @question(
-    "eps0",
-    "users",
-    "rounds",
+    *("eps0", *USERS, "rounds"),
     option(
         "--false-positives",
         REAL,
         "A rate of false positives, 0 to 1; may be repeated.",
         multiple=True,
-        default=_RATES,
+        default=USUAL_RATES,
     ),
-    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG."),
     "rtol",
-    "output",
+    option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
+    *REPLY,
+    rows={label(name): meaning for name, meaning in ROWS.items()} | FALSE_NEGATIVES,
 )
 def risk(
-    asked: Deployment,
+    deployment: Deployment,
     false_positives: tuple[float, ...],
     plot: Path | None,
     rtol: float | None,
     output: Output,
-) -> None:
+) -> Reply:
     """How well can an attack tell two values of a user apart?
 
     There is no delta to choose: this is the whole trade-off between both error rates. Where more is
@@ -130,100 +135,105 @@ def risk(
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
-    bounds = answering(asked, *OF_PAIRS)
-    compared = {key: pairs(bound, asked) for key, bound in bounds.items()}
-    alike = [pair for pair in compared["lower"] if pair.decomposition.is_symmetric()]
+    bounds = informative_bounds(deployment, *PAIR_BOUNDS)
+    compared = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
+    symmetric = [pair for pair in compared["lower"] if pair.decomposition.is_symmetric()]
     # Any of them is a lower bound; those that tell the inputs apart best come first.
-    compared["lower"] = (tuple(alike) or compared["lower"])[:FEW]
-    n, rounds = asked.honest, asked.times
-    with progress(hidden=output.as_json):
-        risks = {
-            key: _Risk([_curve(pair.decomposition, n, rounds, rtol) for pair in compared[key]])
-            for key, _ in one_by_one(bounds)
-        }
-        closer = None
-        if not risks["upper"].is_close_to(risks["lower"]):
-            closer = _of_all_datasets(asked.protocol.randomizer, n, rounds)
-    if closer is not None:
-        tight = _Risk([closer, risks["upper"]], least=True)
-        risks = {"tight": tight, **risks}
-    labels = {key: BOUNDS[key].label for key in risks}
-    advantages = {key: one.advantage() for key, one in risks.items()}
-    guesses = {key: one.right_guess() for key, one in risks.items()}
-    missed = {
-        rate: {key: one.false_negatives(rate) for key, one in risks.items()} for rate in rates
+    compared["lower"] = (tuple(symmetric) or compared["lower"])[:MAX_COMPOSED_PAIRS]
+    n, rounds = deployment.honest, deployment.times
+    risks = {
+        name: Risk([_profile(pair.decomposition, n, rounds, rtol) for pair in compared[name]])
+        for name, _ in by_step(bounds)
     }
-    publish(
-        output,
-        bounds=tuple(risks),
-        asked=asked,
-        facts=asked.facts()
+    if not risks["upper"].is_close_to(risks["lower"]):
+        best = _all_datasets_profile(deployment.randomizer, n, rounds)
+        if best is not None:
+            risks = {"tight": Risk([best, risks["upper"]], least=True), **risks}
+    advantages = {name: success.advantage() for name, success in risks.items()}
+    guesses = {name: success.right_guess() for name, success in risks.items()}
+    missed = {
+        rate: {name: success.false_negatives(rate) for name, success in risks.items()}
+        for rate in rates
+    }
+    rows = [
+        ["advantage", *_cells(output, advantages, "upper")],
+        ["right guess, from even odds", *_cells(output, guesses, "upper")],
+        *(
+            [f"false negatives, at {rate:g} false positives", *_cells(output, ends, "lower")]
+            for rate, ends in missed.items()
+        ),
+    ]
+    if plot is not None:
+        or_value_error(plot, lambda: _draw(risks, deployment.title(), plot))
+    headings = ["", *map(label, risks)]
+    return Reply(
+        title=deployment.title(),
+        facts=deployment.facts()
         | {
             "advantage": _plain(advantages),
             "false_negatives": [
-                {"false_positives": rate, **_plain(found)} for rate, found in missed.items()
+                {"false_positives": rate, **_plain(ends)} for rate, ends in missed.items()
             ],
         },
-        paragraphs=[asked.title(), wrapped(_CAPTION)],
-        table=[
-            ["", *labels.values()],
-            ["advantage", *_cells(output, advantages, harmful="upper")],
-            ["right guess, from even odds", *_cells(output, guesses, harmful="upper")],
-            *(
-                [
-                    f"false negatives, at {rate:g} false positives",
-                    *_cells(output, found, harmful="lower"),
-                ]
-                for rate, found in missed.items()
-            ),
-        ],
-        meanings={label: _MEANINGS[key] for key, label in labels.items()},
-        notes=[_TEST, *([] if alike else [_UNLIKE]), *asked.notes()],
+        table=dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True)),
+        claim=[f"You can claim that no attack has an advantage above {rows[0][1]}."],
+        legend={label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
+        notes=[ATTACK, *([] if symmetric else [ASYMMETRY]), *deployment.notes()],
+        warnings=deployment.warnings,
+        bounds=tuple(risks),
+        deployment=deployment,
+        shortfall=_shortfall({name: advantages[name] for name in bounds}, rtol),
     )
-    if plot is not None:
-        or_value_error(plot, lambda: _draw(risks, asked.title(), plot))
-    for key in bounds:
-        width = advantages[key].relative_width
-        if rtol is not None and width > rtol:
-            sentence = f"{labels[key]}: the advantage is known only to a relative width of"
-            raise PrecisionError(f"{sentence} {width:.1e}", advantages[key])
 
 
-def _curve(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
-    """Of a pair; its advantage to a relative width of `rtol` where that can be reached."""
-    found, density = profile(pair, n, rounds=rounds, density=_USUAL), _USUAL
-    while rtol is not None and found.advantage().relative_width > rtol and density < _MOST:
+def _profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
+    """The profile of a pair, with an advantage of relative width `rtol` where it can be reached."""
+    curve, density = profile(pair, n, rounds=rounds, density=USUAL_DENSITY), USUAL_DENSITY
+    while rtol is not None and curve.advantage().relative_width > rtol and density < MAX_DENSITY:
         # The width falls with the square.
-        density = min(2.0 * density, _MOST)
+        density = min(2.0 * density, MAX_DENSITY)
         try:
-            found = profile(pair, n, rounds=rounds, density=density)
+            curve = profile(pair, n, rounds=rounds, density=density)
         except PrecisionError:
             break
-    return found
+    return curve
 
 
-def _of_all_datasets(randomizer: Randomizer, n: int, rounds: int) -> Profile | None:
-    """What is proven of a mechanism beyond its blankets; None where that is nothing."""
+def _all_datasets_profile(randomizer: Randomizer, n: int, rounds: int) -> Profile | None:
+    """The profile that is proven beyond the blankets; None where none is."""
     if not round_of(randomizer, n, rounds).crowds:
         return None
-    return profile(randomizer, n, rounds=rounds, smallest=_SMALLEST, density=_DENSITY)
+    return profile(
+        randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
+    )
 
 
-def _plain(found: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
-    return {key: asdict(one) for key, one in found.items()}
+def _shortfall(advantages: Mapping[str, Enclosure], rtol: float | None) -> PrecisionError | None:
+    for name, advantage in advantages.items():
+        width = advantage.relative_width
+        if rtol is not None and width > rtol:
+            sentence = f"{label(name)}: the advantage is known only to a relative width of"
+            return PrecisionError(f"{sentence} {width:.1e}", advantage)
+    return None
 
 
-def _cells(output: Output, found: Mapping[str, Enclosure], *, harmful: End) -> list[str]:
+def _plain(enclosures: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
+    return {name: asdict(enclosure) for name, enclosure in enclosures.items()}
+
+
+def _cells(output: Output, enclosures: Mapping[str, Enclosure], harmful: End) -> list[str]:
     """Of an upper bound the end that is worse for privacy, of a lower bound the other."""
-    ends = {key: harmful if kind_of(key) == "upper" else other(harmful) for key in found}
-    return [output.text(getattr(found[key], end), up=end == "upper") for key, end in ends.items()]
+    ends = safe_ends(enclosures, harmful)
+    return [
+        output.text(getattr(enclosures[name], end), up=end == "upper") for name, end in ends.items()
+    ]
 
 
-def _draw(risks: Mapping[str, _Risk], title: str, path: Path) -> None:
+def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
 
     lines = [
-        sheets.TradeOffLine(BOUNDS[key].label, key, one.false_negatives, other(kind_of(key)))
-        for key, one in risks.items()
+        sheets.TradeOffLine(label(name), name, success.false_negatives, other(side_of(name)))
+        for name, success in risks.items()
     ]
     figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, Supports
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
@@ -150,24 +151,13 @@ class HashRandomizer(BitVectorRandomizer):
 # Binary local hashing (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class BLH(HashRandomizer):
     """BLH: a uniformly random hash of the domain to {0, 1}, and the input's hash through 2-RR.
 
     What a report (h, z) says is which values hash to z. These bits are 1 with odds 1, but for the
     input's, which tells the truth with probability e^{ε₀}/(e^{ε₀} + 1).
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -196,23 +186,12 @@ class BLH(HashRandomizer):
 # Optimized unary encoding (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class OUE(BitVectorRandomizer):
     """OUE: the one-hot encoding, whose one is kept with probability 1/2.
 
     Its zeros are kept with probability e^{ε₀}/(e^{ε₀} + 1).
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -237,6 +216,7 @@ class OUE(BitVectorRandomizer):
 _LEAST_NOISE = 1e-100
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class UnaryEncoding(BitVectorRandomizer):
     """UE: the one-hot encoding, whose zeros become ones with probability ``noise``.
@@ -245,18 +225,9 @@ class UnaryEncoding(BitVectorRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
     noise
         Chance of another value's bit to be 1, 10⁻¹⁰⁰ to below 1: 1/(e^{ε₀} + 1) is `OUE`,
         1/(e^{ε₀/2} + 1) `RAPPOR`.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -290,21 +261,10 @@ class UnaryEncoding(BitVectorRandomizer):
 # Basic one-time RAPPOR (Erlingsson, Pihur and Korolova, CCS 2014).
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class RAPPOR(BitVectorRandomizer):
     """RAPPOR: the one-hot encoding, every bit kept with probability h/(h + 1), h = e^{ε₀/2}.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -329,6 +289,7 @@ class RAPPOR(BitVectorRandomizer):
 _MOST_VALUES = 10**135
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class LocalHash(HashRandomizer):
     """LH: a uniformly random hash of the domain to l values, and the input's hash through l-RR.
@@ -338,18 +299,9 @@ class LocalHash(HashRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
     hash_values
         l, 2 (`BLH`) to 10¹³⁵. None stands for the customary (optimal) choice ⌊e^{ε₀} + 1⌋, and the
         attribute then holds it.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import (
@@ -134,6 +135,7 @@ class KRR(Randomizer):
         return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)
 
 
+@shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class HadamardResponse(DomainRandomizer):
     """HR: a column of a Hadamard matrix, those with +1 in the input's row e^{ε₀} times as likely.
@@ -141,18 +143,6 @@ class HadamardResponse(DomainRandomizer):
     Value x has row x + 1 of the Sylvester matrix of order K, the smallest power of 2 above the size
     of the domain; row 0, which has only ones, is not used. Two distinct rows agree in half of the
     columns, with either sign in a quarter.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-    domain_size
-        Number of values, at least 2; None stands for the limit of many.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----

@@ -79,6 +79,7 @@ class _Figure:
             divisor=self._divisor_label() if ratio else "",
             limits=(ratio.limits[0], ratio.limits[1]) if ratio and ratio.limits else None,
             has_shared_rows=self._is_grid,
+            goal=self.figure.goal,
             is_map=self.figure.is_map,
         )
 

@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_library(answers):
     best = expected.best
     assert f"Best: krr --k 4 at eps0 = {best.eps0.lower:.6g}"[:36] in text
     assert "Use --explain" in text
-    assert "4500 reports" in text
+    assert "(4500 of them hide each other)" in text
 
 
 def test_a_target_that_only_useless_answers_meet_is_told():
@@ -52,5 +52,39 @@ def test_the_cap_and_the_total_are_those_of_a_round():
     assert {choice["way"] for choice in plain["choices"]} == {"separate", "one", "linked"}
     best = plain["choices"][0]["eps0"]["lower"]
     line = f"eps0 = 1 per round, 3 over all 3 rounds; one report .* up to {math.exp(best):.2f}"
-    assert re.search(f"If the shuffler fails: {line}", text)
-    assert "separate (one shuffle for each" in text
+    assert re.search(f"If the shuffler fails, {line}", " ".join(text.split()))
+    assert "separate (one shuffle for each" in succeed("choose", *asked, "--explain").stdout
+
+
+def test_ten_mechanisms_are_printed_unless_all_are_wanted(monkeypatch):
+    asked = ("--values", "4", "--attributes", "2", "--n", "10_000", "--eps", "1", "--delta", "1e-8")
+    known = len(answer("choose", *asked)["choices"])
+    assert known > 10
+    for more, shown in ((), 10), (("--all",), known):
+        text = succeed("choose", *asked, *more).stdout
+        assert (
+            sum(
+                bool(re.match(r"  [a-z_]+ .* (separate|one|linked) ", line))
+                for line in text.splitlines()
+            )
+            == shown
+        )
+        assert (f"Use --all for {known - 10} more." in text) == (shown == 10)
+        assert max(map(len, text.splitlines())) <= 80
+    # What 80 columns cannot hold is named, and printed on a wider terminal.
+    assert "A wider terminal also shows: standard error" in text
+    monkeypatch.setenv("COLUMNS", "120")
+    wide = succeed("choose", *asked).stdout
+    assert "standard" in wide
+    assert "A wider terminal" not in wide
+    assert 80 < max(map(len, wide.splitlines())) <= 120
+
+
+def test_python_is_told_the_steps():
+    steps = []
+    sb.choose(2, n=1000, eps=1.0, delta=1e-6, progress=lambda *step: steps.append(step))
+    search = [(step, total) for step, total, label in steps if label.startswith("parameters of")]
+    proofs = [(step, total) for step, total, label in steps if label.startswith("eps0 of")]
+    assert len(search) + len(proofs) == len(steps)
+    for part in (search, proofs):
+        assert part == [(i, len(part)) for i in range(1, len(part) + 1)]

@@ -75,7 +75,7 @@ MISTAKES = """\
 - papers: [su2026] -> papers: [su2026, formats]
     config.yaml: papers[1] is 'formats', which names something else; a paper must be called
     none of papers, numerics, formats, all, claims, curve, everything, figure, figures, gallery,
-    interactive, judgement, page, proofs, table, tables, vega, verify
+    judgement, page, proofs, table, tables, verify
 - papers: [su2026]\\n -> papers: [su2026]\\nsu2025: {}\\n
     config.yaml: su2025 is not a known key; the keys here are papers, numerics, formats
 - title: A small paper\\n ->

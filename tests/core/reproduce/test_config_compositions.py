@@ -69,7 +69,7 @@ MISTAKES = """\
     tables.gparv.eps is 1.0; it must be a number < 1.0, the least of its eps0
 - tables gparv kind = (removed)
     tables.gparv.kind is missing; it must be one of gparv, finite_domains, large_domains,
-    hierarchy, amplification_variable, algorithm_seven
+    hierarchy, methods, amplification_variable, algorithm_seven, post_processing
 - tables hierarchy delta = {over_n: 1000}
     tables.hierarchy: delta must be a finite number with 1e-300 <= delta < 1, got 10.0, which
     is 1000/n at n = 100

@@ -50,8 +50,8 @@ def test_the_framed_figure_is_drawn(results, tmp_path):
         browsers.opened(browser, outside.as_uri(), {"width": 800, "height": 700}) as page,
     ):
         inside = page.frame_locator("iframe")
-        inside.locator("body[data-drawn]").wait_for()
-        assert inside.locator("#legend input").count() == 3
+        inside.locator("details[data-drawn=yes]").wait_for()
+        assert inside.locator("input[type=checkbox]").count() == 3
 
 
 @pytest.mark.parametrize(

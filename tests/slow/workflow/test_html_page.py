@@ -25,7 +25,8 @@ def body(markdown: str) -> str:
         (
             "| a |  |\n| --- | --- |\n| `x` | 1 <br> 2 |",
             "<table>\n<thead>\n<tr>\n<th>a</th>\n<th></th>\n</tr>\n</thead>\n<tbody>\n"
-            "<tr>\n<td><code>x</code></td>\n<td>1 <br> 2</td>\n</tr>\n</tbody>\n</table>",
+            '<tr>\n<td data-heading="a"><code>x</code></td>\n<td>1 <br> 2</td>\n</tr>\n'
+            "</tbody>\n</table>",
         ),
         (
             "## seconds_a_curve\n\n[a_b_c](#seconds_a_curve)",

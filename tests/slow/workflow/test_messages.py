@@ -63,6 +63,19 @@ def test_of_an_unknown_target_it_is_told_what_there_is(target, expected):
     assert said.removeprefix(f"No rule makes {target}").lstrip() == f"{expected}."
 
 
+def test_a_rule_with_wildcards_is_told_to_be_no_target():
+    said = messages.target_of_many_files(
+        "WorkflowError:\nTarget rules may not contain wildcards. Please specify …", MADE
+    )
+    assert said == (
+        "A rule of many files, such as figure, table or curve, is no target, since it does not say "
+        "which file is meant; a target is all, figures, tables, claims, a paper (gap, su2026), "
+        "<paper>_<figure> or a file of one."
+    )
+    other = "WorkflowError:\nFailed to open the cluster's log."
+    assert messages.target_of_many_files(other, MADE) == other
+
+
 @pytest.mark.parametrize(
     ("source", "papers", "others"),
     [

@@ -40,7 +40,7 @@ rule summary:
 
 # What is made here; the rest is planned.
 SOME = CURVES | {"figures/su2026/fig.png", "figures/su2026/fig.pdf", f"{TABLES}/hierarchy.csv"}
-SOME |= {f"figures/su2026/fig.{kind}" for kind in ("md", "tex")}
+SOME |= {f"figures/su2026/fig.{kind}" for kind in ("json", "md", "tex")}
 SOME |= {f"{TABLES}/hierarchy.{kind}" for kind in ("md", "tex", "html")}
 SOME |= {"results/su2026/claims.csv", "results/su2026/claims.md"}
 TARGETS = [

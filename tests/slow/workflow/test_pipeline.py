@@ -25,14 +25,12 @@ CLONES = {f"{CURVES}/{experiment}/low/clone.csv" for experiment in ("krr10", "bl
 BENNETT = {f"{CURVES}/{experiment}/low/bennett.csv" for experiment in ("krr10", "blh")}
 KRR_BENNETT = {f"{CURVES}/krr10/low/bennett.csv"}
 CURVE_FILES = KRR | BLH | CLONES | BENNETT
-DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("md", "pdf", "png", "tex")}
-INTERACTIVE = {"figures/su2026/fig.html"}
+DRAWN = {f"figures/su2026/fig.{kind}" for kind in ("json", "md", "pdf", "png", "tex")}
 GALLERY = {"results/gallery.html"}
-FIGURES = DRAWN | INTERACTIVE | GALLERY
-VEGA = {"results/vega.js"}
+FIGURES = DRAWN | GALLERY
 PAPER = CURVE_FILES | FIGURES
 OTHER = {"results/other/curves/krr3/any/upper.csv"}
-EVERYTHING = PAPER | OTHER | VEGA
+EVERYTHING = PAPER | OTHER
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ def test_an_edit_of_the_matrix_reruns_what_depends_on_it(checkout, old, new, exp
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [
-        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT - VEGA),
+        ("config.yaml", "rtol: 1.0e-3", "rtol: 1.0e-4", EVERYTHING - BENNETT),
         ("config/other.yaml", "delta: 1.0e-5", "delta: 1.0e-4", OTHER),
     ],
     ids=["tolerance", "other setting"],
@@ -214,7 +212,6 @@ def test_a_restyled_figure_is_told_with_its_reason(checkout):
         "everything of every paper",
         "figure fig (su2026)\n    Params have changed since last execution",
         "gallery",
-        "interactive page of fig (su2026)\n    Params have changed since last execution",
     ]
     assert len(told) < 1700
 
@@ -240,9 +237,8 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
         for curve in names
     ]
     figure, other = "figure fig (su2026)", "curve upper of krr3, any (other)"
-    pages = ["interactive page of fig (su2026)", "program of interactive figures"]
     assert checkout.jobs("--forceall", "su2026") == sorted(
-        [*curves, figure, *pages, "everything of su2026"]
+        [*curves, figure, "everything of su2026"]
     )
     drawn = [line for line in curves if "joint2" not in line and "lower" not in line]
     assert checkout.jobs("--forceall", "other", "figures/su2026/fig.png") == sorted(
@@ -253,8 +249,8 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("core/decomposition.py", EVERYTHING - VEGA),
-        ("reproduce/plotting/figures.py", FIGURES | VEGA),
+        ("core/decomposition.py", EVERYTHING),
+        ("reproduce/plotting/figures.py", FIGURES),
         # What these decide, the parameters of the jobs say.
         ("reproduce/plan.py", set()),
     ],

@@ -102,6 +102,15 @@ def test_a_hostile_target_is_made_by_no_rule(checkout, target):
     assert not (checkout.path / MARK).exists()
 
 
+def test_a_rule_of_many_files_as_a_target_ends_in_a_sentence(checkout):
+    (checkout.path / CONFIG).write_text(PAPER, encoding="utf-8")
+    run = checkout.snakemake("--cores", "1", "--dry-run", "figure")
+    assert run.returncode != 0
+    said = run.stdout + run.stderr
+    assert "\nA rule of many files, such as figure, table or curve, is no target" in said
+    assert "Target rules" not in said
+
+
 # What our code would need to run a text, to start a program or to read a pickle.
 FORBIDDEN = {
     "__import__",

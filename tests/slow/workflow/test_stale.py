@@ -11,7 +11,7 @@ UPPER = "results/su2026/curves/krr10/low/upper.csv"
 JOINT = "results/su2026/curves/krr10/low/joint2.csv"
 LAW = "results/su2026/tables/fig8.csv"
 FIGURE = "figures/su2026/fig.png"
-DRAWN = {f"figures/su2026/fig8.{kind}" for kind in ("html", "png")}
+DRAWN = {f"figures/su2026/fig8.{kind}" for kind in ("json", "png")}
 LOGS = "results/su2026/logs"
 CLAIMS = "results/su2026/claims.csv"
 

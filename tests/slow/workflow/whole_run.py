@@ -14,10 +14,8 @@ CAPTION = (
 LABEL = "{wildcards.figure} `touch pwned`; rm & 'q' n < 5"
 
 CURVES = {f"results/su2026/curves/krr10/low/{curve}.csv" for curve in ("clone", "upper")}
-FIGURE_KINDS = ("md", "pdf", "png", "tex")
+FIGURE_KINDS = ("json", "md", "pdf", "png", "tex")
 FIGURES = {f"figures/su2026/{name}.{kind}" for name in ("cdf", "fig") for kind in FIGURE_KINDS}
-INTERACTIVE = {f"figures/su2026/{name}.html" for name in ("cdf", "fig")}
-VEGA = {"results/vega.js"}
 GALLERY = {"results/gallery.html"}
 TABLES = {
     "table1": {"kind": "gparv", "eps0": [0.5, 2.0], "eps": 0.05, "k": 10},
@@ -36,7 +34,7 @@ PAGES = {
     for kind in ("csv", "html", "md")
 }
 LATEX = {f"results/su2026/tables/{table}.tex" for table in TABLES}
-OUTPUTS = CURVES | FIGURES | INTERACTIVE | GALLERY | VEGA | PAGES | LATEX
+OUTPUTS = CURVES | FIGURES | GALLERY | PAGES | LATEX
 
 # As the configuration has them, and as the report, which sets no formulas, shows them.
 WRITTEN = {"fig": r"Two curves over $\log_{10}$ of $n$", "cdf": "The law of 10-RR"}

@@ -43,8 +43,8 @@ from shufflebounds.reproduce.storage import CurveName
 
 # Keys of config.yaml, and rules of the workflow, where each paper has a rule of its own.
 RULES = (
-    *("all", "claims", "curve", "everything", "figure", "figures", "gallery", "interactive"),
-    *("judgement", "page", "proofs", "table", "tables", "vega", "verify"),
+    *("all", "claims", "curve", "everything", "figure", "figures", "gallery", "judgement"),
+    *("page", "proofs", "table", "tables", "verify"),
 )
 _TAKEN = (*RootEntry.model_fields, *RULES)
 Entry = TypeVar("Entry", bound=BaseModel)
@@ -204,7 +204,7 @@ def _shown_faults(place: str, figure: FigureEntry) -> Iterator[str]:
         yield f"{place}.regimes is missing; it must be a list that is not empty"
     if figure.is_map and figure.ratio is None:
         yield f"{place}.ratio is missing; a map shows what is divided by a curve"
-    for key in ("regimes", "ratio", "transform"):
+    for key in ("regimes", "ratio", "transform", "goal"):
         if figure.table is not None and getattr(figure, key) is not None:
             yield f"{place}.{key} is only valid for a figure of curves, and this is one of a table"
 

@@ -302,6 +302,8 @@ class FigureEntry(_Model):
     transform: Transform | None = None
     """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
     the target ε of a protocol's authors for ε₀, `none` is ε itself."""
+    goal: float | None = None
+    """A value that a horizontal line marks in the panels of curves, such as the ε to be met."""
     table: str | None = None
     """A name from `tables`, of a kind that can be drawn."""
 

@@ -25,6 +25,8 @@ REPRODUCED = "reproduced"
 IN_PART = "reproduced in part"
 NOT_REPRODUCED = "not reproduced"
 NOT_MEASURED = "not measured"
+# Marks in front of verdicts, which tell them apart at a glance.
+MARKS = {REPRODUCED: "✓", IN_PART: "◐", NOT_REPRODUCED: "✗", NOT_MEASURED: "–"}
 
 # Papers have ε₀ from 0.1 to 5: from 1 on ε₀ is called large here.
 LARGE_EPS0 = 1.0
@@ -459,7 +461,7 @@ def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidenc
             f"[{row.claim}](#{row.claim})",
             row.words,
             row.source,
-            f"**{row.verdict}**",
+            f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**",
             row.measured or "—",
         )
         for row in judged.itertuples()

@@ -10,50 +10,47 @@ import numpy as np
 from shufflebounds.reproduce.plotting.sheets import Sheet, View
 from shufflebounds.reproduce.plotting.texts import plain, three_digits
 
-# What LaTeX takes for a command, and symbols that it sets in formulas.
-_LATEX = {
+# What LaTeX takes for a command.
+_COMMANDS = {
     **{sign: f"\\{sign}" for sign in "#$%&_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
-    "ε": r"$\varepsilon$",
-    "δ": r"$\delta$",
-    "γ": r"$\gamma$",
-    "λ": r"$\lambda$",
-    "ω": r"$\omega$",
-    "β": r"$\beta$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "−": "$-$",
-    "∞": r"$\infty$",
-    "→": r"$\to$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "ᵋ": r"$^{\varepsilon}$",
-    "…": r"\ldots{}",
-    "⌈": r"$\lceil$",
-    "⌉": r"$\rceil$",
-    "⌊": r"$\lfloor$",
-    "⌋": r"$\rfloor$",
-    "′": r"$'$",
-    **{sign: f"$^{{{digit}}}$" for sign, digit in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)},
-    **{sign: f"$_{{{digit}}}$" for sign, digit in zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)},
 }
+# Symbols that LaTeX sets in formulas, and their commands.
+_SYMBOLS = "ε δ γ λ ω β × · − ∞ → ≤ ≥ … ⌈ ⌉ ⌊ ⌋ ′ ᵋ"
+_NAMES = (
+    r"\varepsilon \delta \gamma \lambda \omega \beta \times \cdot - \infty \to \leq \geq \ldots "
+    r"\lceil \rceil \lfloor \rfloor ' ^{\varepsilon}"
+)
+_FORMULAS = dict(zip(_SYMBOLS.split(), _NAMES.split(), strict=True))
+_FORMULAS |= {sign: f"^{{{n}}}" for sign, n in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)}
+_FORMULAS |= {sign: f"_{{{n}}}" for n, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_LATEX = str.maketrans(_COMMANDS | {sign: f"${name}$" for sign, name in _FORMULAS.items()})
 
 
 def latex_text(text: str) -> str:
     """A plain text as LaTeX sets it."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    return text.translate(_LATEX)
 
 
 def alternative_text(sheet: Sheet) -> str:
     """What a figure shows, for those who do not see it: its panels, lines and their ends."""
-    panels = " ".join(_panel_text(view) for view in sheet.views)
-    return plain(f"{sheet.title}. Along the x axis: {sheet.x_label}. {panels}").replace("\n", " ")
+    panels = " ".join(panel_text(view) for view in sheet.views)
+    what = "A diagram" if sheet.views[0].boxes else "Along the x axis"
+    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {panels}").replace("\n", " ")
 
 
-def _panel_text(view: View) -> str:
+def panel_text(view: View) -> str:
+    """What a panel shows, in words."""
     title = ", ".join(view.title) or "The panel"
+    if view.boxes:
+        texts = {(box.x, box.y): box.text for box in view.boxes}
+        arrows = []
+        for line, curve in view.lines:
+            start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+            arrows.append(f"from {texts[start]} to {texts[end]} ({line.name})")
+        return f"Arrows lead {'; '.join(arrows)}."
     if view.y_ticks:
         cells = np.concatenate([curve.upper for _, curve in view.lines])
         smallest, largest = float(np.nanmin(cells)), float(np.nanmax(cells))

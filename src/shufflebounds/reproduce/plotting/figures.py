@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -23,16 +21,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
-from shufflebounds.reproduce.plotting.layout import Line
-from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, Look
-from shufflebounds.reproduce.plotting.sheets import Drawn, FloatArray, Sheet, View
-from shufflebounds.reproduce.plotting.texts import number, plain, three_digits, typeset, wrapped
+from shufflebounds.reproduce.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, Look
+from shufflebounds.reproduce.plotting.sheets import FloatArray, Sheet, View
+from shufflebounds.reproduce.plotting.texts import number, three_digits, typeset, wrapped
 from shufflebounds.reproduce.storage import write_bytes
 
 # Widths of a figure in inches: a column and a page of a two-column paper.
@@ -49,48 +48,53 @@ FONT_SIZE = 8.0
 SMALL_FONT_SIZE = 7.0
 # Height in inches of what stands above and below a map.
 MAP_EDGE = 0.8
+# Height of a row of boxes of a diagram in inches, and the width of a box.
+BOX_ROW_HEIGHT = 0.85
+BOX_WIDTH = 1.25
 # Characters in an inch of a line of text, about.
-CHARACTERS_PER_INCH = 15.0
+CHARACTERS_PER_INCH = 17.0
+# Width of the figure's title, in larger type, as a share of the figure's.
+TITLE_SHARE = 0.8
 # Width in inches of a name beside a line.
 LABEL_WIDTH = 1.5
 # Markers of a line, about.
 MARKERS = 6
-# Length in points of the piece of line in front of a label.
-SAMPLE_LENGTH = 16.0
-# Decades of a logarithmic axis from which on only powers of ten have a label.
-MANY_DECADES = 1.3
-# Decades of a logarithmic axis below which its labels are evenly spaced numbers.
-FEW_DECADES = 0.8
+# Where, beside a panel, a piece of each line is drawn and where its name begins, in inches.
+SAMPLE = (0.04, 0.15, 0.26)
+NAME_START = 0.29
+# How far names may stand above and below a panel, as a share of its height.
+NAME_MARGIN = 0.12
+# Largest number of labels of an axis, about.
+LABELS = 5
+# Steps between labels that are evenly spaced, up to powers of ten.
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+# Decades of a logarithmic axis from which on only powers of ten have a label; on an x axis labels
+# stand side by side.
+MANY_DECADES = {"x": 1.3, "y": 2.2}
+# Decades of a logarithmic axis below which its labels are evenly spaced numbers; between the two
+# they are 1, 3, 10, …
+FEW_DECADES = 0.9
 # Colours of a PNG file: lines and their edges need no more.
 PNG_COLORS = 128
 
 THEME = {
     "font.family": "DejaVu Sans",
     "font.size": FONT_SIZE,
-    "text.color": INK,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
     "axes.axisbelow": True,
-    "axes.edgecolor": INK,
     "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": FONT_SIZE,
-    "axes.linewidth": 0.5,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": FONT_SIZE,
+    **dict.fromkeys(("axes.labelsize", "axes.titlesize", "figure.labelsize"), FONT_SIZE),
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth"), 0.5),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
     "axes.titlelocation": "left",
     "axes.xmargin": 0.02,
     "grid.color": GRID,
-    "grid.linewidth": 0.5,
-    "figure.labelsize": FONT_SIZE,
     "figure.titlesize": FONT_SIZE + 1.0,
     "lines.markersize": 3.5,
     "lines.markeredgewidth": 0.7,
-    "xtick.labelsize": SMALL_FONT_SIZE,
-    "ytick.labelsize": SMALL_FONT_SIZE,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALL_FONT_SIZE),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 1.5),
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     # Otherwise the names of the parts of an SVG file are random.
@@ -165,60 +169,52 @@ def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
 
 def _figure(sheet: Sheet, titled: bool) -> Figure:
     rows, columns = len(sheet.rows), len(sheet.rows[0])
-    is_map = bool(sheet.views[0].y_ticks)
+    is_map, boxes = bool(sheet.views[0].y_ticks), sheet.views[0].boxes
     width = PAGE_WIDTH if columns > 1 else COLUMN_WIDTH
     height = PANEL_HEIGHT if rows > 1 else LONE_PANEL_HEIGHT
     if is_map:
         height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
+    elif boxes:
+        height = (max(box.y for box in boxes) + 1.0) * BOX_ROW_HEIGHT
     panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
-    places = [{"row": row, "column": column} for row in range(rows) for column in range(columns)]
-    grid = sns.FacetGrid(
-        pd.DataFrame(places),
-        row="row",
-        col="column",
+    fig = Figure((width, rows * height), layout="constrained")
+    # Texts are measured alike, whatever backend a user has.
+    FigureCanvasAgg(fig)
+    grid = fig.subplots(
+        rows,
+        columns,
+        squeeze=False,
         sharex=False if is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
-        height=height,
-        aspect=width / columns / height,
     )
-    fig, axes = grid.figure, grid.axes
-    # Notebooks would show what pyplot knows of a second time, and texts are measured alike whatever
-    # backend a user has.
-    plt.close(fig)
-    FigureCanvasAgg(fig)
-    fig.set_layout_engine("constrained")
-    for ax, view in zip(axes.flat, sheet.views, strict=True):
-        if is_map:
-            _map(ax, view, _color_limits(sheet))
-        else:
-            _plot(ax, view)
-        ax.set(xlabel="", ylabel="")
-        ax.set_title(typeset(_panel_title(view, panel_width)))
-    for row, views in zip(axes, sheet.rows, strict=True):
-        for i, (ax, view) in enumerate(zip(row, views, strict=True)):
+    for axes, views in zip(grid, sheet.rows, strict=True):
+        for i, (ax, view) in enumerate(zip(axes, views, strict=True)):
+            if is_map:
+                _map(ax, view, _color_limits(sheet))
+            elif boxes:
+                _diagram(ax, view)
+            else:
+                _plot(ax, view)
+            ax.set_title(typeset(_panel_title(view, panel_width)))
             if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
                 ax.set_yticklabels([])
             if i == 0 or view.y_label != views[i - 1].y_label:
-                ax.set_ylabel(typeset(_broken(view.y_label, height)))
+                ax.set_ylabel(typeset(_broken(view.y_label, height - MAP_EDGE * is_map)))
     fig.align_ylabels()
-    fig.supxlabel(typeset(sheet.x_label + (_key(sheet, width) if is_map else "")))
+    x_label = _broken(sheet.x_label, width) if boxes else sheet.x_label
+    fig.supxlabel(typeset(x_label + (_key(sheet, width) if is_map else "")))
     if titled:
-        fig.suptitle(
-            typeset("\n" * bool(sheet.source) + _broken(sheet.title, 0.9 * width)),
-            x=0.01,
-            ha="left",
-        )
+        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
+        fig.suptitle(title, x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
-    if not (is_map or sheet.views[0].is_step):
-        _name_lines(
-            fig, [(row[-1], views[-1]) for row, views in zip(axes, sheet.rows, strict=True)]
-        )
+    if not (is_map or boxes):
+        _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
 
 
 def _broken(text: str, width: float) -> str:
     """The text in lines of at most so many inches, about."""
-    return wrapped(text, width * CHARACTERS_PER_INCH, lambda line: len(plain(line)))
+    return wrapped(text, round(width * CHARACTERS_PER_INCH))
 
 
 def _panel_title(view: View, width: float) -> str:
@@ -242,7 +238,8 @@ def marker_style(look: Look) -> dict[str, Any]:
 def _plot(ax: Axes, view: View) -> None:
     """Draw the lines of a panel; thin lines lie over thick ones, and dots over all."""
     _scale(ax, "x", [curve.x for _, curve in view.lines], view.x_log)
-    _scale(ax, "y", [curve.y for _, curve in view.lines], view.y_log, "×" * view.is_ratio)
+    y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
+    _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
     if view.band:
         lower, upper = view.band
         ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
@@ -251,14 +248,11 @@ def _plot(ax: Axes, view: View) -> None:
             curve.x,
             curve.y,
             label=line.label,
-            drawstyle="steps-post" if view.is_step else "default",
             markevery=max(1, curve.x.size // MARKERS),
             zorder=3.0 + 1.0 / line.look.width + 2.0 * line.look.is_hollow,
             **line_style(line.look),
             **marker_style(line.look),
         )
-    if view.x_ticks:
-        ax.set_xticks(range(len(view.x_ticks)), [typeset(name) for name in view.x_ticks])
     if view.y_limits:
         ax.set_ylim(view.y_limits)
 
@@ -271,72 +265,68 @@ def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
         shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
         decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
-        subs = (1.0,) if decades >= MANY_DECADES else (1.0, 2.0, 5.0)
-        axis.set_major_locator(
-            LogLocator(subs=subs, numticks=8)
-            if decades >= FEW_DECADES
-            else MaxNLocator(4, steps=[1, 2, 5, 10])
-        )
         axis.set_minor_formatter(NullFormatter())
+    if is_log and decades >= FEW_DECADES:
+        subs = (1.0,) if decades >= MANY_DECADES[name] else (1.0, 3.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=LABELS))
     else:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 12)) + unit))
+        axis.set_major_locator(MaxNLocator(LABELS, steps=STEPS))
+    # Twelve digits, since Matplotlib's sums of steps are a little off.
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(f"{value:.12g}")) + unit))
 
 
-def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, View]]) -> None:
-    """Write the names of lines beside their ends; lines that share a name have it once."""
-    texts = []
-    for ax, view in panels:
-        named: dict[str, tuple[Line, Drawn]] = {}
-        for line, curve in view.lines:
-            named.setdefault(line.label, (line, curve))
-        for label, (line, curve) in named.items():
-            text = ax.annotate(
-                typeset(_broken(label, LABEL_WIDTH)),
-                (1.0, 0.5),
-                (SAMPLE_LENGTH + 5.0, 0.0),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                va="center",
-                annotation_clip=False,
-                color=line.look.color,
-                fontsize=SMALL_FONT_SIZE,
-            )
-            texts.append((ax, text, line.look, curve.y[np.isfinite(curve.y)][-1:]))
+def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
+    """Write the names of the lines of each row of views beside its last panel.
+
+    A name stands at the end of its line as far as there is room.
+    """
+    named = [(ax, _names(ax, views)) for ax, views in panels]
     fig.draw_without_rendering()
     # From here on nothing moves. The last bits of the layout depend on a user's backend.
     fig.set_layout_engine("none")
     for ax in fig.axes:
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
-    for ax, _ in panels:
-        own = [(text, look, y) for other, text, look, y in texts if other is ax]
-        heights = np.array([text.get_window_extent().height for text, _, _ in own])
-        ends = np.array([_end(ax, y) for _, _, y in own])
-        for (text, look, _), y in zip(own, _apart(ends, heights / ax.bbox.height), strict=True):
-            text.xy = (1.0, y)
-            x = 1.0 + np.array([3.0, 0.5 * SAMPLE_LENGTH + 2.0, SAMPLE_LENGTH + 1.0]) * (
-                fig.dpi / 72.0 / ax.bbox.width
-            )
-            ax.add_artist(
-                Line2D(
-                    x,
-                    [y, y, y],
-                    transform=ax.transAxes,
-                    clip_on=False,
-                    markevery=[1],
-                    **line_style(look),
-                    **marker_style(look),
-                )
-            )
+    for ax, names in named:
+        heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
+        ends = [_end(ax, y) for _, _, y in names]
+        places = _apart(np.array(ends), np.array(heights))
+        for (name, sample, _), place in zip(names, places, strict=True):
+            name.set_y(place)
+            sample.set_ydata([place] * 3)
+
+
+def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArray]]:
+    """The names beside a panel, at its middle, each with a piece of its line and the line's end.
+
+    Lines that share a name have it once; lines that no panel of the row shows have none.
+    """
+    # From the right edge of the panel in inches, and along its height.
+    edge = ScaledTranslation(1.0, 0.0, ax.transAxes)  # type: ignore[arg-type]
+    inches = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
+    place: dict[str, Any] = {
+        "transform": blended_transform_factory(inches + edge, ax.transAxes),
+        "clip_on": False,
+    }
+    seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    names: dict[str, tuple[Text, Line2D, FloatArray]] = {}
+    for line, curve in views[-1].lines:
+        if not line.label or line.label not in seen or line.label in names:
+            continue
+        look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
+        [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
+        label = typeset(_broken(line.label, LABEL_WIDTH))
+        name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
+        name.set_fontsize(SMALL_FONT_SIZE)
+        names[line.label] = name, sample, curve.y[np.isfinite(curve.y)][-1:]
+    return list(names.values())
 
 
 def _end(ax: Axes, y: FloatArray) -> float:
     """Where a line ends, as a share of the panel's height; the middle if it has no point."""
     if not y.size or (ax.get_yscale() == "log" and y[0] <= 0.0):
         return 0.5
-    return float(
-        np.clip(ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))[1], 0.0, 1.0)
-    )
+    place = ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))
+    return float(np.clip(place[1], 0.0, 1.0))
 
 
 def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
@@ -345,11 +335,59 @@ def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
     room = heights[order]
     offsets = np.cumsum(room) - 0.5 * room
     places = np.empty_like(ends)
-    # A little above and below the panel, too.
-    lowest, highest = -0.12, max(1.12 - room.sum(), -0.12)
+    lowest, highest = -NAME_MARGIN, max(1.0 + NAME_MARGIN - room.sum(), -NAME_MARGIN)
     targets = np.clip(ends[order] - offsets, lowest, highest)
     places[order] = isotonic_regression(targets).x + offsets
     return places
+
+
+def _diagram(ax: Axes, view: View) -> None:
+    """Draw the boxes of a diagram, and the arrows between them with their names."""
+    ax.set_axis_off()
+    # As much room at the right as there is at the left.
+    ax.set_xlim(0.0, max(box.x for box in view.boxes) + min(box.x for box in view.boxes))
+    ax.set_ylim(-0.4, max(box.y for box in view.boxes) + 0.4)
+    frame = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": INK, "linewidth": 0.7}
+    patches = {
+        (box.x, box.y): ax.text(
+            box.x,
+            box.y,
+            typeset(_broken(box.text, BOX_WIDTH)),
+            ha="center",
+            va="center",
+            fontsize=SMALL_FONT_SIZE,
+            bbox=frame,
+        ).get_bbox_patch()
+        for box in view.boxes
+    }
+    for line, curve in view.lines:
+        start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+        style = line_style(line.look)
+        ax.annotate(
+            "",
+            end,
+            start,
+            arrowprops={
+                "arrowstyle": "-|>,head_length=0.3,head_width=0.15",
+                "patchA": patches[start],
+                "patchB": patches[end],
+                "shrinkA": 1.0,
+                "shrinkB": 1.0,
+                "mutation_scale": 12.0,
+                "color": style["color"],
+                "linewidth": style["linewidth"],
+                "linestyle": style["linestyle"],
+            },
+        )
+        ax.annotate(
+            typeset(line.name),
+            (float(curve.x.mean()), float(curve.y.mean())),
+            ha="center",
+            va="center",
+            color=line.look.color,
+            fontsize=SMALL_FONT_SIZE,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
 
 
 def _color_limits(sheet: Sheet) -> LogNorm:
@@ -371,7 +409,7 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
     sns.heatmap(
         values,
         norm=norm,
-        cmap=sns.light_palette(MAP_COLOR, as_cmap=True),
+        cmap=sns.blend_palette([MAP_START, MAP_COLOR], as_cmap=True),
         annot=texts,
         fmt="",
         annot_kws={"size": SMALL_FONT_SIZE, "color": INK},

@@ -22,7 +22,8 @@ class Line:
     """A line, and how it is drawn.
 
     ``curve`` is what it shows; nameless where that is in a table. ``name`` is how tooltips and
-    tables call it where several lines of a panel share the label; empty if they call it so, too.
+    tables call it where its label is empty, as that of a line that is alone, or shared by several
+    lines of a panel; empty if they use the label.
     """
 
     label: str
@@ -70,6 +71,8 @@ class Layout:
         Ends of the y axis of ratios, if they are not to follow from the data.
     has_shared_rows
         Whether the panels of a row share their y axis.
+    goal
+        What a horizontal line marks in panels without a divisor, if anything.
     is_map
         Whether a panel is a map, with a row for each line and a column for each point.
 
@@ -89,6 +92,7 @@ class Layout:
     divisor: str = ""
     limits: tuple[float, float] | None = None
     has_shared_rows: bool = False
+    goal: float | None = None
     is_map: bool = False
 
     def __post_init__(self) -> None:

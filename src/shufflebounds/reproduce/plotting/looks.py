@@ -14,8 +14,9 @@ MAX_LINES = 6
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
 INK = "#262626"
-# The darkest colour of maps, which grow from white to it; text on it keeps a contrast of 4.5.
+# The darkest and the lightest colour of maps; text on either keeps a contrast of 4.5.
 MAP_COLOR = "#5f8fd0"
+MAP_START = "#f0f0f0"
 
 # Dashes in points, at every width of a line: ink, gap, ink, gap, …
 SOLID = ()
@@ -72,7 +73,7 @@ BOUND_LOOKS = {
     "blanket_best_generic": Look(_TEAL, LONG_DASHED, marker="v"),
     "blanket_best_similarity": Look(_TEAL, LONG_DASHED, marker="s"),
     "enumerated": Look(_GREEN, DASHED, marker="X"),
-    "merged_lower": Look(_DARK, width=0.9, marker="+"),
+    "merged_lower": Look(_DARK, FINE_DASHED, 0.9, "+"),
     "merged_lower_printed": Look(_DARK, width=0.9, marker="x"),
     "erlingsson": Look(_GREY, DASH_DOTTED, marker="D"),
     "clone_closed_form": Look(_BROWN, DASH_DOTTED, marker="o"),
@@ -101,6 +102,7 @@ BOUND_LOOKS = {
     "program_upper": Look(_BLUE, DASHED, marker="^"),
     "program_lower": Look(_BLACK, DASHED, 0.9, "v"),
     "guess": Look(_GREY, DASHED, 0.9),
+    "goal": Look(_DARK, FINE_DASHED, 0.9),
 }
 
 # Colours of families of mechanisms, and the marker of each member.
@@ -129,6 +131,11 @@ _VARIANTS = ("s", "^", "D", "v", "P", "X", "o")
 def mechanism_look(name: str) -> Look:
     """The look of a mechanism, by the name of its type."""
     return MECHANISM_LOOKS.get(name, _OTHER_MECHANISM)
+
+
+def unproven(look: Look) -> Look:
+    """The same look for what is not proven."""
+    return replace(look, color=_UNPROVEN, dashes=DOTTED)
 
 
 def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:

@@ -1,6 +1,6 @@
 """Sheets: what is drawn of a figure, as numbers and texts.
 
-The printed figure (`figures`), its texts (`descriptions`) and the page (`interactive`) are made of
+The printed figure (`figures`), its texts (`descriptions`) and the chart (`charts`) are made of
 the same sheet: of curves and their `Layout`, of a distribution function, of trade-off curves, or
 of maps.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
+from string import ascii_lowercase
 from typing import Literal
 
 import numpy as np
@@ -19,8 +21,8 @@ from numpy.typing import NDArray
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.reproduce.curve import Curve
 from shufflebounds.reproduce.plotting.layout import Layout, Line, Panel
-from shufflebounds.reproduce.plotting.looks import DOTTED, line_look
-from shufflebounds.reproduce.plotting.texts import lettered, number, setting_text
+from shufflebounds.reproduce.plotting.looks import line_look, unproven
+from shufflebounds.reproduce.plotting.texts import number, setting_text
 from shufflebounds.reproduce.storage import CurveName
 
 FloatArray = NDArray[np.float64]
@@ -28,8 +30,6 @@ Limits = tuple[float, float]
 
 # A δ below this is nobody's target; panels do not make room for it.
 SMALLEST_DELTA = 1e-20
-# Room on either side of a distribution function, as a share of its length.
-STEP_MARGIN = 0.05
 # Points of a trade-off curve.
 TRADE_OFF_POINTS = 101
 # The smallest rate of false positives that a trade-off figure shows.
@@ -101,6 +101,15 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A box of a diagram: its text, and where its middle is."""
+
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
 class View:
     """A panel as a reader sees it. Its texts may hold mathtext.
 
@@ -114,14 +123,15 @@ class View:
         The axes; limits are None if they follow from the data.
     is_ratio
         Whether all curves are divided by one of them.
-    is_step
-        Whether a line is level from each point to the next and rises there.
     band
         The lower bound and the best other one, if the panel has one of each.
     x_ticks, y_ticks
         Names of the positions 0, 1, … of an axis without numbers. With ``y_ticks``, the panel is a
         map: a line is what some of its cells have in common, which are its points, and their upper
         ends decide their shade and are written into them.
+    boxes
+        With boxes, the panel is a diagram: a line is an arrow from the middle of a box to that of
+        another, and its name is written beside it.
 
     """
 
@@ -132,10 +142,15 @@ class View:
     y_log: bool = False
     y_limits: Limits | None = None
     is_ratio: bool = False
-    is_step: bool = False
     band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
+    boxes: Sequence[Box] = ()
+
+    def shows(self, curve: Drawn) -> bool:
+        """Whether any point of a curve lies within the limits of the y axis."""
+        low, high = self.y_limits or (-math.inf, math.inf)
+        return bool(((curve.y >= low) & (curve.y <= high)).any())
 
 
 @dataclass(frozen=True)
@@ -160,21 +175,12 @@ class Sheet:
         """Its panels, row by row."""
         return [view for row in self.rows for view in row]
 
-    @property
-    def legend(self) -> dict[str, Line]:
-        """A line for every label."""
-        lines = [line for view in self.views for line, _ in view.lines]
-        labelled: dict[str, Line] = {}
-        for line in lines:
-            labelled.setdefault(line.label, line)
-        return labelled
-
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     """The sheet of some curve tables put together.
 
     Of a lower bound the lower end of each enclosure is drawn, else the upper one. Raises ValueError
-    where `frame` lacks a curve, or a curve has a value that no panel can show.
+    where `frame` lacks a curve.
     """
     curves = {name: drawn(frame, layout, name) for name in layout.curves}
     make = _map_view if layout.is_map else _view
@@ -186,7 +192,7 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
         ),
         x_label=x_label,
         x=symbol,
-        quantity=_QUANTITIES[layout.quantity],
+        quantity=_QUANTITIES[layout.quantity] + (f" / {layout.divisor}" if layout.is_map else ""),
         source=layout.source,
         has_shared_rows=layout.has_shared_rows,
     )
@@ -210,9 +216,17 @@ def _is_of_errors(layout: Layout) -> bool:
 
 
 def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
-    """The panels, their titles behind (a), (b), … where there are several."""
-    titles = iter(lettered([view.title for row in rows for view in row]))
-    return [[replace(view, title=next(titles)) for view in row] for row in rows]
+    """The panels without empty parts of titles, and behind (a), (b), … where there are several."""
+    letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
+    is_alone = len(rows) == len(rows[0]) == 1
+
+    def lettered(view: View) -> View:
+        first, *others = filter(None, view.title) if any(view.title) else [""]
+        return replace(
+            view, title=[first if is_alone else f"({next(letters)}) {first}".strip(), *others]
+        )
+
+    return [[lettered(view) for view in row] for row in rows]
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
@@ -229,25 +243,16 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
     rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
     lower, upper = lower[rows.index], upper[rows.index]
     x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
-    where = f"curve {name}"
-    if layout.x == "eps":
-        _check(layout.x, x, x >= 0.0, "finite and at least 0", where)
-    else:
-        _check(layout.x, x, x > 0.0, "finite and positive", where)
-    _check(layout.x, x[1:], np.diff(x) > 0.0, "another in every row", where)
-    _check(layout.quantity, value, value >= 0.0, "finite and at least 0", where)
     kinds = set(rows["kind"])
     kind = "unproven" if "unproven" in kinds else min(kinds, default="upper")
-    found = Drawn(x, value, numbers(lower), numbers(upper), kind)
+    y = value
     if layout.transform == "expm1":
-        return replace(found, y=np.expm1(value))
-    if layout.transform in _LOG2_OF:
-        of = _LOG2_OF[layout.transform]
-        above = numbers(rows[of])
-        _check(of, above, above > 0.0, "finite and positive", where)
+        y = np.expm1(value)
+    elif layout.transform in _LOG2_OF:
         # Not a number, which is left out, where there is no privacy loss at all.
-        return replace(found, y=np.log2(above / np.where(value > 0.0, value, np.nan)))
-    return found
+        ratio = numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
+        y = np.log2(ratio)
+    return Drawn(x, y, numbers(lower), numbers(upper), kind)
 
 
 def numbers(cells: pd.Series) -> FloatArray:
@@ -255,20 +260,10 @@ def numbers(cells: pd.Series) -> FloatArray:
     return pd.to_numeric(cells, errors="coerce").to_numpy(float)
 
 
-def _check(
-    name: str, values: FloatArray, valid: NDArray[np.bool_], allowed: str, where: str
-) -> None:
-    """ValueError for the first of `values` that is not finite or not `valid` (same shape)."""
-    wrong = values[~(valid & np.isfinite(values))]
-    if wrong.size:
-        raise ValueError(f"{name} must be {allowed}, got {wrong[0]} in {where}")
-
-
 def _as_drawn(line: Line, curve: Drawn) -> Line:
     """A line that is dotted, and says so, where nothing is proven; with a marker for one point."""
     if curve.kind == "unproven":
-        look = replace(line.look, dashes=DOTTED)
-        line = replace(line, label=line.label + NOT_PROVEN, look=look)
+        line = replace(line, label=line.label + NOT_PROVEN, look=unproven(line.look))
     if curve.x.size == 1 and not line.look.marker:
         line = replace(line, look=replace(line.look, marker="o"))
     return line
@@ -282,6 +277,10 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
         lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
+    elif layout.goal is not None:
+        x = lines[0][1].x
+        label = f"target {y_label} = {number(layout.goal)}"
+        lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         y_limits = SMALLEST_DELTA, float(y.max())
@@ -334,49 +333,6 @@ def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -
         x_ticks=[number(column) for column in columns],
         y_ticks=[line.label for line in panel.lines],
     )
-
-
-def of_steps(frame: pd.DataFrame, title: str, x: str, y: str, setting: str, symbol: str) -> Sheet:
-    """The distribution function as a line that rises upright where there is an atom.
-
-    Parameters
-    ----------
-    frame
-        A row per step: ``cdf`` is the probability of at most t from t = ``value`` up to the next
-        value.
-    title, x, y
-        Above the panel, and along its axes; mathtext allowed.
-    setting
-        Below the title: what is fixed, such as ε₀ = 1.
-    symbol
-        Of the variable, t.
-
-    Raises
-    ------
-    ValueError
-        Where the rows hold anything but finite numbers, or where ``cdf`` is negative, falls as
-        ``value`` grows, or does not end at 1 (within 10⁻⁹).
-
-    """
-    where = "the distribution function"
-    value, cdf = numbers(frame["value"]), numbers(frame["cdf"])
-    _check("value", value, np.isfinite(value), "finite", where)
-    _check("cdf", cdf, cdf >= 0.0, "finite and at least 0", where)
-    order = np.argsort(value, kind="stable")
-    value, cdf = value[order], cdf[order]
-    _check("cdf", cdf[1:], np.diff(cdf) >= 0.0, "no less than at the value before", where)
-    _check("cdf", cdf[-1:], abs(cdf[-1:] - 1.0) <= 1e-9, "1 at the largest value", where)
-    # Below all steps it is seen to be 0, and above them 1.
-    beyond = STEP_MARGIN * (float(np.ptp(value)) or 1.0)
-    ends = float(value[0]) - beyond, float(value[-1]) + beyond
-    curve = Drawn.line(np.array([ends[0], *value, ends[1]]), np.array([0.0, *cdf, 1.0]))
-    view = View(
-        title=[setting] if setting else [],
-        lines=[(Line("distribution function", line_look("upper")), curve)],
-        y_label=y,
-        is_step=True,
-    )
-    return Sheet(title, [[view]], x, symbol, y)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,10 @@ is. Matplotlib's own notation for formulas, between dollar signs, is left alone.
 
 from __future__ import annotations
 
-import itertools
-import json
-import math
 import re
+import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from string import ascii_lowercase
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shufflebounds.core.setting import OverN, Setting
@@ -33,8 +30,8 @@ _FORMULA = re.compile(r"((?<!\\)\$.*?(?<!\\)\$)")
 _GREEK = {"ε₀": SYMBOLS["eps0"], "ε": SYMBOLS["eps"], "δ": SYMBOLS["delta"]}
 # A letter of its own that is said to be equal to something, or to lie above or below it.
 _SYMBOL = re.compile(r"ε₀|ε|δ|(?<![\w$\\'’-])[A-Za-z](?= [=→≤≥<>] )")
-# A blank between words, but not beside a relation.
-_BREAK = re.compile(r"(?<![=→≤≥<>×]) (?![=→≤≥<>×] )")
+# A blank beside a relation.
+_JOINT = re.compile(r"(?<=[=→≤≥<>×]) | (?=[=→≤≥<>×] )")
 _PLAIN_DIGITS = 4
 # Numbers below it are powers of ten.
 SMALLEST_PLAIN = 0.01
@@ -44,7 +41,8 @@ def typeset(text: str) -> str:
     """The text with ε₀, ε, δ and letters such as the D of ``D = 3`` in italics."""
     parts = _FORMULA.split(text)
     parts[::2] = (_SYMBOL.sub(_italic, part) for part in parts[::2])
-    return "".join(parts)
+    # The face of print has no thin space, its formulas have.
+    return "".join(parts).replace("\N{THIN SPACE}", r"$\,$")
 
 
 def number(value: float) -> str:
@@ -107,59 +105,21 @@ def setting_text(setting: Setting) -> str:
     return ", ".join(equations(setting.given()))
 
 
-def wrapped(text: str, width: float, measure: Callable[[str], float]) -> str:
-    """The text in lines no wider than `width`, as `measure` finds them.
+def wrapped(text: str, width: int) -> str:
+    """The text in lines of at most `width` characters, unless a word or a formula is longer.
 
-    Lines are broken between words, or within a word that is too wide for a line; no formula is
-    broken.
+    Formulas count as their plain text; no line is broken within one or beside a relation.
     """
-    lines: list[str] = []
-    for word in _words(text):
-        if lines and measure(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines += _pieces(word, width, measure)
-    return "\n".join(lines)
+    formulas = iter(_FORMULA.findall(text))
+    # Placeholders that are as long as the formulas.
+    hidden = _FORMULA.sub(lambda match: "\0" * len(plain(match[0])), text)
+    lines = textwrap.wrap(_JOINT.sub("\N{NO-BREAK SPACE}", hidden), width, break_long_words=False)
+    restored = re.sub("\0+", lambda _: next(formulas), "\n".join(lines))
+    return restored.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _italic(match: re.Match[str]) -> str:
     return _GREEK.get(match[0], f"${match[0]}$")
-
-
-def _words(text: str) -> list[str]:
-    """The text at its blanks, apart from those in formulas and beside relations."""
-    formulas = _FORMULA.findall(text)
-    # A placeholder that is neither blank nor a relation.
-    hidden = _FORMULA.sub("\0", text)
-    restored = iter(formulas)
-    return [re.sub("\0", lambda _: next(restored), word) for word in _BREAK.split(hidden) if word]
-
-
-def _pieces(word: str, width: float, measure: Callable[[str], float]) -> list[str]:
-    if "$" in word or measure(word) <= width:
-        return [word]
-    pieces = [""]
-    for character in word:
-        if pieces[-1] and measure(pieces[-1] + character) > width:
-            pieces.append("")
-        pieces[-1] += character
-    return pieces
-
-
-def lettered(titles: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The parts of each panel's title, the first one behind (a), (b), …, (z), (aa), (ab), …
-
-    Empty parts are left out, and a panel that is alone has no letter.
-    """
-    parts = [[text for text in texts if text] for texts in titles]
-    if len(parts) == 1:
-        return parts
-    names = (
-        "".join(name)
-        for length in itertools.count(1)
-        for name in itertools.product(ascii_lowercase, repeat=length)
-    )
-    return [[" ".join([f"({next(names)})", *texts[:1]]), *texts[1:]] for texts in parts]
 
 
 # Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.
@@ -168,18 +128,8 @@ _ONE_FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
 _SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|(.))")
 _COMMAND = re.compile(r"\\([A-Za-z]+)|\\(.)")
 _NAMES = {
-    "varepsilon": "ε",
-    "epsilon": "ε",
-    "cdot": "·",
-    "times": "×",
-    "to": "→",
-    "infty": "∞",
-    "leq": "≤",
-    "le": "≤",
-    "geq": "≥",
-    "ge": "≥",
-    "prime": "′",
-    "quad": " ",
+    **{"varepsilon": "ε", "epsilon": "ε", "cdot": "·", "times": "×", "to": "→", "infty": "∞"},
+    **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "prime": "′", "quad": " "},
 }
 _UPPER = str.maketrans("0123456789+−nε", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ")
 _LOWER = str.maketrans("0123456789+−n", "₀₁₂₃₄₅₆₇₈₉₊₋ₙ")
@@ -220,26 +170,3 @@ def _script(match: re.Match[str]) -> str:
     if not set(inside) & set(moved):
         return moved
     return f"{match[1]}{inside}" if len(inside) == 1 else f"{match[1]}({inside})"
-
-
-# Labels of logarithmic axes of interactive figures: 10⁻⁸ where Vega would write 1e-8.
-
-# Numbers between these are shorter as Vega writes them.
-_SMALL, _LARGE = 1e-3, 1e6
-
-
-def expression(limits: tuple[float, float]) -> str:
-    """Vega's expression for the labels of a logarithmic axis with these ends.
-
-    Which ticks have a label stays Vega's affair, and so does that of a number from 0.001 on and
-    below a million.
-    """
-    first, last = (math.floor(math.log10(end)) for end in limits)
-    powers = [plain(f"$10^{{{exponent}}}$") for exponent in range(first, last + 1)]
-    # The logarithm of a power of ten may end up a little below it.
-    exponent = "floor(log(datum.value) / LN10 + 1e-9)"
-    digit = f"round(datum.value / pow(10, {exponent}))"
-    factor = f"({digit} == 1 ? '' : {digit} + '·')"
-    power = f"{json.dumps(powers, ensure_ascii=False)}[{exponent} - {first}]"
-    plainly = f"{_SMALL * (1 - 1e-9)} <= datum.value && datum.value < {_LARGE * (1 - 1e-9)}"
-    return f"!datum.label || {plainly} ? datum.label : {factor} + {power}"

@@ -457,7 +457,7 @@ def test_the_page_and_the_table_have_every_claim():
         (summary,) = (
             line for line in cells if line.startswith(f"| [{found.claim}](#{found.claim}) |")
         )
-        assert f"| **{found.verdict}** |" in summary
+        assert f"| {judging.MARKS[found.verdict]}\N{NO-BREAK SPACE}**{found.verdict}** |" in summary
         paragraph = lines[lines.index(f"## {found.claim}") + 2]
         assert all(
             part in paragraph for part in (found.words, found.measure, found.measured, found.why)

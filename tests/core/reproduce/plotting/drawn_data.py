@@ -110,7 +110,7 @@ def rows_of(frame, name):
 
 
 def step_function(value, cdf):
-    return pd.DataFrame({"value": value, "cdf": cdf})
+    return pd.DataFrame({"value": value, "cdf": cdf, "eps0": 1.0, "eps": 0.1})
 
 
 def laplace(steps=2000):

@@ -8,8 +8,9 @@ from drawn_data import data, grid, laplace
 from PIL import Image
 from repository import ROOT
 
+from shufflebounds.reproduce.papers.su2026.tables import law_sheet
 from shufflebounds.reproduce.plotting import figures
-from shufflebounds.reproduce.plotting.sheets import of_curves, of_steps
+from shufflebounds.reproduce.plotting.sheets import of_curves
 
 KINDS = ("pdf", "png", "svg")
 
@@ -20,7 +21,7 @@ def draw_curves(paths):
 
 
 def draw_distribution(paths):
-    figures.draw(of_steps(laplace(), "Laplace", "t", "Pr", "ε₀ = 1", "t"), paths)
+    figures.draw(law_sheet(laplace(), "Laplace"), paths)
 
 
 DRAWINGS = {"curves": draw_curves, "distribution": draw_distribution}

@@ -25,7 +25,10 @@ LAYOUTS = {
 
 def names(ax):
     """The names beside the lines of a panel, from the lowest to the highest."""
-    return [text.get_text().replace("\n", " ") for text in sorted(ax.texts, key=lambda t: t.xy[1])]
+    return [
+        text.get_text().replace("\n", " ")
+        for text in sorted(ax.texts, key=lambda t: t.get_position()[1])
+    ]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -1,14 +1,12 @@
 """Maps of the best mechanism: what is computed, and what is drawn of it."""
 
-import json
-
 import pandas as pd
 import pytest
 
 import shufflebounds as sb
 from shufflebounds.reproduce.papers.accuracy import BestMechanisms
 from shufflebounds.reproduce.papers.accuracy import tables as maps
-from shufflebounds.reproduce.plotting import figures, interactive
+from shufflebounds.reproduce.plotting import charts, figures
 
 
 def test_a_cell_is_the_first_of_a_ranking():
@@ -64,12 +62,15 @@ def test_a_map_is_drawn_cell_by_cell(sheet):
     assert "R: Randomized response; m: mine" in first.figure.get_supxlabel()
 
 
-def test_its_page_names_rows_and_columns(sheet):
-    page = interactive.page(sheet, "")
-    start = page.index('id="figure">') + len('id="figure">')
-    figure = json.loads(page[start : page.index("</script>", start)])
-    assert figure["ticks"] == ["100", "10⁵"]
-    assert figure["rows"] == ["4", "64"]
-    marks = json.dumps(figure["specification"]["marks"])
-    assert '"square"' in marks
-    assert "0,1,1,1500,1520," in page
+def test_its_chart_names_rows_and_columns_and_holds_the_numbers(sheet):
+    chart = charts.chart(sheet)
+    first, second = chart["usermeta"]["panels"]
+    assert (first["rows"], second["rows"]) == (["64", "4"], ["4"])
+    cells = chart["datasets"]["panel_0"]
+    assert [(cell["curve"], cell["x"], cell["text"]) for cell in cells] == [
+        ("4", "100", "0.900 R"),
+        ("4", "10⁵", "1.50 R"),
+        ("64", "10⁵", "1520 R"),
+        ("64", "100", "1.10 m"),
+    ]
+    assert cells[1]["value"] == "1.50 Randomized response"

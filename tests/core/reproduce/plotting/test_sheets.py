@@ -9,6 +9,7 @@ import pytest
 from drawn_data import BOUNDS, data, grid, rows_of, with_ratio
 
 from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.reproduce.plotting.looks import line_look
 from shufflebounds.reproduce.plotting.sheets import of_curves
 
 
@@ -105,18 +106,29 @@ def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
     layout = grid(curves=["clone", "upper"], regimes=["low", "large"])
     frame = data(layout)
     frame.loc[frame["curve"] == "clone", "kind"] = "unproven"
-    legend = of_curves(frame, layout).legend
-    assert {label: one.look.is_hollow for label, one in legend.items()} == {
-        "clone (not proven)": True,
-        "upper bound": False,
-    }
+    for view in of_curves(frame, layout).views:
+        (clone, _), (upper, _) = view.lines
+        assert clone.label == "clone (not proven)"
+        assert clone.look.is_hollow
+        assert clone.look.color == line_look("variation_ratio_published").color
+        assert not upper.look.is_hollow
+
+
+def test_a_goal_is_a_level_line_of_its_own():
+    layout = grid(curves=["upper"], goal=0.25)
+    [view] = of_curves(data(layout), layout).views
+    goal, level = view.lines[-1]
+    assert goal.label == r"target $\varepsilon$ = 0.25"
+    assert set(level.y) == {0.25}
+    above, below = of_curves(data(with_ratio()), replace(with_ratio(), goal=0.25)).rows
+    assert [len(view.lines) for view in (above[0], below[0])] == [4, 3]
 
 
 def test_a_curve_of_one_point_has_a_marker():
     layout = grid()
-    sheet = of_curves(data(layout, x=[1000]), layout)
-    assert len(sheet.legend) == len(BOUNDS)
-    assert all(one.look.marker for one in sheet.legend.values())
+    [view] = of_curves(data(layout, x=[1000]), layout).views
+    assert len(view.lines) == len(BOUNDS)
+    assert all(one.look.marker for one, _ in view.lines)
 
 
 # Ratios.
@@ -152,36 +164,6 @@ def test_nothing_is_divided_by_0():
     _, below = of_curves(frame, layout).rows
     for view in below:
         assert all(np.isfinite(curve.y[1:]).all() for _, curve in view.lines)
-
-
-# What no panel can show.
-
-
-def spoil(frame, column, value, curve="upper"):
-    frame = frame.astype({column: object})
-    frame.loc[frame.index[frame["curve"] == curve][2], column] = value
-    return frame
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "words"),
-    [
-        ("epsilon_upper", math.nan, "epsilon must be finite and at least 0, got nan"),
-        ("epsilon_upper", math.inf, "epsilon must be finite and at least 0, got inf"),
-        ("epsilon_upper", -0.1, "epsilon must be finite and at least 0, got -0.1"),
-        ("n", 0.0, "n must be finite and positive, got 0.0"),
-        ("n", 1000, "n must be another in every row, got 1000.0"),
-        ("eps", -0.5, "eps must be finite and at least 0, got -0.5"),
-        ("eps0", 0.0, "eps0 must be finite and positive, got 0.0"),
-        ("delta", 0.0, "delta must be finite and positive, got 0.0"),
-    ],
-)
-def test_values_that_no_panel_can_show_are_refused(column, value, words):
-    axis = column if column in ("eps", "eps0", "delta") else "n"
-    layout = grid(["oue"], ["low"], ["clone", "upper"], x=axis)
-    places = (1000, 2000, 4000) if axis == "n" else (0.1, 0.2, 0.4)
-    with pytest.raises(ValueError, match=f"^{words} in curve oue/low/upper$"):
-        of_curves(spoil(data(layout, places, axis), column, value), layout)
 
 
 @pytest.mark.parametrize("absent", ["experiment", "regime", "curve"])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from drawn_data import laplace, step_function
 
+from shufflebounds.reproduce.papers.su2026.tables import law_sheet
 from shufflebounds.reproduce.plotting import figures
-from shufflebounds.reproduce.plotting.sheets import of_steps
 
 
-def figure(frame, title="", x="t", y="share", setting=""):
-    return figures.figure(of_steps(frame, title, x, y, setting, "t"))
+def figure(frame):
+    return figures.figure(law_sheet(frame, "A law"))
 
 
 def laplace_cdf(t):
@@ -33,7 +33,7 @@ def vertices(frame):
 def test_a_distribution_function_is_drawn_as_steps():
     frame = step_function([-1.0, 0.5, 3.0], [0.25, 0.5, 1.0])
     np.testing.assert_array_equal(
-        vertices(frame)[1:-2],
+        vertices(frame)[1:-1],
         [[-1, 0], [-1, 0.25], [0.5, 0.25], [0.5, 0.5], [3, 0.5], [3, 1]],
     )
     np.testing.assert_array_equal(vertices(frame.sample(frac=1.0, random_state=3)), vertices(frame))
@@ -65,24 +65,3 @@ def test_the_laplace_distribution_is_drawn_with_its_atoms():
     ):
         heights = corners[abs(corners[:, 0] - place) < 1e-12, 1]
         assert np.ptp(heights) == pytest.approx(0.5 * math.exp(-0.5), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("value", "cdf", "words"),
-    [
-        ([0.0, math.nan], [0.5, 1.0], "value must be finite, got nan"),
-        ([0.0, 1.0], [math.nan, 1.0], "cdf must be finite and at least 0, got nan"),
-        ([0.0, 1.0], [-0.5, 1.0], "cdf must be finite and at least 0, got -0.5"),
-        ([0.0, 1.0, 2.0], [0.5, 0.4, 1.0], "cdf must be no less than at the value before, got 0.4"),
-        ([1.0, 0.0], [0.5, 1.0], "cdf must be no less than at the value before, got 0.5"),
-        ([0.0, 1.0], [0.5, 0.75], "cdf must be 1 at the largest value, got 0.75"),
-        ([0.0, 1.0], [0.5, 1.0 - 1e-8], "cdf must be 1 at the largest value, got 0.99999999"),
-    ],
-)
-def test_what_is_no_distribution_function_is_refused(value, cdf, words):
-    with pytest.raises(ValueError, match=f"^{words} in the distribution function$"):
-        figure(step_function(value, cdf))
-
-
-def test_the_last_step_may_miss_1_by_rounding():
-    assert vertices(step_function([0.0, 1.0], [0.5, 1.0 - 1e-12]))[-1, 1] == 1.0

@@ -6,10 +6,11 @@ Figure 8, and its claims. Everything else of the paper is in the library and in 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated
 
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic import model_validator
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic import BaseModel, ConfigDict, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from shufflebounds.core.setting import Setting
@@ -17,6 +18,12 @@ from shufflebounds.reproduce.configuration.models import Delta, Eps, Eps0, Finit
 from shufflebounds.reproduce.papers.base import TableKind
 
 Size = Annotated[int, Ge(2), Le(1_000_000)]
+# The largest weight, number of inputs or outputs, and number of other users whose laws are computed
+# exactly: five inputs and outputs and four other users take 6 s.
+Weight = Annotated[int, Ge(1), Le(1_000)]
+Weights = Annotated[tuple[Weight, ...], Strict(False), MinLen(2), MaxLen(5)]
+Rows = Annotated[tuple[Weights, ...], Strict(False), MinLen(2), MaxLen(5)]
+Others = Annotated[tuple[Annotated[int, Ge(0)], ...], Strict(False), MinLen(1), MaxLen(4)]
 
 
 class Gparv(TableKind):
@@ -99,6 +106,47 @@ class Hierarchy(TableKind):
         return self
 
 
+class Arrow(BaseModel):
+    """An arrow of the diagram of methods."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    start: str
+    """The name of the box with the larger bound."""
+    end: str
+    """The name of the box with the bound that is no larger."""
+    why: str
+    """Where that is shown."""
+    is_ours: bool = False
+    """Whether it is shown here, and not in the paper."""
+
+
+class Methods(TableKind):
+    """Figure 1, the diagram of methods."""
+
+    title = "Figure 1 as a diagram: which bound is no larger than which"
+    code = f"{__name__}.methods:TABLE"
+    is_drawn = True
+
+    rows: Annotated[tuple[dict[str, str], ...], Strict(False), MinLen(1)]
+    """Rows of boxes from above: the texts of methods by name."""
+    arrows: Annotated[tuple[Arrow, ...], Strict(False), MinLen(1)]
+    """Arrows from box to box."""
+
+    @model_validator(mode="after")
+    def _boxes_are_there(self) -> Methods:
+        names = {name for row in self.rows for name in row}
+        for arrow in self.arrows:
+            for name in (arrow.start, arrow.end):
+                if name not in names:
+                    raise PydanticCustomError(
+                        "sentence",
+                        "{place}.arrows names {name}; it must be one of {names}",
+                        {"name": name, "names": ", ".join(sorted(names))},
+                    )
+        return self
+
+
 class AmplificationVariable(TableKind):
     """The law of the privacy amplification random variable."""
 
@@ -117,15 +165,46 @@ class AmplificationVariable(TableKind):
 class AlgorithmSeven(TableKind):
     """Algorithm 7 at the printed step, against the certified bounds."""
 
-    title = "Algorithm 7 at the printed step: k-RR, certified and by the paper's algorithm"
+    title = "Algorithm 7 at the printed step: ε, certified and by the paper's algorithm"
     code = f"{__name__}.algorithm7:TABLE"
     is_drawn = True
 
-    k: Size
-    """Number of values of k-RR."""
+    mechanisms: Listed[str]
+    """Names from `mechanisms`."""
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
     n: Listed[Users]
     """Numbers of users."""
     delta: Annotated[Finite, Gt(0), Lt(1)]
     """δ."""
+
+
+class PostProcessing(TableKind):
+    """Algorithms 1 to 6, checked exactly."""
+
+    title = "Algorithms 1 to 6: the post-processing maps, checked exactly"
+    code = f"{__name__}.post_processing_table:TABLE"
+
+    randomizers: dict[str, Rows]
+    """Small randomizers by name: a row of whole numbers for each input, which the masses of its
+    outputs are proportional to."""
+    others: Others
+    """The inputs x₂, …, x_n, counted from 0; the victim's are 0 and 1."""
+
+    @model_validator(mode="after")
+    def _rows_fit_together(self) -> PostProcessing:
+        for name, rows in self.randomizers.items():
+            if len({len(row) for row in rows}) > 1:
+                problem = "must have as many outputs in every row"
+            elif max(self.others) >= len(rows):
+                problem = f"has no row for the input {max(self.others)} of its others"
+            elif len({tuple(Fraction(w, sum(row)) for w in row) for row in rows}) == 1:
+                problem = "must have two inputs that differ"
+            else:
+                continue
+            raise PydanticCustomError(
+                "sentence",
+                "{place}.randomizers.{name} {problem}",
+                {"name": name, "problem": problem},
+            )
+        return self

@@ -22,7 +22,7 @@ from shufflebounds.reproduce.papers.su2026 import AmplificationVariable, Hierarc
 from shufflebounds.reproduce.papers.tables import Context, Page, TableCode, grouped, safe
 from shufflebounds.reproduce.plotting.layout import Line
 from shufflebounds.reproduce.plotting.looks import line_look
-from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, of_steps, with_letters
+from shufflebounds.reproduce.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.reproduce.plotting.texts import number
 
 # Tables 1 to 3: symbolic forms (Appendix A) beside the values that the mechanisms themselves give.
@@ -461,6 +461,8 @@ HIERARCHY = TableCode(measure, hierarchy_page, sheet)
 # from the blanket, times γ (Balle, Bell, Gascón and Nissim, CRYPTO 2019; the paper's Definition
 # 9).
 
+# Room on either side of the distribution function, as a share of its length.
+LAW_MARGIN = 0.05
 _SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
@@ -504,16 +506,21 @@ def law_page(frame: pd.DataFrame) -> Page:
     )
 
 
-def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    first = frame.iloc[0]
-    return of_steps(
-        frame,
-        title,
-        x="value $t$ of the privacy amplification random variable $L$",
-        y=r"$\Pr\,[L \leq t]$",
-        setting=f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}",
-        symbol="t",
+def law_sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """The distribution function, a line that rises upright where there is an atom."""
+    first, steps = frame.iloc[0], frame.sort_values("value")
+    value, cdf = (steps[name].to_numpy(float) for name in ("value", "cdf"))
+    # Below all steps it is seen to be 0, and above them 1.
+    beyond = LAW_MARGIN * (float(np.ptp(value)) or 1.0)
+    t = np.repeat([value[0] - beyond, *value, value[-1] + beyond], 2)[1:-1]
+    curve = Drawn.line(t, np.repeat([0.0, *cdf], 2))
+    view = View(
+        title=[f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}"],
+        lines=[(Line("", line_look("upper"), name="distribution function"), curve)],
+        y_label=r"$\Pr\,[L \leq t]$",
     )
+    x_label = "value $t$ of the privacy amplification random variable $L$"
+    return Sheet(title, [[view]], x_label, "t", view.y_label)
 
 
-LAW = TableCode(law, law_page, _sheet)
+LAW = TableCode(law, law_page, law_sheet)

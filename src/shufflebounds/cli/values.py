@@ -1,0 +1,177 @@
+"""Types of option values, each with one sentence for a text that is no such value."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from shufflebounds.core import validation
+
+# Names of mechanisms elsewhere; the closest name here may be that of another mechanism.
+NAMES_ELSEWHERE = {
+    "olh": "local_hash",
+    "grr": "krr",
+    "rr": "krr",
+    "sue": "rappor",
+    "hr": "hadamard",
+}
+# Largest power of ten in a whole number. More digits would only fill the memory.
+MAX_EXPONENT = 30
+# Packages that draw figures, which `pip install shufflebounds` leaves out.
+PLOTTING_PACKAGES = ("matplotlib", "pandas")
+
+
+class Name(click.Choice):
+    """A name from a list, with a guess at what a wrong one was meant to be.
+
+    KRR and krr are the same, as are Hadamard-Blocks and hadamard_blocks.
+    """
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        return str(choice).casefold().replace("-", "_")
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return super().shell_complete(ctx, param, self.normalize_choice(incomplete, ctx))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "NAME"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        return ""  # The list of names would follow the sentence on the missing option.
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        name = self.normalize_choice(value, ctx)
+        guess = NAMES_ELSEWHERE.get(name) or validation.likely(name, self.choices)
+        if guess:
+            return f"{value!r} is not known; did you mean {guess}?"
+        return f"{value!r} is not one of {', '.join(self.choices)}."
+
+
+def exact_decimal(value: object) -> Decimal:
+    """The number as it is written; NaN for a text that is no number."""
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return Decimal("nan")
+
+
+class Whole(click.ParamType):
+    """A whole number, written as 100000, 100_000 or 1e5."""
+
+    name = "integer"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        number = exact_decimal(value)
+        if number.is_finite() and number.adjusted() > MAX_EXPONENT:
+            self.fail(f"{value!r} is too large.", param, ctx)
+        if not number.is_finite() or number != int(number):
+            example = "100000, 100_000 or 1e5"
+            self.fail(f"{value!r} is not a whole number such as {example}.", param, ctx)
+        return int(number)
+
+
+class Rounds(click.ParamType):
+    """Users and rounds, such as 1.2e6:10."""
+
+    name = "rounds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        users, colon, rounds = str(value).partition(":")
+        if not colon:
+            self.fail(f"{value!r} is not N:T, users and rounds, such as 1.2e6:10.", param, ctx)
+        return WHOLE.convert(users, param, ctx), WHOLE.convert(rounds, param, ctx)
+
+
+class Real(click.ParamType):
+    """A float, written as Python prints it or in full.
+
+    Digits that a float cannot keep are refused: a number in a question means the same as in its
+    answer, and in Python.
+    """
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            percent = " without a percent sign" if str(value).endswith("%") else ""
+            self.fail(f"{value!r} is not a number such as 0.5 or 1e-6{percent}.", param, ctx)
+        mantissa = str(value).lower().partition("e")[0]
+        if any(digit.isdigit() and int(digit) for digit in mantissa):
+            if number == 0.0:
+                self.fail(f"{value!r} is closer to 0 than any floating-point number.", param, ctx)
+            if math.isinf(number):
+                self.fail(f"{value!r} is larger than any floating-point number.", param, ctx)
+        spellings = (Decimal(repr(number)), Decimal(number))
+        if math.isfinite(number) and number and exact_decimal(value) not in spellings:
+            more = f"{value!r} has more digits than a floating-point number keeps"
+            self.fail(f"{more}; the nearest one is {number!r}.", param, ctx)
+        return number + 0.0  # no −0
+
+
+class Number(Real):
+    """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = exact_decimal(value)
+        is_whole = number.is_finite() and number == number.to_integral_value()
+        return WHOLE.convert(value, param, ctx) if is_whole else super().convert(value, param, ctx)
+
+
+class Target(click.Path):
+    """A file to write, in a directory that exists."""
+
+    def __init__(self, suffixes: tuple[str, ...] = ()) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+        self._suffixes = suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type] # path_type
+        if self._suffixes and path.suffix not in self._suffixes:
+            self.fail(f"{str(path)!r} must end in {' or '.join(self._suffixes)}.", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"Directory {str(path.parent)!r} does not exist.", param, ctx)
+        return path
+
+
+class Figure(Target):
+    """A figure to draw; ValueError where the packages that draw are not installed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = super().convert(value, param, ctx)
+        absent = [name for name in PLOTTING_PACKAGES if importlib.util.find_spec(name) is None]
+        if absent:
+            raise ValueError(
+                f"--plot needs {', '.join(absent)}, which are not installed: "
+                f"pip install {' '.join(absent)}"
+            )
+        return path
+
+
+REAL = Real()
+WHOLE = Whole()
+NUMBER = Number()
+FIGURE = Figure((".pdf", ".png", ".svg"))

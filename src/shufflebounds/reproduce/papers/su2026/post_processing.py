@@ -1,0 +1,287 @@
+"""Algorithms 1 to 6 of arXiv 2504.07414, the post-processing maps of its proofs, in rationals.
+
+Each map takes what a reduction pair outputs to the shuffled reports, or to what another pair
+outputs. Functions here give the law of a map's output, which `post_processing_table` compares with
+the law that it must have. The inputs of a randomizer are 0, 1, …; the victim's are x₁⁰ = 0 and x₁¹
+= 1, and its outputs are 0, 1, …. A histogram is the multiset of its indices in ascending order,
+which is also the sequence that Algorithms 1 and 3 go through.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+H = TypeVar("H", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+# Masses by outcome.
+Law: TypeAlias = dict[H, Fraction]
+# A multiset of outputs, or of indices of components, in ascending order.
+Multiset: TypeAlias = tuple[int, ...]
+# What the blanket's pair outputs: the number of other users who report from the blanket, and the
+# multiset of their reports and the victim's.
+Reports: TypeAlias = tuple[int, Multiset]
+# What algorithms keep as they go: J, the users whose left-over laws were sampled, and the samples.
+State: TypeAlias = tuple[frozenset[int], Multiset]
+# How an algorithm adds an element to a collection where the paper writes ∪.
+Union: TypeAlias = Callable[[Multiset, int], Multiset]
+
+
+def union_of_multisets(collection: Multiset, element: int) -> Multiset:
+    """The collection with one element more."""
+    return tuple(sorted((*collection, element)))
+
+
+def union_of_sets(collection: Multiset, element: int) -> Multiset:
+    """The collection in which the element is once, as ∪ says of sets."""
+    return tuple(sorted({*collection, element}))
+
+
+def image(law: Law[H], kernel: Callable[[H], Law[K]]) -> Law[K]:
+    """The law of a random function's value: `kernel` gives its law at each outcome of `law`."""
+    masses: defaultdict[K, Fraction] = defaultdict(Fraction)
+    for outcome, mass in law.items():
+        for value, share in kernel(outcome).items():
+            masses[value] += mass * share
+    return {value: mass for value, mass in masses.items() if mass}
+
+
+def distance(one: Law[H], two: Law[H]) -> Fraction:
+    """The total variation distance."""
+    outcomes = {*one, *two}
+    zero = Fraction()
+    return sum((abs(one.get(y, zero) - two.get(y, zero)) for y in outcomes), zero) / 2
+
+
+def multiset_law(draws: Iterable[Law[int]]) -> Law[Multiset]:
+    """The law of the multiset of independent draws."""
+    law: Law[Multiset] = {(): Fraction(1)}
+    for draw in draws:
+        law = image(law, partial(_added, draw=draw))
+    return law
+
+
+def _added(drawn: Multiset, draw: Law[int], union: Union = union_of_multisets) -> Law[Multiset]:
+    return image(draw, lambda element: {union(drawn, element): Fraction(1)})
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A decomposition as in Definition 7: components Q, and their shares a, b and c."""
+
+    components: Sequence[Law[int]]
+    a: Sequence[Fraction]
+    b: Sequence[Fraction]
+    c: Sequence[Fraction]
+
+    @property
+    def beta(self) -> Fraction:
+        """β, the share of the others' left-over laws."""
+        return 1 - sum(self.c, Fraction())
+
+    def common(self) -> Law[int]:
+        """What all others are certain to report: the masses Σ c_j Q_j, which sum to 1 − β."""
+        masses: defaultdict[int, Fraction] = defaultdict(Fraction)
+        for share, component in zip(self.c, self.components, strict=True):
+            for y, mass in component.items():
+                masses[y] += share * mass
+        return dict(masses)
+
+    def pair(self, victim: int, n: int) -> Law[Multiset]:
+        """P₀ or P₁ of Definition 8, each histogram as the multiset of its indices.
+
+        The index of the left-over laws is the number of components.
+        """
+        own = dict(enumerate(self.b if victim else self.a))
+        other = dict(enumerate([*self.c, self.beta]))
+        return multiset_law([own, *[other] * (n - 1)])
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Users of a randomizer: `rows` are its laws by input, `others` are x₂, …, x_n."""
+
+    rows: Sequence[Law[int]]
+    others: Sequence[int]
+
+    @property
+    def n(self) -> int:
+        """The number of users."""
+        return len(self.others) + 1
+
+    @property
+    def exp_eps0(self) -> Fraction:
+        """e^{ε₀}, the largest ratio of two masses of an output."""
+        return max(one[y] / two[y] for one in self.rows for two in self.rows for y in one)
+
+    @property
+    def infimum(self) -> Law[int]:
+        """γω: the smallest mass of each output over all inputs."""
+        return {y: min(row[y] for row in self.rows) for y in self.rows[0]}
+
+    def reports(self, victim: int) -> Law[Multiset]:
+        """M_S(X⁰) or M_S(X¹): the law of the shuffled reports."""
+        return multiset_law(self.rows[x] for x in (victim, *self.others))
+
+    def left_over(self, clone: Clone) -> list[Law[int]]:
+        """LO(x₂), …, LO(x_n) beside the components of a decomposition."""
+        common, beta = clone.common(), clone.beta
+        return [
+            {y: (mass - common.get(y, 0)) / beta for y, mass in self.rows[x].items()}
+            for x in self.others
+        ]
+
+    def standard_clone(self) -> Clone:
+        """The decomposition of Definition 5, whose components are R(x₁⁰) and R(x₁¹)."""
+        zero, one, share = Fraction(0), Fraction(1), 1 / (2 * self.exp_eps0)
+        return Clone(self.rows[:2], (one, zero), (zero, one), (share, share))
+
+    def formal_standard_clone(self) -> Clone:
+        """The decomposition of Theorem 1, whose components are those of Lemma 1."""
+        e = self.exp_eps0
+        first, second = self.rows[:2]
+        components = [
+            {y: (e * one[y] - two[y]) / (e - 1) for y in one}
+            for one, two in ((first, second), (second, first))
+        ]
+        large, small, share = e / (e + 1), 1 / (e + 1), 1 / (2 * e)
+        return Clone(components, (large, small), (small, large), (share, share))
+
+    def primary(self) -> Clone:
+        """The decomposition of Theorem 5, a component for every output."""
+        first, second, infimum = *self.rows[:2], self.infimum
+        points = [{y: Fraction(1)} for y in infimum]
+        return Clone(points, *([law[y] for y in infimum] for law in (first, second, infimum)))
+
+    def simplified(self) -> Clone:
+        """The decomposition of Theorem 7, a component for every pair of ratios."""
+        first, second, infimum = *self.rows[:2], self.infimum
+        members: dict[tuple[Fraction, Fraction], list[int]] = {}
+        for y in infimum:
+            members.setdefault(self.ratios(y), []).append(y)
+        a, b, c = (
+            [sum((law[y] for y in outputs), Fraction()) for outputs in members.values()]
+            for law in (first, second, infimum)
+        )
+        components = [
+            {y: first[y] / whole for y in outputs}
+            for whole, outputs in zip(a, members.values(), strict=True)
+        ]
+        return Clone(components, a, b, c)
+
+    def ratios(self, y: int) -> tuple[Fraction, Fraction]:
+        """r₀ and r₁ of an output."""
+        least = self.infimum[y]
+        return self.rows[0][y] / least, self.rows[1][y] / least
+
+    def blanket_pair(self, victim: int) -> Law[Reports]:
+        """P₀ or P₁ of Definition 6."""
+        infimum = self.infimum
+        silent = 1 - sum(infimum.values(), Fraction())
+        # The output −1 stands for a user who does not report from the blanket.
+        drawn = multiset_law([self.rows[victim], *[infimum | {-1: silent}] * (self.n - 1)])
+        return image(drawn, lambda ys: {_heard(ys): Fraction(1)})
+
+
+def _heard(drawn: Multiset) -> Reports:
+    reports = tuple(y for y in drawn if y >= 0)
+    return len(reports) - 1, reports
+
+
+def algorithm_1(y: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
+    """f₁ from the standard clone's pair to the shuffled reports; Algorithm 3 with k = 2."""
+    return algorithm_3(y, shuffle, clone)
+
+
+def algorithm_2(
+    given: Reports, shuffle: Shuffle, union: Union = union_of_multisets
+) -> Law[Multiset]:
+    """f^B from the blanket's pair to the shuffled reports."""
+    size, reports = given
+    left_over = shuffle.left_over(shuffle.primary())
+    states: Law[State] = {(frozenset(), ()): Fraction(1)}
+    for _ in range(shuffle.n - 1 - size):
+        states = image(states, partial(_with_left_over, left_over=left_over, union=union))
+
+    def with_reports(state: State) -> Law[Multiset]:
+        collection = state[1]
+        for y in reports:
+            collection = union(collection, y)
+        return {collection: Fraction(1)}
+
+    return image(states, with_reports)
+
+
+def algorithm_3(z: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
+    """f^GC from the pair of a general clone to the shuffled reports."""
+    left_over = shuffle.left_over(clone)
+    states: Law[State] = {(frozenset(), ()): Fraction(1)}
+    for index in z:
+        if index == len(clone.components):
+            states = image(states, partial(_with_left_over, left_over=left_over))
+        else:
+            component = clone.components[index]
+            states = image(states, partial(_with_draw, law=component))
+    return image(states, lambda state: {state[1]: Fraction(1)})
+
+
+def algorithm_4(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+    """f₂ from the blanket's pair to that of the primary optimal decomposition."""
+    size, reports = given
+    residual = len(shuffle.infimum)
+    indices = [*reports, *[residual] * (shuffle.n - 1 - size)]
+    return {tuple(sorted(indices)): Fraction(1)}
+
+
+def algorithm_5(
+    histogram: Multiset, shuffle: Shuffle, clone: Clone, union: Union = union_of_multisets
+) -> Law[Reports]:
+    """f₃ from the pair of a general clone to the blanket's."""
+    infimum, common = shuffle.infimum, clone.common()
+    # (μ/β) Q^com, to which the outcome that nothing is sampled adds the rest.
+    sampled = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in infimum.items()}
+    nothing = 1 - sum(sampled.values(), Fraction())
+    law: Law[Multiset] = {(): Fraction(1)}
+    for index in histogram:
+        if index == len(clone.components):
+            law = image(
+                law,
+                lambda ys: image(
+                    sampled | {-1: nothing},
+                    lambda y: {ys if y < 0 else union(ys, y): Fraction(1)},
+                ),
+            )
+        else:
+            component = clone.components[index]
+            law = image(law, partial(_added, draw=component, union=union))
+    return image(law, lambda ys: {(len(ys) - 1, ys): Fraction(1)})
+
+
+def algorithm_6(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+    """f₄ from the blanket's pair to that of the simplified optimal decomposition."""
+    size, reports = given
+    ratios = list(dict.fromkeys(map(shuffle.ratios, shuffle.infimum)))
+    residual = len(ratios)
+    indices = [ratios.index(shuffle.ratios(y)) for y in reports]
+    indices += [residual] * (shuffle.n - 1 - size)
+    return {tuple(sorted(indices)): Fraction(1)}
+
+
+def _with_draw(state: State, law: Law[int], union: Union = union_of_multisets) -> Law[State]:
+    """A sample of a law is added to the collection."""
+    used, collection = state
+    return image(law, lambda y: {(used, union(collection, y)): Fraction(1)})
+
+
+def _with_left_over(
+    state: State, left_over: Sequence[Law[int]], union: Union = union_of_multisets
+) -> Law[State]:
+    """A user who is not in J is chosen and put into J, and a sample of its left-over law added."""
+    used, collection = state
+    free = [j for j in range(len(left_over)) if j not in used]
+    chosen = dict.fromkeys(free, Fraction(1, len(free)))
+    return image(chosen, lambda j: _with_draw((used | {j}, collection), left_over[j], union))

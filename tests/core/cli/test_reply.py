@@ -1,0 +1,108 @@
+"""How answers are printed: tables that fit the terminal, aligned numbers, and grouped help."""
+
+import re
+
+import pytest
+from commands import answer, run, succeed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shufflebounds import cli
+from shufflebounds.cli.options import OUTPUT, PARAMETERS, QUESTION, SENT
+from shufflebounds.cli.reply import Reply, aligned, column_sizes, table_lines
+
+KRR = ("--mechanism", "krr", "--k", "10")
+USERS = ("--eps0", "4", "--n", "10000")
+TARGET = ("--eps", "0.5", "--delta", "1e-6")
+QUESTIONS = {
+    "epsilon": (*KRR, *USERS, "--delta", "1e-6"),
+    "delta": (*KRR, *USERS, "--eps", "0.4"),
+    "renyi": (*KRR, *USERS, "--order", "16"),
+    "check": (*KRR, *USERS, *TARGET),
+    "risk": (*KRR, *USERS),
+    "eps0": (*KRR, "--n", "10000", *TARGET),
+    "users": (*KRR, "--eps0", "4", *TARGET),
+    "rounds": (*KRR, "--eps0", "2", "--n", "10000", *TARGET),
+    "mechanisms": (),
+    "bounds": (),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_answer_fits_the_terminal(name, monkeypatch):
+    for more in ((), ("--explain",)):
+        if more and name in ("mechanisms", "bounds"):
+            continue
+        for width in (70, 80):
+            monkeypatch.setenv("COLUMNS", str(width))
+            text = succeed(name, *QUESTIONS[name], *more).stdout
+            assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "renyi", "eps0", "users", "rounds", "risk"])
+def test_an_answer_is_the_numbers_and_what_may_be_claimed(name):
+    paragraphs = succeed(name, *QUESTIONS[name]).stdout.strip().split("\n\n")
+    assert len(paragraphs) <= 4
+    _, claim, table, *hint = paragraphs
+    assert claim.startswith("You can") or claim.endswith("remains.")
+    assert "upper bound" in re.sub(r"\s+", " ", table) or name == "risk"
+    assert hint in ([], ["Use --explain for what this rests on."])
+    explained = succeed(name, *QUESTIONS[name], "--explain").stdout
+    assert "upper bound: " in explained
+    assert "upper bound  " in succeed(name, "-h").stdout.split("Rows and columns")[1]
+
+
+@given(st.lists(st.floats(0.0, 1e6).map(lambda x: f"{x:.6g}"), min_size=1))
+def test_decimal_points_stand_below_each_other(numbers):
+    cells = aligned([*numbers, ""])
+    heads = [re.match(r" *\d+", cell)[0] for cell in cells if cell]
+    assert len({len(head) for head in heads}) == 1
+    assert [cell.strip() for cell in cells] == [*numbers, ""]
+
+
+def test_a_table_is_broken_between_words_and_leaves_optional_columns_out():
+    table = {
+        "": ["a long label of a row", "b"],
+        "number of something": ["1.5", "10.25"],
+        "text": ["some words", "x"],
+        "more": ["1", "2"],
+    }
+    for width in range(30, 80):
+        sizes = column_sizes(table, width, optional=["more"])
+        lines = table_lines(table, sizes)
+        assert max(map(len, lines)) <= width
+        text = " ".join(lines)
+        assert {"label", "something", "1.5", "10.25", "words"} <= set(text.split())
+    assert "more" in sizes
+    assert "more" not in column_sizes(table, 32, optional=["more"])
+
+
+def test_warnings_are_printed_and_notes_wait_for_explain():
+    reply = Reply(title="t", notes=["One. Two.", "Careful. More."], warnings=["Careful. More."])
+    assert reply.lines(cli.reply.Output()) == [
+        *("t", "", "Careful.", "", "Use --explain for what this rests on.")
+    ]
+    explained = reply.lines(cli.reply.Output(explain=True))
+    assert explained == ["t", "", "One. Two.", "", "Careful. More."]
+
+
+def test_help_is_grouped():
+    text = succeed("epsilon", "-h").stdout
+    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, PARAMETERS, OUTPUT)]
+    assert places == sorted(places)
+    parts = [text[start:end] for start, end in zip(places, [*places[1:], None], strict=True)]
+    for flag, part in (("--delta", 0), ("--mechanism", 1), ("--hash-values", 2), ("--json", 3)):
+        assert [f"  {flag} " in each for each in parts] == [i == part for i in range(4)]
+    assert re.search(r"\n  krr:\n    --k INT, required  number of values, at least 2\n", text)
+    assert all("Options:" not in succeed(name, "-h").stdout for name in cli.main.commands)
+
+
+@pytest.mark.parametrize(("eps", "is_noted"), [("0.2", True), ("2", False)])
+def test_a_delta_above_one_in_n_is_noted_where_it_is_the_answer(eps, is_noted):
+    asked = ("delta", *KRR, "--eps0", "4", "--n", "1000", "--eps", eps)
+    exact = answer(*asked)
+    assert (exact["tight"]["upper"] > 1e-3) == is_noted
+    (number,) = re.findall(r"You can claim delta = (\S+)\. ", succeed(*asked).stdout)
+    said = f"delta = {number} is above 1/n and protects nobody"
+    for text in (run(*asked).stdout, " ".join(exact["notes"])):
+        assert (said in " ".join(text.split())) == is_noted
